@@ -1,0 +1,99 @@
+"""What a model said, as values: the same in both dialects, checked item by item."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tui_agent.answers.plans import DirectoryAction, FileAction
+
+
+class TodoItem(Struct, frozen=True):
+    """One todo as the model wrote it: `text` for the person, `ai_text` the details it wants to remember."""
+
+    text: str
+    ai_text: str = ""
+    done: bool = False
+
+
+class SearchReplace(Struct, frozen=True):
+    """Replace the one place where `search` stands with `replace`."""
+
+    search: str
+    replace: str
+
+
+class ChangeRequest(Struct, frozen=True):
+    """One file's change in the form the model chose; exactly one of the forms is set.
+
+    `content` is the whole new text, `edits` are search/replace pairs, `diff` is a unified diff or a
+    `*** Begin Patch` section for this path, `delete` removes the file, `rename_to` moves it (and may stand
+    beside `edits`, `diff` or `content`). `base_hash` names the version that was seen (its first digits).
+    """
+
+    path: str
+    content: str | None = None
+    edits: tuple[SearchReplace, ...] = ()
+    diff: str | None = None
+    delete: bool = False
+    rename_to: str | None = None
+    todo_index: int | None = None
+    base_hash: str = ""
+
+
+class SearchRequest(Struct, frozen=True):
+    """Text the model wants to find: a literal (or, with `regex`, an expression) in files that fit `glob`."""
+
+    pattern: str
+    glob: str = ""
+    regex: bool = False
+
+
+class SubTaskRequest(Struct, frozen=True):
+    """A part of the work that the model would give to a child session."""
+
+    id: str
+    goal: str
+    files: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    auto_execute: bool = False
+
+
+class NextStep(Struct, frozen=True):
+    """A choice offered to the person: `label` is plain text, `input_text` is what choosing it types."""
+
+    label: str
+    input_text: str
+
+
+class ToolCall(Struct, frozen=True):
+    """One function call as the provider sent it; `arguments` is the JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Reply(Struct, frozen=True):
+    """One whole answer. `todos` is None where the reply says nothing about todos.
+
+    `cut` is true when the stream ended before the model did; then `changes` holds only those whose text is
+    complete. `faults` are sentences about what could not be read; the model is told them once.
+    """
+
+    summary: str = ""
+    message: str = ""
+    todos: tuple[TodoItem, ...] | None = None
+    changes: tuple[ChangeRequest, ...] = ()
+    files: tuple[FileAction, ...] = ()
+    directories: tuple[DirectoryAction, ...] = ()
+    searches: tuple[SearchRequest, ...] = ()
+    sub_tasks: tuple[SubTaskRequest, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    cut: bool = False
+    faults: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether it wants something shown before it can go on."""
+        return bool(self.files or self.directories or self.searches)

@@ -1,0 +1,94 @@
+"""A change to one file that somebody proposed: what it starts from, what it makes, how far it has come."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+ChangeKind = Literal["edit", "create", "delete", "rename"]
+ChangeState = Literal["pending", "merged", "conflict", "applied", "skipped", "undone", "failed"]
+HunkState = Literal["pending", "applied", "skipped"]
+
+#: States in which a change still waits for the person.
+OPEN_STATES: frozenset[ChangeState] = frozenset({"pending", "merged"})
+
+
+class Change(Struct, frozen=True):
+    """One file's change, from proposal to its end.
+
+    `base` and `new` are content hashes (md5, hexadecimal) of texts in the blob store; `base` is empty for a
+    file that did not exist, `new` is empty for one that goes. `hunks` holds a state for each hunk of the diff
+    between the two, in order; the diff itself is computed from the texts. `state` is `merged` for a pending
+    change that was rebased onto a newer file without a conflict. `rung` names the step of the ladder that
+    found its places. `written` is the hash of what the last apply left on disk.
+    """
+
+    id: str
+    turn: int
+    path: str
+    kind: ChangeKind
+    state: ChangeState = "pending"
+    base: str = ""
+    new: str = ""
+    rename_to: str = ""
+    rung: str = ""
+    hunks: tuple[HunkState, ...] = ()
+    added: int = 0
+    removed: int = 0
+    reason: str = ""
+    todo: str = ""
+    written: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the person has yet to decide about it, or about some of its hunks."""
+        return self.state in OPEN_STATES
+
+
+class Hunk(Struct, frozen=True):
+    """A run of lines that differ: lines `start` to `start + len(removed)` of the base give way to `added`.
+
+    Lines keep their endings. `start` counts from 0.
+    """
+
+    start: int
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+class Diff(Struct, frozen=True):
+    """A change as it can be shown: the base's lines, and the hunks that turn them into the new text."""
+
+    path: str
+    base: tuple[str, ...]
+    hunks: tuple[Hunk, ...]
+
+
+class Pick(Struct, frozen=True):
+    """What a decision is about: a change, or one hunk of it (`hunk` counts from 0; None is the whole)."""
+
+    change: str
+    hunk: int | None = None
+
+
+class Checkpoint(Struct, frozen=True):
+    """One apply that can be undone: for each path, the hash before and after (empty: no such file).
+
+    `hunks` are the decisions it carried out, so that undoing it opens them again.
+    """
+
+    id: str
+    turn: int
+    files: tuple[FileStep, ...]
+    picks: tuple[Pick, ...]
+    commit: str = ""
+    undone: bool = False
+
+
+class FileStep(Struct, frozen=True):
+    """One file of a checkpoint: its content hash before and after; an empty hash means that it is not there."""
+
+    path: str
+    before: str
+    after: str

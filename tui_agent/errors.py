@@ -1,0 +1,142 @@
+"""Everything that can go wrong and be told to a person.
+
+    TuiAgentError
+    ├── UsageError                 wrong arguments (exit 2)
+    ├── SettingsError              a configuration that cannot be used (exit 2)
+    ├── PathRefused                a path that leads outside, or to what nobody may touch
+    ├── FileError                  a file that cannot be read or written
+    │   ├── Undecodable            no text: binary, or an encoding we cannot keep
+    │   ├── TooLarge               over the limit for what was asked
+    │   └── Outdated               the disk is not what the writer saw
+    ├── EditFailed                 a change that has no certain place
+    │   └── Ambiguous              a change with two equal places
+    ├── ChildFailed                a helper process that died or cannot start
+    ├── ModelError                 a model's answer that did not come (exit 1)
+    │   ├── NoModel                none is configured (exit 2)
+    │   ├── BadKey                 the provider refused the key (exit 3)
+    │   ├── Unreachable            no connection, no such server, no answer in time (exit 3)
+    │   │   └── TimedOut
+    │   ├── RateLimited            still refused after the last retry
+    │   ├── ContextTooLong         the provider says the request is too long
+    │   ├── Refused                the provider or the model declined
+    │   ├── EmptyReply             the model ended without a word
+    │   └── RequestRejected        any other refusal of the request itself
+    ├── SessionError               a session that is missing, broken or open elsewhere
+    └── Interrupted                the person stopped it (exit 130)
+
+An error is one sentence of what happened and one of what to do; both are written for the person, name the
+thing, and hold no traceback. `str(error)` is `what: remedy`.
+"""
+
+from __future__ import annotations
+
+
+class TuiAgentError(Exception):
+    """Base of all errors that are told to a person; `what` happened, and `remedy`, what to do about it."""
+
+    title = "Something went wrong"
+    exit_status = 1
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what, remedy)
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.remedy}"
+
+
+class UsageError(TuiAgentError):
+    title = "Wrong arguments"
+    exit_status = 2
+
+
+class SettingsError(TuiAgentError):
+    title = "Configuration not usable"
+    exit_status = 2
+
+
+class PathRefused(TuiAgentError):
+    title = "Path refused"
+
+
+class FileError(TuiAgentError):
+    title = "File not usable"
+
+
+class Undecodable(FileError):
+    title = "Not a text file"
+
+
+class TooLarge(FileError):
+    title = "File too large"
+
+
+class Outdated(FileError):
+    """The content on disk differs from the content that the writer started from; nothing was written."""
+
+    title = "File changed meanwhile"
+
+
+class EditFailed(TuiAgentError):
+    title = "Change has no place"
+
+
+class Ambiguous(EditFailed):
+    title = "Change has two equal places"
+
+
+class ChildFailed(TuiAgentError):
+    title = "Helper process failed"
+
+
+class ModelError(TuiAgentError):
+    title = "No answer from the model"
+
+
+class NoModel(ModelError):
+    title = "No model configured"
+    exit_status = 2
+
+
+class BadKey(ModelError):
+    title = "Key refused"
+    exit_status = 3
+
+
+class Unreachable(ModelError):
+    title = "Model not reachable"
+    exit_status = 3
+
+
+class TimedOut(Unreachable):
+    title = "Model did not answer in time"
+
+
+class RateLimited(ModelError):
+    title = "Rate limit"
+
+
+class ContextTooLong(ModelError):
+    title = "Request too long for the model"
+
+
+class Refused(ModelError):
+    title = "Model declined"
+
+
+class EmptyReply(ModelError):
+    title = "Empty answer"
+
+
+class RequestRejected(ModelError):
+    title = "Request rejected"
+
+
+class SessionError(TuiAgentError):
+    title = "Session not usable"
+
+
+class Interrupted(TuiAgentError):
+    title = "Interrupted"
+    exit_status = 130

@@ -1,0 +1,111 @@
+"""A language model, as everyone here sees one: a request in, chunks out, cancelled by closing the stream.
+
+Three things answer to `Model`: the child process that runs litellm (`model.child`), a recording
+(`model.recorded`), and a recorder that wraps either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+Pass = Literal["plan", "main", "condense", "subtask"]
+#: `cut`: the stream ended before the model did; `length`: the model ran out of room.
+EndReason = Literal["stop", "tool_calls", "length", "refused", "cut"]
+Message = dict[str, Any]
+
+
+class ModelRequest(Struct, frozen=True):
+    """One request. `messages` and `tools` are in the shapes of the OpenAI chat API, as litellm takes them.
+
+    `schema` is a JSON schema that the reply must follow, for providers that can hold a model to one;
+    `timeout` is in seconds and counts the wait for each next chunk.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    purpose: Pass = "main"
+    tools: tuple[dict[str, Any], ...] = ()
+    schema: dict[str, Any] | None = None
+    timeout: float = 120.0
+
+
+class TextChunk(Struct, frozen=True, tag="text"):
+    text: str
+
+
+class ReasoningChunk(Struct, frozen=True, tag="reasoning"):
+    text: str
+
+
+class CallChunk(Struct, frozen=True, tag="call"):
+    """A piece of a function call: `id` and `name` come with its first piece, `arguments` is appended."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class UsageChunk(Struct, frozen=True, tag="usage"):
+    """Tokens as the provider counted them; `cost` in dollars, None where the price is not known."""
+
+    input: int
+    output: int
+    cached: int = 0
+    cost: float | None = None
+
+
+class RetryChunk(Struct, frozen=True, tag="retry"):
+    """The provider asked us to wait: `seconds` remain until attempt number `attempt`."""
+
+    attempt: int
+    seconds: float
+    why: str
+
+
+class EndChunk(Struct, frozen=True, tag="end"):
+    """The stream is over. `thinking` is what the provider wants back in a tool loop, as it came."""
+
+    reason: EndReason
+    thinking: tuple[dict[str, Any], ...] = ()
+
+
+Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | RetryChunk | EndChunk
+
+
+class Abilities(Struct, frozen=True):
+    """What is known of a model. `window` is in tokens, 0 where nobody knows; `known` is whether litellm does."""
+
+    model: str
+    window: int = 0
+    tools: bool = False
+    schema: bool = False
+    cache_marks: bool = False
+    known: bool = False
+
+
+class TokenCount(Struct, frozen=True):
+    """Tokens of each text; `exact` is false for an estimate made before the tokenizer was ready."""
+
+    counts: tuple[int, ...]
+    exact: bool
+
+
+class Model(Protocol):
+    """Where answers come from."""
+
+    async def start(self) -> None:
+        """Get ready in the background; returns as soon as requests may be sent (they wait if need be)."""
+
+    async def abilities(self, model: str) -> Abilities: ...
+
+    async def count(self, model: str, texts: Sequence[str]) -> TokenCount: ...
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """The answer, piece by piece, `EndChunk` last. Raises a `ModelError`. Closing it cancels the request."""
+        ...
+
+    async def close(self) -> None: ...

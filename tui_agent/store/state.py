@@ -1,0 +1,322 @@
+"""All that the panes show and the next turn stands on: one frozen value, one slice a pane.
+
+Slices are replaced, never changed, so that `is` tells whether one moved. A list in a slice is a tuple.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from tui_agent.answers.plans import DirectoryAction, FileAction
+from tui_agent.answers.values import NextStep
+from tui_agent.context.known import KnownFile, Touch
+from tui_agent.edits.change import Change, Checkpoint
+from tui_agent.planning.chain import Attempt
+from tui_agent.subtasks.graph import SubTask
+
+#: How many messages of the transcript stay in memory; older ones are paged from the log.
+TRANSCRIPT_WINDOW = 200
+
+
+class SessionSlice(Struct, frozen=True):
+    """Which session this is. `replay` is the recording it answers from, `rehearsal` that it is the bundled one."""
+
+    id: str = ""
+    name: str = ""
+    workspace: str = ""
+    replay: str = ""
+    rehearsal: bool = False
+    read_only: bool = False
+    trusted: bool = False
+    #: Why nothing can be kept, where that is so; empty where the log works.
+    not_kept: str = ""
+
+
+class WorkspaceSlice(Struct, frozen=True):
+    """The folder: how many files the index knows, how they are watched, and what git says.
+
+    `revision` counts changes of the index, `marks` is git's two-letter status by path.
+    """
+
+    indexing: bool = True
+    files: int = 0
+    revision: int = 0
+    watching: Literal["starting", "watching", "polling", "failed"] = "starting"
+    is_repository: bool = False
+    branch: str = ""
+    ahead: int = 0
+    behind: int = 0
+    marks: dict[str, str] = field(default_factory=dict)
+
+
+class ModelSlice(Struct, frozen=True):
+    """The model in use. `window` is in tokens; `status` is that of the process that reaches it."""
+
+    name: str = ""
+    planner: str = ""
+    protocol: Literal["", "tools", "structured"] = ""
+    window: int = 0
+    window_known: bool = False
+    status: Literal["idle", "starting", "ready", "failed"] = "idle"
+
+
+Phase = Literal["idle", "planning", "finding", "waiting", "asking", "streaming", "retrying"]
+
+
+class TurnSlice(Struct, frozen=True):
+    """The turn that runs, or the last one. `number` counts from 1; `step` counts requests within the turn.
+
+    `waiting_for` names the action whose question is open; `retry_seconds` and `retry_why` are the countdown.
+    """
+
+    number: int = 0
+    phase: Phase = "idle"
+    request: str = ""
+    step: int = 0
+    ok: bool = True
+    error: str = ""
+    waiting_for: str = ""
+    retry_seconds: int = 0
+    retry_why: str = ""
+    seconds: float = 0.0
+
+    @property
+    def running(self) -> bool:
+        return self.phase != "idle"
+
+
+class ActionSlice(Struct, frozen=True):
+    """One file action as it stands: its attempts so far, what was loaded, how it ended.
+
+    `nearest` are the names most like the ones that were tried, for the question of `ask_user`.
+    """
+
+    action: FileAction
+    attempts: tuple[Attempt, ...] = ()
+    state: Literal["waiting", "looking", "loaded", "asking", "skipped", "create", "failed"] = "waiting"
+    loaded: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    nearest: tuple[str, ...] = ()
+
+
+class PlanSlice(Struct, frozen=True):
+    """The plan of the turn: who made it and how far it has come."""
+
+    turn: int = 0
+    source: Literal["model", "words"] = "words"
+    actions: tuple[ActionSlice, ...] = ()
+    directories: tuple[DirectoryAction, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+class ChatMessage(Struct, frozen=True):
+    """One entry of the transcript. `kind` `note` is the program's own voice; `number` counts from 1."""
+
+    number: int
+    kind: Literal["person", "agent", "note"]
+    turn: int
+    text: str
+    summary: str = ""
+    reasoning: str = ""
+    changes: tuple[str, ...] = ()
+    todos: int = 0
+    level: Literal["info", "warning", "error"] = "info"
+    cut: bool = False
+
+
+class ChatSlice(Struct, frozen=True):
+    """The newest messages (at most `TRANSCRIPT_WINDOW`), how many there are in all, and what is offered next."""
+
+    messages: tuple[ChatMessage, ...] = ()
+    total: int = 0
+    next_steps: tuple[NextStep, ...] = ()
+
+
+class ReplySlice(Struct, frozen=True):
+    """The answer that is being streamed, as far as it came; empty when none is."""
+
+    turn: int = 0
+    summary: str = ""
+    message: str = ""
+    reasoning: str = ""
+
+
+class InputSlice(Struct, frozen=True):
+    """What the person has typed and not sent, and the messages that wait for the turn to end."""
+
+    draft: str = ""
+    queue: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+
+
+class Todo(Struct, frozen=True):
+    """`id` is the program's own. `changes` are the ids of the changes it is tied to."""
+
+    id: str
+    text: str
+    details: str = ""
+    done: bool = False
+    turn: int = 0
+    changes: tuple[str, ...] = ()
+
+
+class ReviewSlice(Struct, frozen=True):
+    """Every change that was proposed this session, oldest first, and every apply that can be undone."""
+
+    changes: tuple[Change, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+
+    def change(self, change_id: str) -> Change | None:
+        return next((change for change in self.changes if change.id == change_id), None)
+
+    @property
+    def open(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.is_open)
+
+
+class KnownSlice(Struct, frozen=True):
+    """The registry, by path, and the timeline, newest last."""
+
+    files: dict[str, KnownFile] = field(default_factory=dict)
+    touches: tuple[Touch, ...] = ()
+
+    @property
+    def stale(self) -> tuple[KnownFile, ...]:
+        return tuple(entry for entry in self.files.values() if entry.stale)
+
+
+class Buffer(Struct, frozen=True):
+    """An open file. `text` is what the editor shows; `disk` is the hash of the file it was read from.
+
+    `cursor` and `anchor` are (line, column) from 0; they differ while something is selected. `clash` says that
+    the disk has moved away from under unsaved edits. `note` says why the file cannot be edited, if so.
+    """
+
+    path: str
+    text: str = ""
+    disk: str = ""
+    unsaved: bool = False
+    cursor: tuple[int, int] = (0, 0)
+    anchor: tuple[int, int] = (0, 0)
+    clash: bool = False
+    note: str = ""
+    #: Counts every change of the text that did not come from the editor, so that it knows to load it anew.
+    revision: int = 0
+
+
+class BuffersSlice(Struct, frozen=True):
+    """The open files in tab order, and the active one's path."""
+
+    open: tuple[Buffer, ...] = ()
+    active: str = ""
+
+    def get(self, path: str) -> Buffer | None:
+        return next((buffer for buffer in self.open if buffer.path == path), None)
+
+
+class SubTasksSlice(Struct, frozen=True):
+    tasks: tuple[SubTask, ...] = ()
+
+
+class Usage(Struct, frozen=True):
+    """Tokens and dollars. `cost` is None when any part of it is unknown; `estimated` marks counts of our own."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: float | None = 0.0
+    estimated: bool = False
+
+    def plus(self, other: Usage) -> Usage:
+        known = self.cost is not None and other.cost is not None
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cached=self.cached + other.cached,
+            cost=self.cost + other.cost if known else None,  # type: ignore[operator]
+            estimated=self.estimated or other.estimated,
+        )
+
+
+class UsageSlice(Struct, frozen=True):
+    """`context` is the size of the last request in tokens, `parts` the same by part (C11)."""
+
+    turn: Usage = Usage()
+    session: Usage = Usage()
+    context: int = 0
+    context_estimated: bool = False
+    parts: dict[str, int] = field(default_factory=dict)
+
+
+class SentMessage(Struct, frozen=True):
+    """One message of the conversation as the model got it: its JSON lies in the blob store under `blob`."""
+
+    role: str
+    blob: str
+    tokens: int = 0
+
+
+class ConversationSlice(Struct, frozen=True):
+    """What was sent, in order, the system prompt first. `files` maps a path to the hash whose text is in it.
+
+    `tables` is the hash of each known file's row as it was last told; `editor` of each editor block;
+    `told` counts the decisions that the model has been told of.
+    """
+
+    messages: tuple[SentMessage, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, str] = field(default_factory=dict)
+    blocks: dict[str, str] = field(default_factory=dict)
+    #: Facts that the next request tells the model once: what was applied, skipped, refused.
+    untold: tuple[str, ...] = ()
+    open_calls: tuple[str, ...] = ()
+
+
+class Notice(Struct, frozen=True):
+    """One sentence for the person; `number` counts from 1."""
+
+    number: int
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+class NoticesSlice(Struct, frozen=True):
+    """The newest notices (at most 50), oldest first."""
+
+    items: tuple[Notice, ...] = ()
+    total: int = 0
+
+
+class LayoutSlice(Struct, frozen=True):
+    """What the person made of the screen: kept, so that a session opens as it was left.
+
+    `place` holds a pane's own position, such as the review's change and hunk, as plain values.
+    """
+
+    focus: str = "chat"
+    zoomed: str = ""
+    hidden: tuple[str, ...] = ()
+    tabs: dict[str, str] = field(default_factory=dict)
+    place: dict[str, Any] = field(default_factory=dict)
+
+
+class State(Struct, frozen=True):
+    session: SessionSlice = SessionSlice()
+    workspace: WorkspaceSlice = WorkspaceSlice()
+    model: ModelSlice = ModelSlice()
+    turn: TurnSlice = TurnSlice()
+    plan: PlanSlice = PlanSlice()
+    chat: ChatSlice = ChatSlice()
+    reply: ReplySlice = ReplySlice()
+    input: InputSlice = InputSlice()
+    todos: tuple[Todo, ...] = ()
+    review: ReviewSlice = ReviewSlice()
+    known: KnownSlice = KnownSlice()
+    buffers: BuffersSlice = BuffersSlice()
+    subtasks: SubTasksSlice = SubTasksSlice()
+    usage: UsageSlice = UsageSlice()
+    conversation: ConversationSlice = ConversationSlice()
+    notices: NoticesSlice = NoticesSlice()
+    layout: LayoutSlice = LayoutSlice()
