@@ -437,6 +437,8 @@ class BufferEdited(Growing, frozen=True):
     disk: str
     cursor: tuple[int, int] = (0, 0)
     anchor: tuple[int, int] = (0, 0)
+    #: False where the person came back, by undo say, to the text that is on disk.
+    unsaved: bool = True
     #: True where the text did not come from the editor itself, which then loads it anew.
     from_outside: bool = False
 

@@ -1,0 +1,136 @@
+"""Folding files: those that the model knows, and those that are open in the editor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from tui_agent.context.known import KnownFile
+from tui_agent.store import events as e
+from tui_agent.store.fold_turn import on_action
+from tui_agent.store.state import Buffer, BuffersSlice, State
+
+#: The timeline that is kept in memory; the whole of it is in the log.
+TOUCHES_KEPT = 2000
+
+
+def _know(state: State, entry: KnownFile) -> State:
+    files = {**state.known.files, entry.path: entry}
+    return replace(state, known=replace(state.known, files=files))
+
+
+def _loaded(state: State, event: e.FileLoaded) -> State:
+    state = _know(state, event.file)
+    return on_action(
+        state,
+        event.action,
+        lambda slot: replace(slot, state="loaded", loaded=(*slot.loaded, event.file.path)),
+    )
+
+
+def _edited(state: State, event: e.KnownFileEdited) -> State:
+    return _know(state, event.file)
+
+
+def _freshness(state: State, event: e.FreshnessChanged) -> State:
+    entry = state.known.files.get(event.path)
+    if entry is None:
+        return state
+    return _know(state, replace(entry, freshness=event.freshness, renamed_to=event.renamed_to))
+
+
+def _touched(state: State, event: e.FileTouched) -> State:
+    touches = (*state.known.touches, event.touch)[-TOUCHES_KEPT:]
+    return replace(state, known=replace(state.known, touches=touches))
+
+
+def _on_buffer(state: State, path: str, change: Callable[[Buffer], Buffer]) -> State:
+    opened = tuple(change(buffer) if buffer.path == path else buffer for buffer in state.buffers.open)
+    return replace(state, buffers=replace(state.buffers, open=opened))
+
+
+def _opened(state: State, event: e.BufferOpened) -> State:
+    opened = state.buffers.open
+    if state.buffers.get(event.path) is None:
+        opened = (*opened, Buffer(event.path))
+    return replace(state, buffers=BuffersSlice(opened, event.path))
+
+
+def _text_loaded(state: State, event: e.BufferLoaded) -> State:
+    return _on_buffer(
+        state,
+        event.path,
+        lambda buffer: replace(
+            buffer,
+            text=event.text,
+            disk=event.disk,
+            note=event.note,
+            unsaved=False,
+            clash=False,
+            revision=buffer.revision + 1,
+        ),
+    )
+
+
+def _text_edited(state: State, event: e.BufferEdited) -> State:
+    return _on_buffer(
+        state,
+        event.path,
+        lambda buffer: replace(
+            buffer,
+            text=event.text,
+            disk=event.disk,
+            unsaved=event.unsaved,
+            clash=buffer.clash and event.unsaved,
+            cursor=event.cursor,
+            anchor=event.anchor,
+            revision=buffer.revision + event.from_outside,
+        ),
+    )
+
+
+def _cursor(state: State, event: e.CursorMoved) -> State:
+    return _on_buffer(
+        state, event.path, lambda buffer: replace(buffer, cursor=event.cursor, anchor=event.anchor)
+    )
+
+
+def _saved(state: State, event: e.BufferSaved) -> State:
+    return _on_buffer(
+        state, event.path, lambda buffer: replace(buffer, disk=event.disk, unsaved=False, clash=False)
+    )
+
+
+def _clashed(state: State, event: e.BufferClashed) -> State:
+    return _on_buffer(state, event.path, lambda buffer: replace(buffer, clash=event.clash))
+
+
+def _activated(state: State, event: e.BufferActivated) -> State:
+    return replace(state, buffers=replace(state.buffers, active=event.path))
+
+
+def _closed(state: State, event: e.BufferClosed) -> State:
+    paths = [buffer.path for buffer in state.buffers.open]
+    opened = tuple(buffer for buffer in state.buffers.open if buffer.path != event.path)
+    active = state.buffers.active
+    if active == event.path:
+        place = min(paths.index(active), len(opened) - 1) if opened else 0
+        active = opened[place].path if opened else ""
+    return replace(state, buffers=BuffersSlice(opened, active))
+
+
+FOLDS = {
+    e.FileLoaded: _loaded,
+    e.KnownFileEdited: _edited,
+    e.FreshnessChanged: _freshness,
+    e.FileTouched: _touched,
+    e.BufferOpened: _opened,
+    e.BufferLoaded: _text_loaded,
+    e.BufferEdited: _text_edited,
+    e.CursorMoved: _cursor,
+    e.BufferSaved: _saved,
+    e.BufferClashed: _clashed,
+    e.BufferActivated: _activated,
+    e.BufferClosed: _closed,
+}

@@ -1,0 +1,115 @@
+"""Folding changes, checkpoints, the todos that they tick, and sub-tasks."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tui_agent.edits.change import Change, ChangeState
+from tui_agent.store import events as e
+from tui_agent.store.state import ChatMessage, ReviewSlice, State, Todo
+from tui_agent.subtasks.graph import with_ready
+
+#: A todo whose changes are all in one of these, one of them applied, is done.
+DECIDED: frozenset[ChangeState] = frozenset({"applied", "skipped"})
+
+
+def _proposed(state: State, event: e.ChangeProposed) -> State:
+    new = event.change
+    changes = tuple(_replaced_by(change, new) for change in state.review.changes if change.id != new.id)
+    state = replace(state, review=replace(state.review, changes=(*changes, new)))
+    return _note_change(_tie_todo(state, new), new)
+
+
+def _replaced_by(change: Change, new: Change) -> Change:
+    if change.path != new.path or not change.is_open or change.id == new.id:
+        return change
+    return replace(change, state="skipped", reason=f"replaced by {new.id}")
+
+
+def _tie_todo(state: State, change: Change) -> State:
+    if not change.todo:
+        return state
+    todos = tuple(
+        replace(todo, changes=(*todo.changes, change.id), done=False)
+        if todo.id == change.todo and change.id not in todo.changes
+        else todo
+        for todo in state.todos
+    )
+    return replace(state, todos=todos)
+
+
+def _note_change(state: State, change: Change) -> State:
+    """The agent's newest message names the changes that came with it."""
+    messages = state.chat.messages
+    for place in range(len(messages) - 1, -1, -1):
+        message: ChatMessage = messages[place]
+        if message.kind != "agent" or message.turn != change.turn:
+            continue
+        named = replace(message, changes=(*message.changes, change.id))
+        messages = (*messages[:place], named, *messages[place + 1 :])
+        return replace(state, chat=replace(state.chat, messages=messages))
+    return state
+
+
+def _moved(state: State, event: e.ChangeMoved) -> State:
+    changes = tuple(_with_move(change, event) for change in state.review.changes)
+    return _tick(replace(state, review=replace(state.review, changes=changes)), event.id)
+
+
+def _with_move(change: Change, event: e.ChangeMoved) -> Change:
+    if change.id != event.id:
+        return change
+    return replace(
+        change,
+        state=event.state,
+        hunks=event.hunks or change.hunks,
+        reason=event.reason,
+        written=event.written or change.written,
+    )
+
+
+def _tick(state: State, change_id: str) -> State:
+    todos = tuple(_ticked(todo, state.review) if change_id in todo.changes else todo for todo in state.todos)
+    return state if todos == state.todos else replace(state, todos=todos)
+
+
+def _ticked(todo: Todo, review: ReviewSlice) -> Todo:
+    states = [change.state for change in review.changes if change.id in todo.changes]
+    return replace(todo, done="applied" in states and DECIDED.issuperset(states))
+
+
+def _checkpoint(state: State, event: e.CheckpointMade) -> State:
+    checkpoints = (*state.review.checkpoints, event.checkpoint)
+    return replace(state, review=replace(state.review, checkpoints=checkpoints))
+
+
+def _undone(state: State, event: e.CheckpointUndone) -> State:
+    checkpoints = tuple(
+        replace(point, undone=event.undone) if point.id == event.id else point
+        for point in state.review.checkpoints
+    )
+    return replace(state, review=replace(state.review, checkpoints=checkpoints))
+
+
+def _subtasks(state: State, event: e.SubTasksProposed) -> State:
+    return replace(state, subtasks=replace(state.subtasks, tasks=with_ready(event.tasks)))
+
+
+def _subtask_moved(state: State, event: e.SubTaskMoved) -> State:
+    tasks = with_ready(
+        replace(task, state=event.state, summary=event.summary or task.summary)
+        if task.id == event.id
+        else task
+        for task in state.subtasks.tasks
+    )
+    return replace(state, subtasks=replace(state.subtasks, tasks=tasks))
+
+
+FOLDS = {
+    e.ChangeProposed: _proposed,
+    e.ChangeMoved: _moved,
+    e.CheckpointMade: _checkpoint,
+    e.CheckpointUndone: _undone,
+    e.SubTasksProposed: _subtasks,
+    e.SubTaskMoved: _subtask_moved,
+}

@@ -1,0 +1,191 @@
+"""Folding a turn: its phases, its plan with the attempts, the reply as it streams, the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from tui_agent.store import events as e
+from tui_agent.store.state import (
+    TRANSCRIPT_WINDOW,
+    ActionSlice,
+    ChatMessage,
+    PlanSlice,
+    ReplySlice,
+    State,
+    TurnSlice,
+    Usage,
+)
+
+HISTORY_KEPT = 200
+
+
+def say(state: State, message: ChatMessage) -> State:
+    """The state with one more message in the transcript; its number is given here."""
+    total = state.chat.total + 1
+    messages = (*state.chat.messages, replace(message, number=total))[-TRANSCRIPT_WINDOW:]
+    return replace(state, chat=replace(state.chat, messages=messages, total=total))
+
+
+def _started(state: State, event: e.TurnStarted) -> State:
+    history = tuple(text for text in state.input.history if text != event.request)
+    queue = state.input.queue[1:] if event.queued else state.input.queue
+    state = replace(
+        state,
+        turn=TurnSlice(number=event.turn, phase="planning", request=event.request),
+        plan=PlanSlice(turn=event.turn),
+        reply=ReplySlice(turn=event.turn),
+        input=replace(state.input, queue=queue, history=(*history, event.request)[-HISTORY_KEPT:]),
+        usage=replace(state.usage, turn=Usage()),
+        chat=replace(state.chat, next_steps=()),
+    )
+    return say(state, ChatMessage(0, "person", event.turn, event.request))
+
+
+def _phase(state: State, event: e.PhaseChanged) -> State:
+    turn = replace(state.turn, phase=event.phase, retry_seconds=0, retry_why="", waiting_for="")
+    return replace(state, turn=turn)
+
+
+def _plan(state: State, event: e.PlanMade) -> State:
+    plan = PlanSlice(
+        turn=event.turn,
+        source=event.source,
+        actions=tuple(ActionSlice(action) for action in event.actions),
+        directories=event.directories,
+        faults=event.faults,
+    )
+    return replace(state, plan=plan, turn=replace(state.turn, phase="finding"))
+
+
+def _more_actions(state: State, event: e.ActionsAdded) -> State:
+    added = tuple(ActionSlice(action) for action in event.actions)
+    plan = replace(state.plan, actions=(*state.plan.actions, *added))
+    return replace(state, plan=plan, turn=replace(state.turn, phase="finding"))
+
+
+def on_action(state: State, name: str, change: Callable[[ActionSlice], ActionSlice]) -> State:
+    actions = tuple(change(slot) if slot.action.name == name else slot for slot in state.plan.actions)
+    return replace(state, plan=replace(state.plan, actions=actions))
+
+
+def _attempt(state: State, event: e.AttemptStarted | e.AttemptEnded) -> State:
+    attempt = event.attempt
+
+    def with_attempt(slot: ActionSlice) -> ActionSlice:
+        others = tuple(known for known in slot.attempts if known.index != attempt.index)
+        return replace(slot, attempts=(*others, attempt), state="looking")
+
+    return on_action(state, attempt.action, with_attempt)
+
+
+def _fallback(state: State, event: e.FallbackTaken) -> State:
+    ended = {"ask_user": "asking", "skip": "skipped", "create_new": "create"}[event.kind]
+    return on_action(state, event.action, lambda slot: replace(slot, state=ended, nearest=event.nearest))
+
+
+def _asked(state: State, event: e.QuestionAsked) -> State:
+    return replace(state, turn=replace(state.turn, phase="waiting", waiting_for=event.action))
+
+
+def _answered(state: State, event: e.QuestionAnswered) -> State:
+    state = replace(state, turn=replace(state.turn, phase="finding", waiting_for=""))
+    ended = "looking" if event.path else "skipped"
+    return on_action(state, event.action, lambda slot: replace(slot, state=ended))
+
+
+def _left_out(state: State, event: e.FilesLeftOut) -> State:
+    return on_action(state, event.action, lambda slot: replace(slot, left_out=(*slot.left_out, *event.paths)))
+
+
+def _retry(state: State, event: e.RetryCounted) -> State:
+    turn = replace(state.turn, phase="retrying", retry_seconds=event.seconds, retry_why=event.why)
+    return replace(state, turn=turn)
+
+
+def _streamed(state: State, event: e.ReplyStreamed) -> State:
+    reply = state.reply
+    match event.part:
+        case "summary":
+            reply = replace(reply, summary=reply.summary + event.text)
+        case "message":
+            reply = replace(reply, message=reply.message + event.text)
+        case "reasoning":
+            reply = replace(reply, reasoning=reply.reasoning + event.text)
+    turn = state.turn if state.turn.phase == "streaming" else replace(state.turn, phase="streaming")
+    return replace(state, reply=reply, turn=turn)
+
+
+def _grew(state: State, event: e.ReplyGrew) -> State:
+    reply = ReplySlice(event.turn, event.summary, event.message, event.reasoning)
+    return state if reply == state.reply else replace(state, reply=reply)
+
+
+def read_reply(state: State, event: e.ReplyRead) -> State:
+    state = replace(
+        state,
+        reply=ReplySlice(turn=event.turn),
+        chat=replace(state.chat, next_steps=event.next_steps),
+    )
+    message = ChatMessage(
+        0,
+        "agent",
+        event.turn,
+        event.message,
+        summary=event.summary,
+        reasoning=event.reasoning,
+        todos=event.todos,
+        cut=event.cut,
+    )
+    return say(state, message)
+
+
+def _ended(state: State, event: e.TurnEnded) -> State:
+    turn = replace(
+        state.turn,
+        phase="idle",
+        ok=event.ok,
+        error=event.error,
+        seconds=event.seconds,
+        retry_seconds=0,
+        waiting_for="",
+    )
+    state = _keep_partial_reply(replace(state, turn=turn))
+    if not event.error:
+        return state
+    level = "info" if event.stopped else "error"
+    return say(state, ChatMessage(0, "note", event.turn, event.error, level=level))
+
+
+def _keep_partial_reply(state: State) -> State:
+    reply = state.reply
+    if not (reply.summary or reply.message or reply.reasoning):
+        return state
+    message = ChatMessage(
+        0, "agent", reply.turn, reply.message, summary=reply.summary, reasoning=reply.reasoning, cut=True
+    )
+    return say(replace(state, reply=ReplySlice(turn=reply.turn)), message)
+
+
+def _todos(state: State, event: e.TodosChanged) -> State:
+    return replace(state, todos=event.todos)
+
+
+FOLDS = {
+    e.TurnStarted: _started,
+    e.PhaseChanged: _phase,
+    e.PlanMade: _plan,
+    e.ActionsAdded: _more_actions,
+    e.AttemptStarted: _attempt,
+    e.AttemptEnded: _attempt,
+    e.FallbackTaken: _fallback,
+    e.QuestionAsked: _asked,
+    e.QuestionAnswered: _answered,
+    e.FilesLeftOut: _left_out,
+    e.RetryCounted: _retry,
+    e.ReplyStreamed: _streamed,
+    e.ReplyGrew: _grew,
+    e.TurnEnded: _ended,
+    e.TodosChanged: _todos,
+}
