@@ -1,0 +1,163 @@
+"""One life of a child: from its start to its death, with the calls that are open in between."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tui_agent.errors import ChildFailed
+from tui_agent.processes import serve, wire
+from tui_agent.processes.lines import lines
+
+Reply = wire.Item | wire.Answer | wire.Failure
+#: How long a child may take to end by itself once its standard input is closed, in seconds.
+PATIENCE_SECONDS = 2.0
+LAST_WORDS_SECONDS = 0.5
+
+
+class Connection:
+    """A running child and who waits for what. The three callbacks are called on the loop."""
+
+    def __init__(
+        self,
+        process: Process,
+        name: str,
+        stderr: deque[str],
+        on_ready: Callable[[], None],
+        on_event: Callable[[dict[str, Any]], None],
+        on_death: Callable[[], None],
+    ) -> None:
+        self.process = process
+        self.alive = True
+        self._name = name
+        self._stderr = stderr
+        self._on_ready = on_ready
+        self._on_event = on_event
+        self._on_death = on_death
+        self._waiting: dict[int, asyncio.Queue[Reply]] = {}
+        self._last_id = 0
+        self._listening = asyncio.create_task(self._listen(), name=f"{name}: replies")
+        self._overhearing = asyncio.create_task(self._overhear(), name=f"{name}: standard error")
+
+    async def call(self, method: str, params: dict[str, Any]) -> tuple[int, asyncio.Queue[Reply]]:
+        """Send a call; its replies come through the queue, a `Failure` among them if the child dies."""
+        self._last_id += 1
+        id, queue = self._last_id, asyncio.Queue[Reply]()
+        line = wire.encode(wire.Call(id, method, params))
+        self._waiting[id] = queue
+        try:
+            await self._write(line)
+        except BaseException:
+            self.forget(id)
+            raise
+        return id, queue
+
+    def forget(self, id: int) -> None:
+        """Nobody waits for this call any more: if it is still running, the child is told to stop it."""
+        if self._waiting.pop(id, None) is not None and self.alive and self.process.stdin is not None:
+            self.process.stdin.write(wire.encode(wire.Cancel(id)))
+
+    async def close(self) -> None:
+        """Let the child end by itself, then make it end."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        for insist in (self.process.terminate, self.process.kill):
+            try:
+                await asyncio.wait_for(asyncio.shield(self._listening), PATIENCE_SECONDS)
+                break
+            except TimeoutError:
+                insist()
+        await self._listening
+
+    async def _write(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(line)
+            await self.process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it is dead or dying: `_listen` fails whoever waits
+
+    async def _listen(self) -> None:
+        assert self.process.stdout is not None
+        try:
+            async for line in lines(self.process.stdout):
+                self._heard(wire.from_child.decode(line))
+        except msgspec.MsgspecError as error:
+            self._stderr.append(f"not understood: {error}")
+        if self.process.returncode is None:
+            try:
+                await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
+            except TimeoutError:
+                self.process.kill()
+                await self.process.wait()
+        await self._last_words()
+        self._died()
+
+    async def _last_words(self) -> None:
+        """Standard error to its end, unless a process that the child left behind keeps it open."""
+        await asyncio.wait([self._overhearing], timeout=LAST_WORDS_SECONDS)
+        self._overhearing.cancel()
+
+    def _heard(self, message: wire.FromChild) -> None:
+        match message:
+            case wire.Ready():
+                self._on_ready()
+            case wire.Announced(event):
+                self._on_event(event)
+            case wire.Item(id) if id in self._waiting:
+                self._waiting[id].put_nowait(message)
+            case wire.Answer(id) | wire.Failure(id) if id in self._waiting:
+                self._waiting.pop(id).put_nowait(message)
+
+    def _died(self) -> None:
+        self.alive = False
+        for id, queue in self._waiting.items():
+            queue.put_nowait(wire.failure(id, self.obituary()))
+        self._waiting.clear()
+        self._on_death()
+
+    def obituary(self) -> ChildFailed:
+        status = self.process.returncode
+        how = (
+            f"was ended by signal {-status}"
+            if status is not None and status < 0
+            else f"ended with status {status}"
+        )
+        last = f" ({self._stderr[-1]})" if status and status > 0 and self._stderr else ""
+        return ChildFailed(f"The {self._name} process {how}{last}", "try again: it is started anew")
+
+    async def _overhear(self) -> None:
+        assert self.process.stderr is not None
+        async for line in lines(self.process.stderr):
+            self._stderr.append(line.decode(errors="replace")[:2000])
+
+
+async def spawn(module: str, env: Mapping[str, str]) -> Process:
+    """`python -m module` in a session of its own, so that Ctrl+C in the terminal is ours alone.
+
+    `-P` keeps the working directory, which may be anybody's, out of the child's import path.
+    """
+    here = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH", ""))))
+    variables = {**os.environ, "PYTHONPATH": path, serve.PARENT: str(os.getpid()), **env}
+    try:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", module),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=variables,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ChildFailed(
+            f"{module} cannot be started ({error.strerror})", "free some memory and try again"
+        ) from error

@@ -1,0 +1,83 @@
+"""What goes over a child's standard streams: one JSON object a line, in each direction.
+
+parent → child   Call, Cancel
+child → parent   Ready once, Announced whenever; for each call any number of Item, then Answer or Failure
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent import errors
+from tui_agent.errors import ChildFailed, TuiAgentError
+
+
+class Call(Struct, tag="call", tag_field="t"):
+    id: int
+    method: str
+    params: dict[str, Any]
+
+
+class Cancel(Struct, tag="cancel", tag_field="t"):
+    id: int
+
+
+class Ready(Struct, tag="ready", tag_field="t"):
+    """The child has imported what it needs to listen."""
+
+
+class Item(Struct, tag="item", tag_field="t"):
+    """One piece of a stream."""
+
+    id: int
+    value: Any
+
+
+class Answer(Struct, tag="answer", tag_field="t"):
+    """A call is over, and this is what it returned."""
+
+    id: int
+    value: Any = None
+
+
+class Failure(Struct, tag="failure", tag_field="t"):
+    """A call is over because of an error; `kind` is the name of a class in `tui_agent.errors`."""
+
+    id: int
+    kind: str
+    what: str
+    remedy: str
+
+
+class Announced(Struct, tag="announced", tag_field="t"):
+    """Something happened in the child that nobody asked about."""
+
+    event: dict[str, Any]
+
+
+FromParent = Call | Cancel
+FromChild = Ready | Item | Answer | Failure | Announced
+
+_encoder = msgspec.json.Encoder()
+from_parent = msgspec.json.Decoder(FromParent)
+from_child = msgspec.json.Decoder(FromChild)
+
+
+def encode(message: FromParent | FromChild) -> bytes:
+    """One line, its newline included. Raises `TypeError` or `ValueError` for what cannot be JSON."""
+    return _encoder.encode(message) + b"\n"
+
+
+def failure(id: int, error: TuiAgentError) -> Failure:
+    return Failure(id, type(error).__name__, error.what, error.remedy)
+
+
+def as_error(failure: Failure) -> TuiAgentError:
+    """The error that the child raised, as the class it had there; else `ChildFailed`."""
+    kind = getattr(errors, failure.kind, None)
+    if isinstance(kind, type) and issubclass(kind, TuiAgentError):
+        return kind(failure.what, failure.remedy)
+    return ChildFailed(failure.what, failure.remedy)
