@@ -1,0 +1,6 @@
+"""`python -m shop`."""
+
+from shop.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,80 @@
+"""The sample project, copied to a folder of its own and committed where git is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tui_agent.errors import FileError
+
+PREFIX = "tui-agent-demo-"
+AUTHOR, ADDRESS, DATE = "Bookshop", "bookshop@example.com", "2025-01-15T09:00:00+00:00"
+#: What an installer leaves beside Python files is no part of the sample.
+LEFT_OUT = "__pycache__"
+#: Nothing that the machine's own git settings or templates could add.
+GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.autocrlf=false", "-c", "core.fsmonitor=false")
+
+
+def copy_project(source: Path, into: Path | None = None) -> Path:
+    """Copy the sample at `source` into the empty folder `into` (default: a fresh temporary one).
+
+    Where git is installed the copy is a repository with one commit; where it is not, or fails, plain files.
+    Raises `FileError` when the folder cannot be made or written.
+    """
+    try:
+        target = Path(into or tempfile.mkdtemp(prefix=PREFIX)).resolve()
+        _copy(source, target)
+    except OSError as error:
+        where = into or tempfile.gettempdir()
+        raise FileError(
+            f"The sample project cannot be copied to {where}: {error}", "free or allow it"
+        ) from error
+    _commit(target)
+    return target
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy content only: an installation's files and folders may be read-only, the copies may not."""
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        if entry.name == LEFT_OUT:
+            continue
+        if entry.is_dir():
+            _copy(entry, target / entry.name)
+        else:
+            shutil.copyfile(entry, target / entry.name)
+
+
+def _commit(folder: Path) -> None:
+    steps = (
+        ("init", "-q", "--template=", "--initial-branch=main"),
+        ("add", "--all"),
+        ("commit", "-q", "--no-verify", "--no-gpg-sign", "-m", "A bookshop's client"),
+    )
+    try:
+        for step in steps:
+            subprocess.run(
+                [*GIT, *step], cwd=folder, env=_environment(), check=True, capture_output=True, timeout=10
+            )
+    except (OSError, subprocess.SubprocessError):
+        # The rehearsal needs no git; half a repository would only puzzle.
+        shutil.rmtree(folder / ".git", ignore_errors=True)
+
+
+def _environment() -> dict[str, str]:
+    """The same everywhere: no inherited `GIT_*`, no settings of the person or the machine."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_AUTHOR_NAME": AUTHOR,
+        "GIT_AUTHOR_EMAIL": ADDRESS,
+        "GIT_AUTHOR_DATE": DATE,
+        "GIT_COMMITTER_NAME": AUTHOR,
+        "GIT_COMMITTER_EMAIL": ADDRESS,
+        "GIT_COMMITTER_DATE": DATE,
+        "GIT_TERMINAL_PROMPT": "0",
+    }

@@ -1,0 +1,68 @@
+"""Writes `recording.jsonl` from the scenes: `python -m tui_agent.rehearsal.write`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import cycle, islice
+
+import msgspec
+
+from tui_agent.model.client import Chunk, EndChunk, TextChunk, UsageChunk
+from tui_agent.rehearsal import recording
+from tui_agent.rehearsal.scenes import SCENES, Scene
+
+#: Seconds from the request to the first piece: long enough to see that something is awaited.
+FIRST_WAIT = 0.5
+#: What is read while it streams comes at about 100 characters a second, a word or two at a time.
+READ_WORDS, READ_PAUSES = (1, 2, 1, 1, 2), (0.06, 0.08, 0.05, 0.06)
+#: The rest of the answer is not read as it comes, so it need not be slow.
+REST_WORDS, REST_PAUSES = (4, 3), (0.02,)
+
+Timed = tuple[float, Chunk]
+
+
+def lines() -> Iterator[str]:
+    """The recording, a JSON line at a time: the header, then an exchange for each scene."""
+    yield _line(
+        {
+            "type": "recording",
+            "version": 1,
+            "model": "recorded",
+            "protocol": "structured",
+            "window": 200_000,
+            "rehearsal": True,
+            "requests": [scene.request for scene in SCENES],
+        }
+    )
+    for scene in SCENES:
+        yield _line({"type": "exchange", "pass": "main", "ask": scene.request, "chunks": list(chunks(scene))})
+
+
+def chunks(scene: Scene) -> Iterator[Timed]:
+    """A scene's answer as it streams, each chunk with its seconds after the one before."""
+    text = json.dumps(scene.answer, ensure_ascii=False)
+    read = len(json.dumps({key: scene.answer[key] for key in ("summary", "message")}, ensure_ascii=False)) - 1
+    pieces = [*_pieces(text[:read], READ_WORDS, READ_PAUSES), *_pieces(text[read:], REST_WORDS, REST_PAUSES)]
+    for number, (pause, piece) in enumerate(pieces):
+        yield (FIRST_WAIT if number == 0 else pause), TextChunk(piece)
+    yield 0, UsageChunk(input=scene.tokens_in, output=scene.tokens_out, cached=scene.cached)
+    yield 0, EndChunk(reason="stop")
+
+
+def _pieces(text: str, sizes: tuple[int, ...], pauses: tuple[float, ...]) -> Iterator[tuple[float, str]]:
+    words = iter(re.findall(r"\s*\S+", text))
+    for size, pause in zip(cycle(sizes), cycle(pauses), strict=False):
+        piece = "".join(islice(words, size))
+        if not piece:
+            return
+        yield pause, piece
+
+
+def _line(value: object) -> str:
+    return msgspec.json.encode(value).decode() + "\n"
+
+
+if __name__ == "__main__":
+    recording().write_text("".join(lines()), encoding="utf-8", newline="\n")
