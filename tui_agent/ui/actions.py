@@ -1,0 +1,160 @@
+"""The table of actions: everything that a key, the palette, the footer or the mouse can make happen.
+
+An id is `pane.name`. In a pane it calls `action_name` of that pane. Keys come from `config/keys*.toml` by id, the
+footer, the key help and the palette from here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from textual.binding import Binding
+
+#: Contexts that are no pane: keys of the application, also over a dialog, and keys of the workspace anywhere.
+APP, ANYWHERE = "app", ""
+
+
+class Action(NamedTuple):
+    """One action. `pane` is where its keys count; `call` is what it calls there, `hint` its word in the footer."""
+
+    id: str
+    words: str
+    pane: str
+    call: str
+    hint: str = ""
+
+
+def _of(pane: str, *rows: tuple[str, str] | tuple[str, str, str]) -> list[Action]:
+    """Actions of one pane: (name, words, hint)."""
+    return [Action(f"{pane}.{name}", words, pane, name, *hint) for name, words, *hint in rows]
+
+
+def _go(*panes: str) -> list[Action]:
+    return [Action(f"pane.{pane}", f"Go to {pane}", ANYWHERE, f"go('{pane}')") for pane in panes]
+
+
+#: The panes in the order in which the keys walk through them.
+PANES = ("files", "plan", "known", "buffers", "review", "chat", "todos", "subtasks")
+
+_ANYWHERE = [
+    Action("app.palette", "Find an action by its words", ANYWHERE, "palette", "palette"),
+    Action("app.help", "Show the keys", ANYWHERE, "help", "keys"),
+    Action("app.leader", "First of two keys: show what can follow", ANYWHERE, "leader"),
+    Action("app.theme", "Change the theme", ANYWHERE, "theme"),
+    Action("app.notices", "Show the notices again", ANYWHERE, "notices"),
+    Action("app.close", "Close what is on top, else go to the chat", ANYWHERE, "close"),
+    Action("turn.stop", "Stop the running turn", ANYWHERE, "stop"),
+    Action(
+        "changes.apply_all",
+        "Apply all pending changes",
+        ANYWHERE,
+        "to_pane('review', 'apply_all')",
+        "apply all",
+    ),
+    Action("changes.undo", "Undo the last apply", ANYWHERE, "to_pane('review', 'undo')"),
+    Action("changes.redo", "Redo the last undo", ANYWHERE, "to_pane('review', 'redo')"),
+    Action("pane.next", "Go to the next pane", ANYWHERE, "step(1)"),
+    Action("pane.previous", "Go to the previous pane", ANYWHERE, "step(-1)"),
+    Action("pane.zoom", "Zoom the pane, or back", ANYWHERE, "zoom"),
+    Action("pane.hide", "Hide the pane", ANYWHERE, "hide"),
+    Action("pane.show_all", "Show all panes again", ANYWHERE, "show_all"),
+    *_go(*PANES),
+]
+
+_PANES = [
+    *_of(
+        "files",
+        ("open", "Open the file, or the folder", "open"),
+        ("find", "Find a file by its name", "find"),
+        ("mention", "Mention the file in the chat", "mention"),
+        ("reveal", "Go to the file of the editor"),
+    ),
+    *_of(
+        "plan",
+        ("choose", "Answer with the chosen file", "choose"),
+        ("let_go", "Let the file go", "let go"),
+        ("open", "Open the file that was found", "open"),
+    ),
+    *_of("known", ("open", "Open the file", "open")),
+    *_of(
+        "buffers",
+        ("save", "Save the file", "save"),
+        ("find", "Find in the file", "find"),
+        ("goto_line", "Go to a line"),
+        ("next_tab", "Next open file"),
+        ("previous_tab", "Previous open file"),
+        ("close", "Close the file", "close"),
+        ("discard", "Close the file and give up unsaved text"),
+        ("reload", "Take the text from disk"),
+        ("overwrite", "Save over what is on disk"),
+    ),
+    *_of(
+        "review",
+        ("apply", "Apply the hunk", "apply"),
+        ("skip", "Skip the hunk", "skip"),
+        ("apply_file", "Apply the whole file"),
+        ("skip_file", "Skip the whole file"),
+        ("apply_all", "Apply all pending changes", "all"),
+        ("undo", "Undo the last apply", "undo"),
+        ("redo", "Redo the last undo"),
+        ("edit", "Open the file at the hunk", "edit"),
+        ("next_hunk", "Next hunk", "hunk"),
+        ("previous_hunk", "Previous hunk"),
+        ("next_file", "Next changed file", "file"),
+        ("previous_file", "Previous changed file"),
+        ("comment", "Comment on the hunk in the chat"),
+    ),
+    *_of(
+        "chat",
+        ("send", "Send the message", "send"),
+        ("newline", "New line"),
+        ("older", "Earlier message of yours"),
+        ("newer", "Later message of yours"),
+        ("page_up", "Scroll the chat up"),
+        ("page_down", "Scroll the chat down"),
+        ("bottom", "Go to the newest message"),
+        ("reasoning", "Show or fold the model's reasoning"),
+        ("copy", "Copy the last answer"),
+        ("unqueue", "Take the last waiting message back into the input"),
+    ),
+    *_of(
+        "todos",
+        ("toggle", "Tick the todo", "tick"),
+        ("add", "Add a todo", "add"),
+        ("edit", "Edit the todo", "edit"),
+        ("remove", "Remove the todo", "remove"),
+        ("move_up", "Move the todo up"),
+        ("move_down", "Move the todo down"),
+    ),
+    *_of(
+        "subtasks",
+        ("next", "Next sub-task"),
+        ("previous", "Previous sub-task"),
+        ("skip", "Skip the sub-task", "skip"),
+    ),
+]
+
+ACTIONS: dict[str, Action] = {
+    action.id: action
+    for action in [
+        Action("app.quit", "Quit (press twice); everything is kept", APP, "quit"),
+        *_ANYWHERE,
+        *_PANES,
+    ]
+}
+
+
+def actions_of(pane: str) -> list[Action]:
+    return [action for action in ACTIONS.values() if action.pane == pane]
+
+
+def bindings_of(pane: str) -> list[Binding]:
+    """The bindings of a pane (or of `APP`, `ANYWHERE`), each known by its action's id.
+
+    Which keys they have is the keymap's business (`ui.keys`); until it is set they answer to none: an id is no
+    key. A key of `APP` comes before whatever has the focus.
+    """
+    return [
+        Binding(action.id, action.call, action.words, show=False, id=action.id, priority=pane == APP)
+        for action in actions_of(pane)
+    ]

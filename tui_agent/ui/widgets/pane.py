@@ -1,0 +1,92 @@
+"""A pane: one part of the screen, drawn from some slices of the state."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual.containers import Container
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import var
+from textual.widget import Widget
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.session.session import Session
+from tui_agent.store.state import State
+from tui_agent.ui.actions import bindings_of
+
+
+class Pane(Container):
+    """Base of all panes.
+
+    A subclass names itself (`ID`, `TITLE`), names the fields of `State` that it is drawn from (`SLICES`), and
+    has `show`. The style sheet beside its module (`plan.py`, `plan.tcss`) is its own: rules in it reach only
+    the pane and what is in it. Keys come from the table of actions: `review.apply` calls `action_apply`.
+    """
+
+    ID: ClassVar[str] = ""
+    TITLE: ClassVar[str] = ""
+    SLICES: ClassVar[tuple[str, ...]] = ()
+
+    DEFAULT_CSS = """
+    Pane {
+        width: 1fr; height: 1fr;
+        background: $surface; color: $text;
+        border-left: wide $surface;
+    }
+    Pane:focus-within, Pane:focus { border-left: wide $accent; }
+    """
+
+    class Retitled(Message):
+        """The title or a count in it changed."""
+
+        def __init__(self, pane: Pane) -> None:
+            super().__init__()
+            self.pane = pane
+
+    #: Shown in the line above the pane, with its counts: `Plan 2/3`.
+    title_text: var[str | Content] = var("", init=False)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        sheet = Path(inspect.getfile(cls)).with_suffix(".tcss")
+        if "DEFAULT_CSS" not in cls.__dict__ and sheet.is_file():
+            cls.DEFAULT_CSS = sheet.read_text(encoding="utf-8")
+        if cls.ID:
+            cls.BINDINGS = [*cls.__dict__.get("BINDINGS", ()), *bindings_of(cls.ID)]
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(id=f"pane-{self.ID}")
+        self.session = session
+        self.set_reactive(Pane.title_text, self.TITLE)
+
+    def show(self, state: State) -> None:
+        """Draw the state; called once when the pane is there, then when one of its slices is another."""
+        raise NotImplementedError
+
+    async def flush(self) -> None:
+        """Hand over what the person typed and the session has not got yet."""
+
+    @property
+    def entry(self) -> Widget:
+        """What gets the focus when the person goes to this pane: the first that can have it."""
+        return next((child for child in self.query("*") if child.focusable), self)
+
+    def enter(self) -> None:
+        self.entry.focus()
+
+    def ask(self, call: Coroutine[Any, Any, object]) -> None:
+        """Run a call on the session beside the screen; an error for the person becomes a notice."""
+        self.run_worker(self._told(call), group="ask")
+
+    async def _told(self, call: Coroutine[Any, Any, object]) -> None:
+        try:
+            await call
+        except TuiAgentError as error:
+            await self.session.notice(str(error), "error")
+
+    def watch_title_text(self) -> None:
+        self.post_message(self.Retitled(self))
