@@ -59,7 +59,7 @@ from shop.clients.orders_v2 import OrdersClient
 from shop.clients.payments import PaymentsClient
 def send(request, *, timeout=None):
     print(request.method, timeout)
-    return {"id": "A-1", "customer": "Ines", "lines": [], "accepted": True, "reference": "p-1"}
+    return {"id": "A-1", "customer": "Mara", "lines": [], "accepted": True, "reference": "p-1"}
 PaymentsClient("https://p.test", send).charge(OrdersClient("https://o.test", send).fetch("A-1"))
 """
 

@@ -7,7 +7,7 @@ from shop.clients.payments import PaymentsClient
 from shop.errors import Declined, NotFound
 from shop.models import Line, Order
 
-ORDER = Order("A-1042", "Ines", (Line("The Waves", 2, 995), Line("Orlando", 1, 1250)))
+ORDER = Order("A-1042", "Mara", (Line("The Waves", 2, 995), Line("Orlando", 1, 1250)))
 
 
 class Network:
@@ -27,7 +27,7 @@ class Network:
 class OrdersTest(unittest.TestCase):
     def test_an_order_is_read(self):
         lines = [{"title": "The Waves", "copies": 2, "price": 995}, {"title": "Orlando", "copies": 1, "price": 1250}]
-        network = Network({"id": "A-1042", "customer": "Ines", "lines": lines})
+        network = Network({"id": "A-1042", "customer": "Mara", "lines": lines})
         self.assertEqual(OrdersClient("https://orders.test/", network).fetch("A-1042"), ORDER)
         self.assertEqual(network.requests[0].url, "https://orders.test/v2/orders/A-1042")
 
