@@ -1,0 +1,130 @@
+"""The settings by their dotted keys: what a value must be, and how one is read from words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from tui_agent.settings.schema import Settings
+
+Value = str | int | float | bool | tuple[str, ...]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One setting: its dotted key, the type it must have (as msgspec takes it), its default."""
+
+    key: str
+    type: Any
+    default: Value
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """Every setting by its dotted key, in the order of the schema."""
+    found: dict[str, Entry] = {}
+    for field in msgspec.structs.fields(Settings):
+        if isinstance(field.default, msgspec.Struct):
+            for inner in msgspec.structs.fields(field.default):
+                key = f"{field.name}.{inner.name}"
+                found[key] = Entry(key, inner.type, inner.default)
+        else:
+            found[field.name] = Entry(field.name, field.type, field.default)
+    return found
+
+
+@cache
+def groups() -> frozenset[str]:
+    """The names that hold other settings: `files`, `context`, …"""
+    return frozenset(key.partition(".")[0] for key in entries() if "." in key)
+
+
+def checked(key: str, value: object) -> Value:
+    """The value as the setting wants it. Raises ValueError, whose words say what the setting wants."""
+    try:
+        found = msgspec.convert(value, entries()[key].type)
+    except msgspec.ValidationError:
+        raise ValueError(wanted(key)) from None
+    if isinstance(found, float) and not math.isfinite(found):
+        raise ValueError(wanted(key))
+    return found
+
+
+def from_words(key: str, words: str) -> Value:
+    """The value that somebody typed: `8`, `true`, `dark`, `a.md,b.md` or `["a.md", "b.md"]`. Raises ValueError."""
+    kind = msgspec.inspect.type_info(entries()[key].type)
+    match kind:
+        case msgspec.inspect.VarTupleType():
+            return checked(key, _list(key, words))
+        case msgspec.inspect.BoolType():
+            return checked(key, {"true": True, "false": False}.get(words.strip().lower()))
+        case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
+            return checked(key, _number(words))
+        case _:
+            return checked(key, words)
+
+
+def wanted(key: str) -> str:
+    """What a setting wants, as the end of a sentence: `a whole number from 1 to 100`."""
+    match msgspec.inspect.type_info(entries()[key].type):
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.IntType(ge=low, le=high):
+            return f"a whole number {_range(low, high)}"
+        case msgspec.inspect.FloatType(ge=low, le=high):
+            return f"a number {_range(low, high)}"
+        case msgspec.inspect.LiteralType(values=values):
+            return "one of " + ", ".join(f'"{value}"' for value in values)
+        case msgspec.inspect.VarTupleType():
+            return 'a list of words in quotes, such as ["a.md", "b.md"]'
+        case _:
+            return "words in quotes"
+
+
+def default_values() -> dict[str, Value]:
+    return {key: entry.default for key, entry in entries().items()}
+
+
+def build(values: Mapping[str, Value]) -> Settings:
+    """Settings with these values, already checked, and the defaults for the rest."""
+    top: dict[str, Any] = {}
+    inner: dict[str, dict[str, Value]] = {}
+    for key, value in values.items():
+        group, _, name = key.rpartition(".")
+        if group:
+            inner.setdefault(group, {})[name] = value
+        else:
+            top[key] = value
+    plain = Settings()
+    for group, changed in inner.items():
+        top[group] = msgspec.structs.replace(getattr(plain, group), **changed)
+    return msgspec.structs.replace(plain, **top)
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if high is None:
+        return f"from {low:g}"
+    return f"from {low} to {high}"
+
+
+def _number(words: str) -> object:
+    text = words.strip().replace("_", "")
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return words
+
+
+def _list(key: str, words: str) -> object:
+    text = words.strip()
+    if not text.startswith("["):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        raise ValueError(wanted(key)) from None

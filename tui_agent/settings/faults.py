@@ -1,0 +1,68 @@
+"""What is wrong with a configuration, as values: where it stands, what it is, what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+_KEY = re.compile(
+    r"""\s*((?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*'))*)\s*="""
+)
+_TABLE = re.compile(r"""\s*\[\[?\s*([^\]\n]+?)\s*\]""")
+_LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
+
+
+class Fault(Struct, frozen=True):
+    """One thing that is wrong. `where` names a file, the environment or an option; `line` is 0 where none is known."""
+
+    where: str
+    what: str
+    remedy: str
+    line: int = 0
+    key: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.where}, line {self.line}" if self.line else self.where
+        return f"{place}: {self.what}: {self.remedy}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word most like this one, or nothing. A dotted key is also found by its last part."""
+    from difflib import get_close_matches
+
+    known = tuple(known)
+    close = get_close_matches(word, known, n=1, cutoff=0.7)
+    if close:
+        return close[0]
+    last_parts = {key.rpartition(".")[2]: key for key in known}
+    close = get_close_matches(word.rpartition(".")[2], tuple(last_parts), n=1, cutoff=0.8)
+    return last_parts[close[0]] if close else ""
+
+
+def visible(text: str) -> str:
+    """The text with control and other invisible characters written out, so that it can be shown anywhere."""
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
+
+
+def line_of(text: str, key: str) -> int:
+    """The line of a TOML text, counted from 1, on which a dotted key gets its value; 0 where none is found."""
+    table = ""
+    plain = _LONG_TEXT.sub(lambda found: '""' + "\n" * found.group().count("\n"), text)
+    for number, line in enumerate(plain.splitlines(), start=1):
+        if found := _TABLE.match(line):
+            table = _joined(found.group(1))
+            if table == key:
+                return number
+        elif found := _KEY.match(line):
+            name = _joined(found.group(1))
+            full = f"{table}.{name}" if table else name
+            if full == key or key.startswith(f"{full}."):
+                return number
+    return 0
+
+
+def _joined(name: str) -> str:
+    """A TOML key without quotes and without space around its dots."""
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))

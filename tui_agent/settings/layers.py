@@ -1,0 +1,153 @@
+"""The layers of a configuration: a file, the environment and `--set`, each as checked values and faults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tui_agent.errors import UsageError
+from tui_agent.settings.catalog import Value, checked, entries, from_words, groups, wanted
+from tui_agent.settings.faults import Fault, line_of, nearest, visible
+from tui_agent.settings.files import read_small, reason_of
+from tui_agent.settings.folders import HOME_VARIABLE
+
+_PREFIX = "TUI_AGENT_"
+_AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
+
+
+class Layer(Struct, frozen=True):
+    """Values by dotted key, all of them good, and what was wrong with the others."""
+
+    where: str
+    values: dict[str, Value] = {}
+    faults: tuple[Fault, ...] = ()
+
+
+def file_layer(path: Path) -> Layer:
+    """The settings of a TOML file; an empty layer where there is none."""
+    try:
+        content = read_small(path)
+    except FileNotFoundError:
+        return Layer(str(path))
+    except OSError as error:
+        what = f"the file cannot be read ({reason_of(error)})"
+        return Layer(str(path), faults=(Fault(str(path), what, "its settings are left at their defaults"),))
+    return text_layer(str(path), content)
+
+
+def text_layer(where: str, content: bytes) -> Layer:
+    """The settings that stand in the bytes of a TOML file called `where`."""
+    import tomllib
+
+    try:
+        text = content.decode("utf-8-sig")
+        parsed = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return Layer(where, faults=(Fault(where, "the file is not UTF-8 text", "save it as UTF-8", line),))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return Layer(where, faults=(_broken(where, text, error),))
+    values: dict[str, Value] = {}
+    faults: list[Fault] = []
+    for key, value in _flat(parsed):
+        try:
+            values[key] = checked_key(key, value)
+        except ValueError as error:
+            what, remedy = error.args
+            faults.append(Fault(where, what, remedy, line_of(text, key), key))
+    return Layer(where, values, tuple(faults))
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """The settings among the environment's variables: `TUI_AGENT_BUNDLING__MAX_FILES` and the like."""
+    where = "the environment"
+    values: dict[str, Value] = {}
+    faults: list[Fault] = []
+    for name in sorted(environ):
+        if not name.startswith(_PREFIX) or name == HOME_VARIABLE:
+            continue
+        key = name.removeprefix(_PREFIX).lower().replace("__", ".")
+        try:
+            values[key] = worded(key, environ[name], variable)
+        except ValueError as error:
+            what, remedy = error.args
+            faults.append(Fault(where, what, remedy, key=key))
+    return Layer(where, values, tuple(faults))
+
+
+def override_layer(overrides: Sequence[str]) -> Layer:
+    """The settings given as `KEY=VALUE` on the command line. Raises UsageError at the first that is wrong."""
+    values: dict[str, Value] = {}
+    for override in overrides:
+        key, separator, words = override.partition("=")
+        key = key.strip()
+        if not separator:
+            raise UsageError(f"--set {visible(override)} has no value", "write --set KEY=VALUE")
+        try:
+            values[key] = worded(key, words)
+        except ValueError as error:
+            what, remedy = error.args
+            raise UsageError(f"--set {visible(override)}: {what}", remedy) from None
+    return Layer("--set", values)
+
+
+def variable(key: str) -> str:
+    """The environment's name for a setting."""
+    return _PREFIX + key.upper().replace(".", "__")
+
+
+def checked_key(key: str, value: object) -> Value:
+    """The value of a known setting. Raises ValueError(what, remedy)."""
+    _refuse_unknown(key, str)
+    try:
+        return checked(key, value)
+    except ValueError:
+        raise ValueError(f"`{key}` cannot be {_shown(value)}", f"write {wanted(key)}") from None
+
+
+def worded(key: str, words: str, spell: Any = str) -> Value:
+    """Like `checked_key` for a value that was typed; `spell` is how keys are spelled in its sentences."""
+    _refuse_unknown(key, spell)
+    try:
+        return from_words(key, words)
+    except ValueError:
+        raise ValueError(f"`{spell(key)}` cannot be {_shown(words)}", f"write {wanted(key)}") from None
+
+
+def _refuse_unknown(key: str, spell: Any) -> None:
+    if key in entries():
+        return
+    shown = visible(spell(key))
+    if key in groups():
+        example = next(known for known in entries() if known.startswith(f"{key}."))
+        raise ValueError(f"`{shown}` is a group of settings", f"name one of them, such as `{spell(example)}`")
+    near = nearest(key, entries())
+    remedy = f"did you mean `{spell(near)}`?" if near else "`tui-agent config show` lists all that there are"
+    raise ValueError(f"there is no setting `{shown}`", remedy)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """The leaves of nested tables, by dotted key; settings are never deeper than one group."""
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and value and key not in entries():
+            yield from _flat(value, f"{key}.")
+        elif not (value == {} and key in groups()):
+            yield key, value
+
+
+def _broken(where: str, text: str, error: Exception) -> Fault:
+    words = str(error)
+    found = _AT_LINE.search(words)
+    line = int(found.group(1)) if found else text.count("\n") + 1 if "end of document" in words else 0
+    what = "the file is no TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
+    return Fault(where, what, "correct it; until then none of its settings is used", line)
+
+
+def _shown(value: object) -> str:
+    words = visible(repr(value) if not isinstance(value, str) else f'"{value}"')
+    return words if len(words) <= 60 else f"{words[:57]}…"

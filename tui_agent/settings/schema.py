@@ -1,0 +1,158 @@
+"""Every setting there is: its key, its type, its range and its default.
+
+`config/settings.toml` says the same to the person; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Share = Annotated[float, Meta(ge=0.05, le=1.0)]
+Count = Annotated[int, Meta(ge=0)]
+Dollars = Annotated[float, Meta(ge=0.0)]
+Names = tuple[str, ...]
+
+
+class FilesSettings(Struct, frozen=True):
+    max_per_action: Annotated[int, Meta(ge=1, le=1000)] = 20
+    """How many files one pattern may match before it is too broad and the next one is tried."""
+
+    pattern_timeout: Annotated[float, Meta(ge=0.05, le=60.0)] = 2.0
+    """Seconds that one pattern may search."""
+
+
+class KnownSettings(Struct, frozen=True):
+    max_files: Annotated[int, Meta(ge=1, le=100_000)] = 500
+    """How many files the model is remembered to have seen."""
+
+
+class ContextSettings(Struct, frozen=True):
+    window: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
+    """Size of the model's context window in tokens; 0 takes what is known of the model, else 32,000."""
+
+    reset_at: Share = 0.8
+    """Share of the window at which files are taken out of the prompt."""
+
+    reset_to: Share = 0.5
+    """Share of the window that files may fill after that; below reset_at."""
+
+    condense_at: Share = 0.9
+    """Share of the window at which older messages are summarised."""
+
+    keep_on_failure: Share = 0.75
+    """Share of the messages, the newest, that is kept where summarising fails."""
+
+
+class InstructionsSettings(Struct, frozen=True):
+    names: Names = ("AGENTS.md", "TUI_AGENT.md", "KODELET.md", "CLAUDE.md")
+    """Names of instruction files; of each folder the first that is there is used."""
+
+    exclude: Names = ()
+    """Globs of instruction files that are left alone."""
+
+    max_bytes: Annotated[int, Meta(ge=0, le=16_777_216)] = 65_536
+    """Instruction files larger than this many bytes are left alone."""
+
+
+class BundlingSettings(Struct, frozen=True):
+    enabled: bool = True
+    """After a change is applied, send what belongs to the changed files with the next request."""
+
+    imports: bool = True
+    """Bundle the files that a changed file imports."""
+
+    tests: bool = True
+    """Bundle the tests of a changed file."""
+
+    max_files: Annotated[int, Meta(ge=0, le=100)] = 5
+    """How many files a bundle may hold."""
+
+    depth: Annotated[int, Meta(ge=1, le=5)] = 1
+    """How many imports away from the changed file a bundle reaches."""
+
+
+class ReviewSettings(Struct, frozen=True):
+    near_threshold: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.9
+    """How alike a place must be to the text of an edit, where no place is equal to it; 1 is equal."""
+
+
+class SubTaskSettings(Struct, frozen=True):
+    max_parallel: Annotated[int, Meta(ge=1, le=32)] = 3
+    """How many sub-tasks run at once."""
+
+    max_depth: Annotated[int, Meta(ge=0, le=5)] = 1
+    """How deep sub-tasks may have sub-tasks of their own; 0 allows none at all."""
+
+
+class LimitSettings(Struct, frozen=True):
+    turn_tokens: Count = 0
+    """Tokens that one turn may use; 0 is no limit."""
+
+    session_tokens: Count = 0
+    """Tokens that one session may use; 0 is no limit."""
+
+    turn_cost: Dollars = 0.0
+    """Dollars that one turn may cost; 0 is no limit."""
+
+    session_cost: Dollars = 0.0
+    """Dollars that one session may cost; 0 is no limit."""
+
+    turns: Count = 0
+    """Turns that may run without the person; 0 is no limit."""
+
+
+class UndoSettings(Struct, frozen=True):
+    max_bytes: Count = 1_073_741_824
+    """Bytes that the contents kept for undo may take on disk."""
+
+
+class Settings(Struct, frozen=True):
+    """What the person chose, or the defaults. Groups are nested: `settings.files.max_per_action`."""
+
+    model: str = ""
+    """The model that answers, by its litellm name; "" takes the one that is found at the first run."""
+
+    planner_model: str = ""
+    """The model that plans which files to load; "" is the main model, "none" the built-in planner."""
+
+    protocol: Literal["auto", "tools", "structured"] = "auto"
+    """How the model answers: by function calls, by one JSON object, or as it can."""
+
+    max_steps: Annotated[int, Meta(ge=1, le=100)] = 8
+    """How many requests one turn may make."""
+
+    request_timeout: Annotated[float, Meta(ge=1.0, le=3600.0)] = 120.0
+    """Seconds to wait for the next piece of an answer."""
+
+    outline_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 1000
+    """Size of the workspace's outline in the system prompt, in tokens; 0 leaves it out."""
+
+    base_files: Names = ("knowledge.md",)
+    """Globs of files that are part of the system prompt."""
+
+    files_api: Literal["off", "on"] = "off"
+    """Upload loaded files to the provider's Files API instead of sending them as text."""
+
+    autonomy: Literal["manual", "assisted", "auto"] = "assisted"
+    """How much runs by itself: nothing, what was approved as a batch, or every task marked for it."""
+
+    auto_apply: bool = False
+    """With autonomy = "auto", also write proposed changes without asking."""
+
+    theme: str = "dark"
+    """The colours: the name of a file in themes/ without its ending."""
+
+    keys: Literal["default", "vim"] = "default"
+    """The set of keys."""
+
+    files: FilesSettings = FilesSettings()
+    known: KnownSettings = KnownSettings()
+    context: ContextSettings = ContextSettings()
+    instructions: InstructionsSettings = InstructionsSettings()
+    bundling: BundlingSettings = BundlingSettings()
+    review: ReviewSettings = ReviewSettings()
+    subtasks: SubTaskSettings = SubTaskSettings()
+    limits: LimitSettings = LimitSettings()
+    undo: UndoSettings = UndoSettings()
