@@ -1,0 +1,86 @@
+"""Starting: the first frame, the first key, and what needs no screen at all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from figures import Figure, paired, ratio, show
+from programs import BARE, BARE_MARK, OUR_MARK, TUI_AGENT, home, small_workspace
+from terminal import Terminal
+
+PAIRS = 9
+#: A letter that is drawn nowhere else.
+KEY = "Ω"
+HEAVY = ("textual", "litellm", "rich", "git", "watchfiles", "tiktoken")
+
+
+def main() -> None:
+    with small_workspace() as workspace, home() as env:
+        bare, ours = paired(
+            lambda: start(BARE, BARE_MARK, workspace, env),
+            lambda: start([*TUI_AGENT, "."], OUR_MARK, workspace, env),
+            PAIRS,
+        )
+        show(
+            [
+                ratio("first paint against a bare app", *painted(bare, ours), 1.35),
+                ratio("ready for keys against a bare app", *ready(bare, ours), 1.6),
+                *without_a_screen(workspace, env),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Start:
+    """Seconds from the start of the process to its first frame, and to the echo of a key."""
+
+    painted: float
+    ready: float
+
+
+def start(command: list[str], mark: str, workspace: Path, env: dict[str, str]) -> Start:
+    with Terminal(command, workspace, env) as terminal:
+        painted = terminal.wait_for(mark)
+        terminal.press(KEY)
+        return Start(painted - terminal.started, terminal.wait_for(KEY) - terminal.started)
+
+
+def painted(*runs: list[Start]) -> Iterator[list[float]]:
+    return ([run.painted for run in each] for each in runs)
+
+
+def ready(*runs: list[Start]) -> Iterator[list[float]]:
+    return ([run.ready for run in each] for each in runs)
+
+
+def without_a_screen(workspace: Path, env: dict[str, str]) -> list[Figure]:
+    def seconds(*words: str) -> float:
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, *words], cwd=workspace, env=env, check=True, capture_output=True)
+        return time.perf_counter() - begin
+
+    bare, ours = paired(lambda: seconds("-c", "pass"), lambda: seconds("-m", "tui_agent", "--version"), 15)
+    return [
+        ratio("--version against python -c pass", bare, ours, 4),
+        *(
+            Figure(f"heavy modules that {option} imports", len(heavy(option, env)), 0)
+            for option in ("--version", "--help")
+        ),
+    ]
+
+
+def heavy(option: str, env: dict[str, str]) -> set[str]:
+    """Which of the heavy libraries are imported by a run with this option."""
+    command = [sys.executable, "-X", "importtime", "-m", "tui_agent", option]
+    result = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in result.stderr.splitlines()}
+    return imported & set(HEAVY)
+
+
+if __name__ == "__main__":
+    main()
