@@ -1,0 +1,231 @@
+"""An OpenAI-compatible server on loopback that answers what a test scripts, and remembers what it was asked.
+
+    with Provider() as provider:
+        provider.answer("Hello")                                  # streamed word by word, then usage
+        provider.answer(Answer(calls=(ToolCall("read_files", {"actions": []}),)))
+        provider.answer(Answer(status=429, retry_after=2))        # an error, with a body like OpenAI's
+        provider.answer(Answer("half a sentence", cut_after=2))   # the connection breaks after two pieces
+        provider.answer(lambda request: Answer(request.last_text))
+        environment = provider.environment                        # OPENAI_API_BASE, OPENAI_API_KEY
+        …
+        assert provider.requests[0].body["messages"][-1]["content"] == "…"
+
+Answers are used in the order in which they were scripted, one a request; when none is left, `provider.otherwise`
+is used, which says so with status 400. The model is to be named like `openai/test-model`. The server runs on a
+thread of its own; everything here may be called from any thread. `Answer(hold_after=n)` waits after n pieces for
+`provider.release()`, so that a test can look at a stream that is half-way, without sleeping.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from asyncio import StreamReader, StreamWriter
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from support.openai_wire import Answer, ToolCall, completion, error_body, events
+
+__all__ = ["Answer", "Provider", "Request", "ToolCall", "dead_url"]
+PATIENCE_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class Request:
+    """One request as it came: `at` is `time.monotonic()`; `gone` is set when the client hung up before the end."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    at: float
+    gone: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def last_text(self) -> str:
+        """The words of the last message."""
+        content = self.body["messages"][-1]["content"]
+        return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+Script = Answer | Callable[[Request], Answer]
+
+
+class Provider:
+    """The server, from `with` to its end."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.otherwise: Script = Answer(status=400, message="the test scripted no answer for this request")
+        self._answers: deque[Script] = deque()
+        self._changed = threading.Condition()
+        self._release = threading.Event()
+        self._serving: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="provider", daemon=True)
+        self.port = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(PATIENCE_SECONDS)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(PATIENCE_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE_SECONDS)
+        self._loop.close()
+
+    @property
+    def url(self) -> str:
+        """What goes into `OPENAI_API_BASE`."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a program must find in its environment to come here."""
+        return {"OPENAI_API_BASE": self.url, "OPENAI_BASE_URL": self.url, "OPENAI_API_KEY": "test"}
+
+    def answer(self, *answers: str | Script) -> None:
+        """Put these at the end of the script."""
+        self._answers.extend(Answer(answer) if isinstance(answer, str) else answer for answer in answers)
+
+    @property
+    def left(self) -> int:
+        """How many scripted answers nobody has asked for."""
+        return len(self._answers)
+
+    def release(self) -> None:
+        """Let every answer that holds, or will hold, go on."""
+        self._release.set()
+
+    def wait_for(self, requests: int) -> list[Request]:
+        """Block until so many requests came; fails after half a minute. From a loop, use `asyncio.to_thread`."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self.requests) >= requests, PATIENCE_SECONDS):
+                raise AssertionError(f"{len(self.requests)} requests came, not {requests}")
+        return self.requests
+
+    async def _listen(self) -> asyncio.Server:
+        return await asyncio.start_server(self._connected, "127.0.0.1", 0)
+
+    async def _stop(self) -> None:
+        self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """One request a connection: that a connection is over then says that an answer is."""
+        task = asyncio.create_task(self._converse(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        await asyncio.wait([task])
+
+    async def _converse(self, reader: StreamReader, writer: StreamWriter) -> None:
+        try:
+            request = await _read(reader)
+            if request is not None:
+                await self._serve(request, reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def _serve(self, request: Request, reader: StreamReader, writer: StreamWriter) -> None:
+        if not request.path.endswith("/chat/completions"):
+            await _send(writer, 200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
+            return
+        with self._changed:
+            script = self._answers.popleft() if self._answers else self.otherwise
+            self.requests.append(request)
+            self._changed.notify_all()
+        answer = script if isinstance(script, Answer) else script(request)
+        answering = asyncio.create_task(self._answer(answer, request, writer))
+        hanging_up = asyncio.create_task(reader.read())
+        try:
+            await asyncio.wait([answering, hanging_up], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not answering.done():
+                request.gone.set()
+            answering.cancel()
+            hanging_up.cancel()
+            await asyncio.gather(answering, hanging_up, return_exceptions=True)
+            request.done.set()
+
+    async def _answer(self, answer: Answer, request: Request, writer: StreamWriter) -> None:
+        await asyncio.sleep(answer.delay)
+        if answer.hang:
+            await asyncio.Event().wait()
+        elif answer.status != 200:
+            headers = {"retry-after": str(answer.retry_after)} if answer.retry_after is not None else {}
+            await _send(writer, answer.status, error_body(answer), headers)
+        elif request.body.get("stream"):
+            await self._stream(answer, request, writer)
+        else:
+            await _send(writer, 200, completion(answer, request.body))
+
+    async def _stream(self, answer: Answer, request: Request, writer: StreamWriter) -> None:
+        writer.write(_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
+        for number, event in enumerate(_sse(answer, request.body)):
+            if number == answer.cut_after:
+                if answer.cut_cleanly:
+                    writer.write(b"0\r\n\r\n")
+                await writer.drain()
+                return
+            if number == answer.hang_after:
+                await asyncio.Event().wait()
+            if number == answer.hold_after:
+                await asyncio.to_thread(self._release.wait, PATIENCE_SECONDS)
+            if number:
+                await asyncio.sleep(answer.pause)
+            writer.write(b"%x\r\n%s\r\n" % (len(event), event))
+            await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+
+def dead_url() -> str:
+    """An address on loopback where nobody listens."""
+    with Provider() as provider:
+        return provider.url
+
+
+def _sse(answer: Answer, body: dict[str, Any]) -> Iterator[bytes]:
+    for event in events(answer, body):
+        yield f"data: {json.dumps(event)}\n\n".encode()
+    yield b"data: [DONE]\n\n"
+
+
+async def _read(reader: StreamReader) -> Request | None:
+    line = (await reader.readline()).decode()
+    if not line:
+        return None
+    method, path, _ = line.split(" ", 2)
+    headers: dict[str, str] = {}
+    while header := (await reader.readline()).decode().strip():
+        name, _, value = header.partition(":")
+        headers[name.lower()] = value.strip()
+    raw = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Request(method, path, headers, json.loads(raw) if raw else {}, time.monotonic())
+
+
+async def _send(
+    writer: StreamWriter, status: int, body: dict[str, Any], headers: dict[str, str] | None = None
+) -> None:
+    raw = json.dumps(body).encode()
+    head = {"content-type": "application/json", "content-length": str(len(raw)), **(headers or {})}
+    writer.write(_head(status, head) + raw)
+    await writer.drain()
+
+
+def _head(status: int, headers: dict[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} .", *(f"{name}: {value}" for name, value in headers.items())]
+    return ("\r\n".join([*lines, "connection: close"]) + "\r\n\r\n").encode()
