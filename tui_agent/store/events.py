@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
-from tui_agent.answers.values import NextStep
+from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
 from tui_agent.context.known import Freshness, KnownFile, Touch
 from tui_agent.edits.change import Change, Checkpoint, HunkState
 from tui_agent.planning.chain import Attempt
@@ -78,6 +78,7 @@ class ModelChosen(Lasting, frozen=True):
     protocol: Literal["", "tools", "structured"] = ""
     window: int = 0
     window_known: bool = False
+    takes_schema: bool = False
 
 
 class ModelStatusChanged(Passing, frozen=True):
@@ -163,6 +164,7 @@ class TurnStarted(Lasting, frozen=True):
     turn: int
     request: str
     queued: bool = False
+    attachments: tuple[str, ...] = ()
 
 
 class PhaseChanged(Passing, frozen=True):
@@ -262,6 +264,8 @@ class RequestSent(Lasting, frozen=True):
     parts: dict[str, int] = {}
     prefix_share: float = 0.0
     reset: bool = False
+    model: str = ""
+    protocol: Literal["", "tools", "structured"] = ""
 
 
 class RetryCounted(Passing, frozen=True):
@@ -301,9 +305,10 @@ class ReplyRead(Lasting, frozen=True):
     reasoning: str = ""
     sent: SentMessage | None = None
     open_calls: tuple[str, ...] = ()
-    changes: int = 0
-    todos: int = 0
-    sub_tasks: int = 0
+    #: The ids that its changes get, in order; each is told by a `ChangeProposed` of its own.
+    changes: tuple[str, ...] = ()
+    todos: tuple[TodoItem, ...] = ()
+    sub_tasks: tuple[SubTaskRequest, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     cut: bool = False
     faults: tuple[str, ...] = ()
@@ -400,9 +405,13 @@ class FreshnessChanged(Lasting, frozen=True):
 
 
 class KnownFileEdited(Lasting, frozen=True):
-    """A change that was applied gave a known file (or one that is new) this content."""
+    """A change that was applied gave a known file (or one that is new) the content `file.written`.
+
+    `as_proposed` says that it is to the letter what the model proposed, so that the model knows it.
+    """
 
     file: KnownFile
+    as_proposed: bool = False
 
 
 class FileTouched(Lasting, frozen=True):
@@ -427,6 +436,7 @@ class BufferLoaded(Passing, frozen=True):
     text: str
     disk: str
     note: str = ""
+    mtime: int = 0
 
 
 class BufferEdited(Growing, frozen=True):
@@ -464,6 +474,7 @@ class BufferSaved(Lasting, frozen=True):
 
     path: str
     disk: str
+    mtime: int = 0
 
 
 class BufferClashed(Passing, frozen=True):

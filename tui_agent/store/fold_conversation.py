@@ -17,6 +17,8 @@ def _sent(state: State, event: e.RequestSent) -> State:
     before = ConversationSlice() if event.reset else state.conversation
     conversation = replace(
         before,
+        model=event.model,
+        protocol=event.protocol,
         messages=(*before.messages, *event.messages),
         files={**before.files, **event.files},
         rows={**before.rows, **event.rows},

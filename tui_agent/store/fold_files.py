@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known import KnownFile, Touch
 from tui_agent.store import events as e
 from tui_agent.store.fold_turn import on_action
 from tui_agent.store.state import Buffer, BuffersSlice, State
@@ -20,8 +20,14 @@ def _know(state: State, entry: KnownFile) -> State:
     return replace(state, known=replace(state.known, files=files))
 
 
+def _touch(state: State, touch: Touch) -> State:
+    touches = (*state.known.touches, touch)[-TOUCHES_KEPT:]
+    return replace(state, known=replace(state.known, touches=touches))
+
+
 def _loaded(state: State, event: e.FileLoaded) -> State:
-    state = _know(state, event.file)
+    file = event.file
+    state = _touch(_know(state, file), Touch(file.path, file.seen_turn, "read", file.md5))
     return on_action(
         state,
         event.action,
@@ -30,7 +36,9 @@ def _loaded(state: State, event: e.FileLoaded) -> State:
 
 
 def _edited(state: State, event: e.KnownFileEdited) -> State:
-    return _know(state, event.file)
+    file = event.file
+    seen = file.written if event.as_proposed else ""
+    return _touch(_know(state, file), Touch(file.path, file.modified_turn, "edited", seen))
 
 
 def _freshness(state: State, event: e.FreshnessChanged) -> State:
@@ -41,8 +49,7 @@ def _freshness(state: State, event: e.FreshnessChanged) -> State:
 
 
 def _touched(state: State, event: e.FileTouched) -> State:
-    touches = (*state.known.touches, event.touch)[-TOUCHES_KEPT:]
-    return replace(state, known=replace(state.known, touches=touches))
+    return _touch(state, event.touch)
 
 
 def _on_buffer(state: State, path: str, change: Callable[[Buffer], Buffer]) -> State:
@@ -66,6 +73,7 @@ def _text_loaded(state: State, event: e.BufferLoaded) -> State:
             text=event.text,
             disk=event.disk,
             note=event.note,
+            mtime=event.mtime,
             unsaved=False,
             clash=False,
             revision=buffer.revision + 1,
@@ -98,7 +106,7 @@ def _cursor(state: State, event: e.CursorMoved) -> State:
 
 def _saved(state: State, event: e.BufferSaved) -> State:
     return _on_buffer(
-        state, event.path, lambda buffer: replace(buffer, disk=event.disk, unsaved=False, clash=False)
+        state, event.path, lambda buffer: replace(buffer, disk=event.disk, mtime=event.mtime, unsaved=False, clash=False)
     )
 
 

@@ -36,6 +36,7 @@ def _model(state: State, event: e.ModelChosen) -> State:
         protocol=event.protocol,
         window=event.window,
         window_known=event.window_known,
+        takes_schema=event.takes_schema,
     )
     return replace(state, model=model)
 

@@ -135,7 +135,7 @@ def read_reply(state: State, event: e.ReplyRead) -> State:
         event.message,
         summary=event.summary,
         reasoning=event.reasoning,
-        todos=event.todos,
+        todos=len(event.todos),
         cut=event.cut,
     )
     return say(state, message)

@@ -59,6 +59,8 @@ class ModelSlice(Struct, frozen=True):
     protocol: Literal["", "tools", "structured"] = ""
     window: int = 0
     window_known: bool = False
+    #: Whether the provider can hold the model to a JSON schema.
+    takes_schema: bool = False
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
 
 
@@ -202,6 +204,8 @@ class Buffer(Struct, frozen=True):
     anchor: tuple[int, int] = (0, 0)
     clash: bool = False
     note: str = ""
+    #: When the file on disk last changed, in whole seconds; 0 where there is none.
+    mtime: int = 0
     #: Counts every change of the text that did not come from the editor, so that it knows to load it anew.
     revision: int = 0
 
@@ -259,12 +263,14 @@ class SentMessage(Struct, frozen=True):
 
 
 class ConversationSlice(Struct, frozen=True):
-    """What was sent, in order, the system prompt first. `files` maps a path to the hash whose text is in it.
+    """What was sent, in order, the system prompt first, to which model in which dialect.
 
-    `tables` is the hash of each known file's row as it was last told; `editor` of each editor block;
-    `told` counts the decisions that the model has been told of.
+    `files` maps a path to the hash of the text that stands in it, `rows` to the known file's row as it was last
+    told, `blocks` an editor block's name to its digest. `open_calls` are function calls without a result yet.
     """
 
+    model: str = ""
+    protocol: Literal["", "tools", "structured"] = ""
     messages: tuple[SentMessage, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     rows: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,165 @@
+"""Events as the JSON lines of `run --json`: one object a line, `type` first (a contract, see the README)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tui_agent.answers.plans import DirectoryAction, FileAction
+from tui_agent.edits.change import Change
+from tui_agent.store import events as e
+from tui_agent.store.state import State, Usage
+from tui_agent.subtasks.graph import SubTask
+
+Line = dict[str, Any]
+
+
+def session_line(state: State) -> Line:
+    return {
+        "type": "session",
+        "id": state.session.id,
+        "workspace": state.session.workspace,
+        "turn": state.turn.number,
+        "model": state.model.name or None,
+        "protocol": state.model.protocol or None,
+    }
+
+
+def finished_line(ok: bool, error: str, usage: Usage, seconds: float) -> Line:
+    return {
+        "type": "finished",
+        "ok": ok,
+        "error": error or None,
+        "usage": {"input": usage.input, "output": usage.output, "cached": usage.cached, "cost": usage.cost},
+        "seconds": round(seconds, 3),
+    }
+
+
+def lines(event: e.Event, state: State) -> Iterator[Line]:
+    """The lines that tell one event; none for what scripts have no use for."""
+    match event:
+        case e.PlanMade():
+            actions = [*map(_file_action, event.actions), *map(_directory_action, event.directories)]
+            yield {"type": "plan", "source": event.source, "actions": actions}
+        case e.AttemptEnded(attempt):
+            yield {
+                "type": "attempt",
+                "action": attempt.action,
+                "pattern": attempt.pattern,
+                "index": attempt.index,
+                "total": attempt.total,
+                "outcome": attempt.outcome,
+                "matches": attempt.matches,
+                "ms": round(attempt.ms, 2),
+            }
+        case e.FallbackTaken(action, kind, patterns):
+            yield {"type": "fallback", "action": action, "kind": kind, "patterns": list(patterns)}
+        case e.FileLoaded(file):
+            yield {
+                "type": "file_loaded",
+                "path": file.path,
+                "md5": file.md5,
+                "lines": file.lines,
+                "tokens": file.tokens,
+                "loaded_by": file.loaded_by,
+            }
+        case e.FreshnessChanged(path, cause) if cause not in ("fresh", "edited"):
+            yield {"type": "stale", "path": path, "cause": cause}
+        case e.DirectoryListed(path, entries, error):
+            listed = [{"name": name, "type": kind, "size": size} for name, kind, size in entries]
+            yield {"type": "listing", "path": path, "entries": listed, "error": error or None}
+        case e.NoticeGiven(level, text):
+            yield {"type": "notice", "level": level, "text": text}
+        case _:
+            yield from _of_the_answer(event, state)
+
+
+def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
+    match event:
+        case e.RequestSent():
+            yield {
+                "type": "request",
+                "pass": event.purpose,
+                "tokens": event.tokens,
+                "prefix_share": event.prefix_share,
+                "reset": event.reset,
+                "files": sorted(event.files),
+            }
+        case e.ReplyStreamed(part, text) if part != "reasoning":
+            yield {"type": "delta", "text": text}
+        case e.ReplyRead():
+            yield _response(event)
+        case e.ChangeProposed(change):
+            yield change_line(change)
+        case e.ChangeMoved(id=name):
+            change = state.review.change(name)
+            if change is not None:
+                yield change_line(change)
+        case e.SubTasksProposed():
+            yield from (_subtask(task) for task in state.subtasks.tasks)
+        case e.SubTaskMoved(id=name):
+            yield from (_subtask(task) for task in state.subtasks.tasks if task.id == name)
+
+
+def change_line(change: Change) -> Line:
+    return {
+        "type": "change",
+        "id": change.id,
+        "path": change.path,
+        "kind": change.kind,
+        "state": change.state,
+        "rung": change.rung or None,
+        "hunks": len(change.hunks),
+        "added": change.added,
+        "removed": change.removed,
+        "reason": change.reason or None,
+    }
+
+
+def _response(event: e.ReplyRead) -> Line:
+    return {
+        "type": "response",
+        "summary": event.summary,
+        "message": event.message,
+        "todos": [{"text": todo.text, "aiText": todo.ai_text, "done": todo.done} for todo in event.todos],
+        "changes": list(event.changes),
+        "sub_tasks": [
+            {
+                "id": task.id,
+                "goal": task.goal,
+                "files": list(task.files),
+                "dependencies": list(task.dependencies),
+                "autoExecute": task.auto_execute,
+            }
+            for task in event.sub_tasks
+        ],
+        "next_steps": [{"html": step.label, "inputText": step.input_text} for step in event.next_steps],
+        "cut": event.cut,
+    }
+
+
+def _subtask(task: SubTask) -> Line:
+    return {
+        "type": "subtask",
+        "id": task.id,
+        "state": task.state,
+        "goal": task.goal,
+        "files": list(task.files),
+        "summary": task.summary or None,
+    }
+
+
+def _file_action(action: FileAction) -> Line:
+    return {
+        "type": "file",
+        "name": action.name,
+        "patterns": list(action.patterns),
+        "reason": action.reason,
+        "required": action.required,
+        "fallbackAction": action.fallback,
+        "all": action.all,
+    }
+
+
+def _directory_action(action: DirectoryAction) -> Line:
+    return {"type": "directory", "path": action.path, "recursive": action.recursive, "filter": action.filter}

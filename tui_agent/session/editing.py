@@ -1,0 +1,177 @@
+"""Open files: their text and unsaved edits, saved only when the person says so, never over a newer disk."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
+from tui_agent.files.gate import read
+from tui_agent.files.replace import replace as replace_file
+from tui_agent.files.text import TextFile, decode, encode, md5
+from tui_agent.session.journal import Journal
+from tui_agent.store import events as e
+from tui_agent.store.state import Buffer, State
+from tui_agent.workspace.workspace import Workspace
+
+#: A larger file is shown by name only: an editor that holds it would make the keyboard wait.
+MAX_BYTES = 8 * 1024 * 1024
+NEW_FILE = ""
+
+
+class Editing:
+    """The open files of a session."""
+
+    def __init__(self, journal: Journal, workspace: Workspace) -> None:
+        self._journal = journal
+        self._workspace = workspace
+        #: How each open file is stored on disk: encoding, byte-order mark, and the text that was read.
+        self._stored: dict[str, TextFile] = {}
+
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    async def open(self, path: str, line: int = 0, column: int = 0, end_line: int = 0) -> None:
+        """Open a file and bring it to the front; `line` counts from 1, `end_line` ends a selection of lines."""
+        place = self._workspace.gate.place(path, "read")
+        known = self.state.buffers.get(place.path)
+        if known is None:
+            await self._journal.record(e.BufferOpened(place.path))
+            await self.load(place.path)
+        elif self.state.buffers.active != place.path:
+            await self._journal.record(e.BufferActivated(place.path))
+        if line:
+            start, end = (line - 1, column), (line - 1, column)
+            if end_line:
+                end = (end_line, 0)
+            self._journal.grow(e.CursorMoved(place.path, end, start))
+
+    async def load(self, path: str) -> None:
+        """Read the text from disk into the buffer; a file that is no text is shown by a note."""
+        try:
+            data, mtime = await asyncio.to_thread(self._read, path)
+            stored = decode(data)
+        except Undecodable:
+            self._note(path, "This file is not text; it is not shown.")
+        except TooLarge:
+            self._note(path, f"This file is larger than {MAX_BYTES // 2**20} MiB; it is not shown.")
+        except FileError as error:
+            self._note(path, str(error))
+        else:
+            self._stored[path] = stored
+            self._journal.forget([f"buffer:{path}"])
+            self._journal.tell(e.BufferLoaded(path, stored.text, md5(data), "", mtime))
+
+    async def restore(self) -> None:
+        """After a resume: read every open file, and lay kept unsaved text over it."""
+        active = self.state.buffers.active
+        for buffer in self.state.buffers.open:
+            await self.load(buffer.path)
+            if buffer.unsaved:
+                await self._lay_over(buffer)
+            self._journal.tell(e.CursorMoved(buffer.path, buffer.cursor, buffer.anchor))
+        if active and self.state.buffers.active != active:
+            await self._journal.record(e.BufferActivated(active))
+
+    def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
+        """The editor's text is now this; it is kept within a second."""
+        buffer = self._buffer(path)
+        stored = self._stored.get(path)
+        unsaved = stored is None or stored.text != text
+        self._journal.grow(e.BufferEdited(path, text, buffer.disk, cursor, anchor, unsaved))
+        if not unsaved:
+            self._journal.forget([f"buffer:{path}"])
+
+    def move_cursor(self, path: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
+        buffer = self.state.buffers.get(path)
+        if buffer is not None and (buffer.cursor, buffer.anchor) != (cursor, anchor):
+            self._journal.grow(e.CursorMoved(path, cursor, anchor))
+
+    def take_text(self, path: str, text: str) -> None:
+        """Give an open buffer a text that did not come from its editor, and leave it unsaved (E8)."""
+        buffer = self._buffer(path)
+        self._journal.grow(
+            e.BufferEdited(path, text, buffer.disk, buffer.cursor, buffer.anchor, True, from_outside=True)
+        )
+        self._journal.flush()
+
+    async def save(self, path: str, overwrite: bool = False) -> None:
+        """Write the buffer to disk. Raises `Outdated` where the disk has moved on, unless `overwrite`."""
+        buffer = self._buffer(path)
+        if buffer.note:
+            raise SessionError(f"{path} is not open as text", "it cannot be saved from here")
+        stored = self._stored.get(path) or TextFile(buffer.text)
+        data = encode(stored, buffer.text)
+        expected = None if overwrite else buffer.disk
+        try:
+            written = await asyncio.to_thread(replace_file, self._workspace.gate, path, data, expected)
+        except Outdated as error:
+            self._journal.tell(e.BufferClashed(path, True))
+            raise Outdated(error.what, "reload it, or save once more to overwrite what is there") from error
+        self._stored[path] = decode(data)
+        self._journal.forget([f"buffer:{path}"])
+        mtime = await asyncio.to_thread(self._mtime, path)
+        await self._journal.record(e.BufferSaved(path, written, mtime))
+
+    async def close(self, path: str, discard: bool = False) -> None:
+        """Close a file. Raises `SessionError` while it has unsaved text, unless `discard`."""
+        buffer = self._buffer(path)
+        if buffer.unsaved and not discard:
+            raise SessionError(
+                f"{path} has unsaved text", "save it, or close it once more to give the text up"
+            )
+        self._stored.pop(path, None)
+        self._journal.forget([f"buffer:{path}", f"cursor:{path}"])
+        await self._journal.record(e.BufferClosed(path))
+
+    async def look_again(self, path: str) -> None:
+        """The file of an open buffer may have changed on disk: take it over, or say that they clash."""
+        buffer = self.state.buffers.get(path)
+        if buffer is None:
+            return
+        try:
+            data, _ = await asyncio.to_thread(self._read, path)
+            disk = md5(data)
+        except TuiAgentError:
+            disk = NEW_FILE
+        if disk == buffer.disk:
+            if buffer.clash:
+                self._journal.tell(e.BufferClashed(path, False))
+        elif buffer.unsaved or disk == NEW_FILE:
+            self._journal.tell(e.BufferClashed(path, True))
+        else:
+            await self.load(path)
+
+    async def _lay_over(self, kept: Buffer) -> None:
+        self._journal.tell(
+            e.BufferEdited(kept.path, kept.text, kept.disk, kept.cursor, kept.anchor, True, from_outside=True)
+        )
+        now = self.state.buffers.get(kept.path)
+        stored = self._stored.get(kept.path)
+        if now is not None and stored is not None and await asyncio.to_thread(self._moved, kept):
+            self._journal.tell(e.BufferClashed(kept.path, True))
+
+    def _moved(self, buffer: Buffer) -> bool:
+        try:
+            return md5(self._read(buffer.path)[0]) != buffer.disk
+        except TuiAgentError:
+            return True
+
+    def _buffer(self, path: str) -> Buffer:
+        buffer = self.state.buffers.get(path)
+        if buffer is None:
+            raise SessionError(f"{path} is not open", "open it first")
+        return buffer
+
+    def _note(self, path: str, note: str) -> None:
+        self._journal.tell(e.BufferLoaded(path, "", "", note))
+
+    def _read(self, path: str) -> tuple[bytes, int]:
+        data = read(self._workspace.gate, path, MAX_BYTES)
+        return data, self._mtime(path)
+
+    def _mtime(self, path: str) -> int:
+        try:
+            return int((self._workspace.root / path).lstat().st_mtime)
+        except OSError:
+            return 0

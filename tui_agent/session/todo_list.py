@@ -1,0 +1,59 @@
+"""Todos by hand: added, worded anew, ticked, moved and removed."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tui_agent.errors import SessionError
+from tui_agent.session.journal import Journal
+from tui_agent.store.events import TodosChanged
+from tui_agent.store.state import Todo
+
+
+class TodoList:
+    """The person's own hand on the todos; each method raises `SessionError` for an id that is not there."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    @property
+    def _todos(self) -> tuple[Todo, ...]:
+        return self._journal.store.state.todos
+
+    async def add(self, text: str) -> None:
+        turn = self._journal.store.state.turn.number
+        taken = {todo.id for todo in self._todos}
+        number = next(n for n in range(1, len(taken) + 2) if f"m{n}" not in taken)
+        await self._set((*self._todos, Todo(f"m{number}", text.strip(), turn=turn)))
+
+    async def edit(self, todo: str, text: str) -> None:
+        await self._replace(self._named(todo), text=text.strip())
+
+    async def toggle(self, todo: str) -> None:
+        found = self._named(todo)
+        await self._replace(found, done=not found.done)
+
+    async def remove(self, todo: str) -> None:
+        self._named(todo)
+        await self._set(tuple(item for item in self._todos if item.id != todo))
+
+    async def move(self, todo: str, step: int) -> None:
+        """Move one up (negative) or down, as far as the list goes."""
+        found = self._named(todo)
+        others = [item for item in self._todos if item.id != todo]
+        place = max(0, min(len(others), self._todos.index(found) + step))
+        await self._set((*others[:place], found, *others[place:]))
+
+    def _named(self, todo: str) -> Todo:
+        found = next((item for item in self._todos if item.id == todo), None)
+        if found is None:
+            raise SessionError(f"There is no todo {todo}", "choose one from the list")
+        return found
+
+    async def _replace(self, todo: Todo, **changes: object) -> None:
+        await self._set(
+            tuple(replace(item, **changes) if item.id == todo.id else item for item in self._todos)
+        )
+
+    async def _set(self, todos: tuple[Todo, ...]) -> None:
+        await self._journal.record(TodosChanged(todos))

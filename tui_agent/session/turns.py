@@ -1,0 +1,133 @@
+"""Turns one after the other: what is sent while one runs waits; one can be stopped; one can ask."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from tui_agent.errors import NoModel, SessionError, TuiAgentError
+from tui_agent.session.journal import Journal
+from tui_agent.store import events as e
+from tui_agent.store.state import State
+from tui_agent.turn.desk import Desk
+from tui_agent.turn.turn import run
+
+STOPPED = "Stopped: what came so far is kept."
+CUT = "The answer was cut off before it was complete: send “continue” to ask for the rest"
+
+
+class Turns:
+    """Runs the turns of one session, one at a time."""
+
+    def __init__(self, journal: Journal, desk: Callable[[], Desk], get_ready: Callable[[], object]) -> None:
+        self._journal = journal
+        self._desk = desk
+        self._get_ready = get_ready
+        self._task: asyncio.Task[None] | None = None
+        self._question: tuple[str, asyncio.Future[str]] | None = None
+
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    @property
+    def running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
+        """Begin a turn, or queue the message. It is on disk when this returns."""
+        if not text.strip():
+            return
+        if self.running:
+            await self._journal.record(e.MessageQueued(text), e.DraftChanged(""))
+            return
+        await self._begin(text, attachments, queued=False)
+        self._journal.grow(e.DraftChanged(""))
+
+    async def set_queue(self, queue: Sequence[str]) -> None:
+        await self._journal.record(e.QueueChanged(tuple(queue)))
+
+    async def stop(self) -> None:
+        """End the running turn; what came so far stays. The queue is not begun."""
+        if self._task is None or self._task.done():
+            return
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def finished(self) -> None:
+        """Wait until nothing runs, queued messages included."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait([self._task])
+
+    async def ask(self, action: str, nearest: Sequence[str]) -> str:
+        """Put a question to the person and wait; called by the turn."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._question = (action, future)
+        try:
+            return await future
+        finally:
+            self._question = None
+
+    async def answer(self, action: str, path: str = "") -> None:
+        """The person's answer to the open question about `action`. Raises `SessionError` when none is open."""
+        if self._question is None or self._question[0] != action:
+            raise SessionError(f"Nobody asks about “{action}” now", "answer while its question is open")
+        future = self._question[1]
+        if not future.done():
+            future.set_result(path)
+
+    async def _begin(self, text: str, attachments: Sequence[str], queued: bool) -> None:
+        turn = self.state.turn.number + 1
+        await self._journal.record(e.TurnStarted(turn, text, queued, tuple(attachments)))
+        self._task = asyncio.create_task(self._run(turn, text, tuple(attachments)), name=f"turn {turn}")
+
+    async def _run(self, turn: int, text: str, attachments: Sequence[str]) -> None:
+        started = time.monotonic()
+        ended = await self._ended(turn, text, attachments)
+        seconds = round(time.monotonic() - started, 3)
+        await self._journal.record(e.TurnEnded(turn, seconds=seconds, **ended))
+        self._journal.forget(["reply"])
+        if self.state.input.queue and not ended.get("stopped"):
+            await self._begin(self.state.input.queue[0], (), queued=True)
+
+    async def _ended(self, turn: int, text: str, attachments: Sequence[str]) -> dict:
+        """Run the turn to its end; how it ended, as fields of `TurnEnded`."""
+        try:
+            await self._drive(turn, text, attachments)
+        except asyncio.CancelledError:
+            return {"ok": False, "error": STOPPED, "kind": "Interrupted", "stopped": True}
+        except TuiAgentError as error:
+            return {"ok": False, "error": str(error), "kind": type(error).__name__}
+        except Exception as error:  # the turn's outer edge: a fault of ours must not take the session with it
+            return {"ok": False, "error": f"A fault in tui-agent ended the turn: {error!r}", "kind": "Fault"}
+        last = self.state.chat.messages[-1]
+        if last.kind == "agent" and last.cut and not last.changes:
+            return {"ok": False, "error": CUT, "kind": "ReplyCut"}
+        return {"ok": True}
+
+    async def _drive(self, turn: int, text: str, attachments: Sequence[str]) -> None:
+        await self._prepare()
+        async for event in run(self._desk(), turn, text, attachments):
+            if isinstance(event, e.Passing):
+                self._journal.tell(event)
+                self._keep_reply(event)
+            else:
+                await self._journal.record(event)
+                if isinstance(event, e.ReplyRead):
+                    self._journal.forget(["reply"])
+
+    async def _prepare(self) -> None:
+        ready = self._get_ready()
+        if asyncio.iscoroutine(ready):
+            await ready
+        if not self.state.model.name:
+            raise NoModel(
+                "No model is configured",
+                "start with --model NAME, set `model` in settings.toml, or try `tui-agent demo`",
+            )
+
+    def _keep_reply(self, event: e.Passing) -> None:
+        if isinstance(event, e.ReplyStreamed):
+            reply = self.state.reply
+            self._journal.grow(e.ReplyGrew(reply.turn, reply.summary, reply.message, reply.reasoning))

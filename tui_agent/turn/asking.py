@@ -1,0 +1,140 @@
+"""Asking the model: the request goes out, the answer streams in and is read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from tui_agent.answers.structured import StructuredReader
+from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.values import Reply
+from tui_agent.errors import EmptyReply, Refused
+from tui_agent.model.client import CallChunk, EndChunk, ReasoningChunk, RetryChunk, TextChunk, UsageChunk
+from tui_agent.store import events as e
+from tui_agent.store.state import SentMessage, Usage
+from tui_agent.turn.composing import Composed, compose
+from tui_agent.turn.desk import Desk, Gathered
+
+
+async def ask(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
+    """Send the next request and read the reply into `gathered`. Raises a `ModelError` when none came."""
+    composed = await compose(desk, gathered)
+    yield composed.event
+    gathered.handed_over()
+    answer = _Answer(composed.event.protocol == "tools")
+    async with aclosing(desk.model.stream(composed.request)) as chunks:
+        async for chunk in chunks:
+            for event in answer.take(chunk):
+                yield event
+    reply = answer.finish(composed.request.model)
+    gathered.reply = reply
+    sent = await _keep(desk, composed, answer.message(reply))
+    yield e.UsageCounted(answer.usage or _estimated(composed, sent))
+    ids = change_ids(desk, gathered.turn, len(reply.changes))
+    yield _read_event(gathered.turn, reply, answer.reasoning, sent, ids)
+
+
+def change_ids(desk: Desk, turn: int, count: int) -> tuple[str, ...]:
+    """Ids for the next changes of a turn: the turn and a number, so that the same log gives the same ids."""
+    already = sum(change.turn == turn for change in desk.state().review.changes)
+    return tuple(f"c{turn}.{number}" for number in range(already + 1, already + count + 1))
+
+
+class _Answer:
+    """One reply as it comes in: the text, the calls, what it cost, and how it ended."""
+
+    def __init__(self, tools: bool) -> None:
+        self.reader = ToolsReader() if tools else StructuredReader()
+        self.text = ""
+        self.reasoning = ""
+        self.usage: Usage | None = None
+        self.end: EndChunk | None = None
+
+    def take(self, chunk: object) -> list[e.Event]:
+        match chunk:
+            case TextChunk(text):
+                self.text += text
+                return [e.ReplyStreamed(delta.part, delta.text) for delta in self.reader.feed(text)]
+            case CallChunk() if isinstance(self.reader, ToolsReader):
+                self.reader.call(chunk)
+            case ReasoningChunk(text):
+                self.reasoning += text
+                return [e.ReplyStreamed("reasoning", text)]
+            case UsageChunk(given, came, cached, cost):
+                self.usage = Usage(given, came, cached, cost)
+            case RetryChunk(attempt, seconds, why):
+                return [e.RetryCounted(round(seconds), attempt, why)]
+            case EndChunk():
+                self.end = chunk
+        return []
+
+    def finish(self, model: str) -> Reply:
+        end = self.end or EndChunk("cut")
+        if end.reason == "refused":
+            raise Refused(
+                f"{model} declined to answer", "word the request differently, or choose another model"
+            )
+        reply = self.reader.finish(cut=end.reason in ("cut", "length"))
+        if not self.text.strip() and not reply.calls:
+            raise EmptyReply(
+                f"{model} answered without a word", "send the request again, or choose another model"
+            )
+        return reply
+
+    def message(self, reply: Reply) -> dict[str, Any]:
+        """The reply as the next request carries it."""
+        message: dict[str, Any] = {"role": "assistant", "content": self.text}
+        if reply.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": _json(call.arguments)},
+                }
+                for call in reply.calls
+            ]
+        if self.end and self.end.thinking:
+            message["thinking_blocks"] = list(self.end.thinking)
+        return message
+
+
+def _json(arguments: str) -> str:
+    """Arguments that a provider can read back; what was broken is not sent again."""
+    try:
+        json.loads(arguments)
+    except ValueError:
+        return "{}"
+    return arguments
+
+
+async def _keep(desk: Desk, composed: Composed, message: dict[str, Any]) -> SentMessage:
+    text = json.dumps(message, ensure_ascii=False)
+    counted = await desk.model.count(composed.request.model, [text])
+    blob = await asyncio.to_thread(desk.blobs.put_text, text)
+    return SentMessage("assistant", blob, counted.counts[0])
+
+
+def _estimated(composed: Composed, sent: SentMessage) -> Usage:
+    return Usage(composed.event.tokens, sent.tokens, 0, None, estimated=True)
+
+
+def _read_event(
+    turn: int, reply: Reply, reasoning: str, sent: SentMessage, ids: tuple[str, ...]
+) -> e.ReplyRead:
+    return e.ReplyRead(
+        turn=turn,
+        summary=reply.summary,
+        message=reply.message,
+        reasoning=reasoning,
+        sent=sent,
+        open_calls=tuple(call.id for call in reply.calls),
+        changes=ids,
+        todos=reply.todos or (),
+        sub_tasks=reply.sub_tasks,
+        next_steps=reply.next_steps,
+        cut=reply.cut,
+        faults=reply.faults,
+    )

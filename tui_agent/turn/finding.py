@@ -1,0 +1,185 @@
+"""Finding what a request needs: the plan, its chains with every attempt, fallbacks, listings, searches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from tui_agent.answers.plans import FileAction
+from tui_agent.answers.values import Reply
+from tui_agent.context.known import LoadedBy
+from tui_agent.errors import TuiAgentError
+from tui_agent.planning.chain import Attempt, climb
+from tui_agent.planning.words import plan_from_words
+from tui_agent.store import events as e
+from tui_agent.turn import looking
+from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.reading import BYTES_A_TOKEN, known_file, load
+
+#: The share of the window that one turn's files may fill.
+FILES_SHARE = 0.5
+NEAREST_SHOWN = 5
+
+
+async def plan_and_find(
+    desk: Desk, gathered: Gathered, request: str, attachments: Sequence[str]
+) -> AsyncGenerator[e.Event, None]:
+    """Which files the request needs, by its own words, and then those files."""
+    await desk.workspace.ready()
+    plan = await asyncio.to_thread(plan_from_words, request, desk.workspace.index)
+    attached = [_attachment(path) for path in attachments]
+    actions = _named_once([*attached, *plan.files], set())
+    yield e.PlanMade(gathered.turn, plan.source, actions, plan.directories, plan.faults)
+    mentioned = {action.name for action in actions if _is_mention(action, request, attachments)}
+    for action in actions:
+        async for event in find(desk, gathered, action, "mention" if action.name in mentioned else "plan"):
+            yield event
+    async for event in read_stale_again(desk, gathered):
+        yield event
+    async for event in looking.list_directories(desk, gathered, plan.directories):
+        yield event
+
+
+async def answer(desk: Desk, gathered: Gathered, reply: Reply) -> AsyncGenerator[e.Event, None]:
+    """What a reply asked for: files by chains, listings, places where a text stands."""
+    taken = {slot.action.name for slot in desk.state().plan.actions}
+    actions = _named_once(reply.files, taken)
+    if actions:
+        yield e.ActionsAdded(actions)
+    for action in actions:
+        async for event in find(desk, gathered, action, "request"):
+            yield event
+    async for event in looking.list_directories(desk, gathered, reply.directories):
+        yield event
+    yield e.PhaseChanged("finding")
+    for search in reply.searches:
+        gathered.found.append(await looking.search_text(desk, search))
+
+
+async def find(
+    desk: Desk, gathered: Gathered, action: FileAction, loaded_by: LoadedBy
+) -> AsyncGenerator[e.Event, None]:
+    """Climb one action's chain, load what it finds, else do what its fallback says."""
+    hit: Attempt | None = None
+    async for attempt in climb(action, desk.workspace.index, desk.settings.files):
+        if attempt.outcome == "looking":
+            yield e.AttemptStarted(attempt)
+        elif attempt.outcome == "hit":
+            hit = attempt
+        else:
+            yield e.AttemptEnded(attempt)
+    if hit is None:
+        async for event in _fall_back(desk, gathered, action):
+            yield event
+        return
+    loaded = [event async for event in _load(desk, gathered, action, hit.paths, loaded_by)]
+    lines = sum(event.file.lines for event in loaded if isinstance(event, e.FileLoaded))
+    yield e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:5]))
+    for event in loaded:
+        yield event
+
+
+async def read_stale_again(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
+    """Files of the last turn that moved on since, and those with open changes: read anew, unasked."""
+    state = desk.state()
+    pending = {change.path for change in state.review.open}
+    loaded = {file.path for file in gathered.files}
+    for entry in state.known.files.values():
+        if entry.freshness not in ("disk", "buffer", "edited") or entry.path in loaded:
+            continue
+        if entry.seen_turn < gathered.turn - 1 and entry.path not in pending:
+            continue
+        async for event in _load(desk, gathered, None, [entry.path], entry.loaded_by):
+            yield event
+
+
+async def _load(
+    desk: Desk, gathered: Gathered, action: FileAction | None, paths: Iterable[str], loaded_by: LoadedBy
+) -> AsyncGenerator[e.Event, None]:
+    """Read files while they fit; what does not fit or cannot be read is named."""
+    room = _room(desk, gathered)
+    name = action.name if action else ""
+    left_out: list[str] = []
+    for path in paths:
+        if any(file.path == path for file in gathered.files):
+            continue
+        try:
+            file = await load(desk, path, loaded_by, name)
+        except TuiAgentError as error:
+            yield e.NoticeGiven("warning", str(error))
+            yield e.FilesLeftOut(name, (path,), str(error))
+            continue
+        if file.size // BYTES_A_TOKEN > room:
+            left_out.append(path)
+            continue
+        room -= file.size // BYTES_A_TOKEN
+        gathered.files.append(file)
+        yield e.FileLoaded(known_file(file, gathered.turn, desk.state().known.files.get(path)), name)
+    if left_out:
+        why = "no room in the model's window"
+        yield e.FilesLeftOut(name, tuple(left_out), why)
+        gathered.facts.append(f"Not shown, for want of room: {', '.join(left_out)}")
+
+
+def _room(desk: Desk, gathered: Gathered) -> int:
+    window = desk.state().model.window or 32_000
+    return int(window * FILES_SHARE) - sum(file.size for file in gathered.files) // BYTES_A_TOKEN
+
+
+async def _fall_back(desk: Desk, gathered: Gathered, action: FileAction) -> AsyncGenerator[e.Event, None]:
+    tried = ", ".join(action.patterns)
+    nearest: tuple[str, ...] = ()
+    if action.fallback == "ask_user":
+        nearest = tuple(
+            await asyncio.to_thread(desk.workspace.index.nearest, action.patterns[0], NEAREST_SHOWN)
+        )
+    yield e.FallbackTaken(action.name, action.fallback, action.patterns, nearest)
+    match action.fallback:
+        case "create_new":
+            gathered.facts.append(f"{action.name} does not exist (tried {tried}); you may create it.")
+        case "skip":
+            gathered.facts.append(f"{action.name} was not found (tried {tried}).")
+        case "ask_user":
+            async for event in _ask_person(desk, gathered, action, nearest):
+                yield event
+
+
+async def _ask_person(
+    desk: Desk, gathered: Gathered, action: FileAction, nearest: tuple[str, ...]
+) -> AsyncGenerator[e.Event, None]:
+    tried = ", ".join(action.patterns)
+    if desk.ask is None:
+        yield e.NoticeGiven("warning", f"No file for “{action.name}” (tried {tried}): going on without it")
+        gathered.facts.append(f"{action.name} was not found (tried {tried}).")
+        return
+    yield e.QuestionAsked(action.name)
+    path = await desk.ask(action.name, nearest)
+    yield e.QuestionAnswered(action.name, path)
+    if not path:
+        gathered.facts.append(f"{action.name} was not found (tried {tried}); go on without it.")
+        return
+    async for event in _load(desk, gathered, action, [path], "mention"):
+        yield event
+
+
+def _attachment(path: str) -> FileAction:
+    return FileAction(name=path, patterns=(path,), reason="attached by the person")
+
+
+def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:
+    return action.name in attachments or any(f"@{pattern}" in request for pattern in action.patterns)
+
+
+def _named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileAction, ...]:
+    """Names tell actions apart in what follows: a name that is taken gets a number."""
+    unique: list[FileAction] = []
+    for action in actions:
+        name, number = action.name, 1
+        while name in taken:
+            number += 1
+            name = f"{action.name} ({number})"
+        taken.add(name)
+        unique.append(replace(action, name=name))
+    return tuple(unique)

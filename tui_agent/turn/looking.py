@@ -1,0 +1,109 @@
+"""Looking around for the model: folders listed (C8) and text searched, inside the workspace only."""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from pathlib import Path
+
+from tui_agent.answers.plans import DirectoryAction
+from tui_agent.answers.values import SearchRequest
+from tui_agent.context.listing import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, Listing
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.gate import Gate, is_secret, read
+from tui_agent.files.text import decode
+from tui_agent.store import events as e
+from tui_agent.turn.desk import Desk, Gathered
+
+MAX_PLACES = 50
+MAX_SEARCHED_BYTES = 1024 * 1024
+MAX_LINE = 200
+
+
+async def list_directories(
+    desk: Desk, gathered: Gathered, requests: Sequence[DirectoryAction]
+) -> AsyncGenerator[e.Event, None]:
+    """List each folder once, at most `MAX_REQUESTS` a turn; what is refused is a listing with an error."""
+    for request in requests:
+        if len(gathered.listings) >= MAX_REQUESTS:
+            yield e.NoticeGiven(
+                "warning", f"More than {MAX_REQUESTS} folders asked for: the rest is left out"
+            )
+            return
+        found = await asyncio.to_thread(_list, desk.workspace.gate, desk.workspace.index.paths, request)
+        gathered.listings.append(found)
+        yield e.DirectoryListed(found.path, found.entries, found.error)
+
+
+def _list(gate: Gate, paths: Sequence[str], request: DirectoryAction) -> Listing:
+    folder = request.path.strip().removeprefix("./").strip("/")
+    if folder in ("", "."):
+        root, folder = gate.root, ""
+    else:
+        try:
+            root = gate.place(folder, "list").absolute
+        except TuiAgentError as error:
+            return Listing(request.path, error=str(error))
+    if not root.is_dir():
+        return Listing(request.path, error=f"there is no folder {request.path}")
+    names = sorted(set(_below(paths, folder, MAX_DEPTH if request.recursive else 1)))
+    if request.filter:
+        names = [
+            name for name in names if fnmatch.fnmatchcase(name.rstrip("/").rpartition("/")[2], request.filter)
+        ]
+    entries = tuple(_entry(root, name) for name in names[:MAX_ENTRIES])
+    return Listing(folder or ".", entries, total=len(names))
+
+
+def _below(paths: Sequence[str], folder: str, depth: int) -> Iterator[str]:
+    """Names below a folder that the index knows, folders with a slash, at most `depth` levels down."""
+    start = f"{folder}/" if folder else ""
+    for path in paths:
+        if not path.startswith(start):
+            continue
+        parts = path[len(start) :].split("/")
+        for level in range(1, min(len(parts), depth + 1)):
+            yield "/".join(parts[:level]) + "/"
+        if len(parts) <= depth:
+            yield "/".join(parts)
+
+
+def _entry(root: Path, name: str) -> tuple[str, str, int]:
+    if name.endswith("/"):
+        return name, "folder", 0
+    try:
+        return name, "file", (root / name).lstat().st_size
+    except OSError:
+        return name, "file", 0
+
+
+async def search_text(desk: Desk, request: SearchRequest) -> str:
+    """The places where a text stands, as a section of the next message."""
+    title = f"## SEARCH RESULTS\n“{request.pattern}”" + (f" in {request.glob}" if request.glob else "")
+    try:
+        expression = re.compile(request.pattern if request.regex else re.escape(request.pattern))
+    except re.error as error:
+        return f"{title}\nnot an expression that can be searched: {error}"
+    places = await asyncio.to_thread(
+        _search, desk.workspace.gate, desk.workspace.index.paths, expression, request.glob
+    )
+    return f"{title}\n" + ("\n".join(places) or "found nowhere")
+
+
+def _search(gate: Gate, paths: Sequence[str], expression: re.Pattern[str], glob: str) -> list[str]:
+    places: list[str] = []
+    for path in paths:
+        if is_secret(path) or (glob and not fnmatch.fnmatchcase(path, glob)):
+            continue
+        try:
+            text = decode(read(gate, path, MAX_SEARCHED_BYTES)).text
+        except TuiAgentError:
+            continue  # what cannot be read has no places; a search names only what it found
+        for number, line in enumerate(text.splitlines(), 1):
+            if expression.search(line[: MAX_LINE * 10]):
+                places.append(f"{path}:{number}: {line.strip()[:MAX_LINE]}")
+                if len(places) >= MAX_PLACES:
+                    return [*places, f"… the first {MAX_PLACES} places"]
+    return places

@@ -1,0 +1,125 @@
+"""Proposing: what a reply would change becomes changes, todos and sub-tasks that the person decides about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from msgspec.structs import replace
+
+from tui_agent.answers.values import ChangeRequest, Reply, TodoItem
+from tui_agent.edits.change import Change
+from tui_agent.edits.proposals import propose as propose_change
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.text import decode
+from tui_agent.store import events as e
+from tui_agent.store.state import Todo
+from tui_agent.subtasks.graph import SubTask, faults
+from tui_agent.turn.asking import change_ids
+from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.reading import text_on_disk
+
+
+async def propose(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
+    """Everything in the reply that waits for a decision, each as an event; a fault hides no other."""
+    reply = gathered.reply
+    if reply.cut:
+        yield e.NoticeGiven("warning", _cut_notice(reply))
+    for fault in reply.faults:
+        yield e.NoticeGiven("warning", fault)
+    todos = _merged_todos(desk.state().todos, reply, gathered.turn)
+    if todos is not None:
+        yield e.TodosChanged(todos)
+    ids = change_ids(desk, gathered.turn, len(reply.changes))
+    for name, request in zip(ids, reply.changes, strict=True):
+        change = await _change(desk, gathered.turn, name, request, _todo_id(request, reply, todos))
+        yield e.ChangeProposed(change)
+        if change.state == "failed":
+            yield e.ModelOwesNews(f"Your change to {change.path} was not taken: {change.reason}")
+    async for event in _sub_tasks(desk, reply):
+        yield event
+
+
+async def _change(desk: Desk, turn: int, name: str, request: ChangeRequest, todo: str) -> Change:
+    try:
+        base = await _base(desk, request)
+        change = await asyncio.to_thread(
+            propose_change,
+            request,
+            change_id=name,
+            turn=turn,
+            base=base,
+            put_text=desk.blobs.put_text,
+            near_threshold=desk.settings.review.near_threshold,
+        )
+    except TuiAgentError as error:
+        return Change(name, turn, request.path, "edit", "failed", reason=str(error), todo=todo)
+    return replace(change, todo=todo)
+
+
+async def _base(desk: Desk, request: ChangeRequest) -> tuple[str, str] | None:
+    """The text that the change starts from and its hash: what the model saw, else what is there now (E3)."""
+    desk.workspace.gate.place(request.path, "write")
+    seen = _seen_version(desk, request)
+    if seen and desk.blobs.has(seen):
+        data = await asyncio.to_thread(desk.blobs.get, seen)
+        return decode(data).text, seen
+    return await text_on_disk(desk, request.path)
+
+
+def _seen_version(desk: Desk, request: ChangeRequest) -> str:
+    """The hash of the version that the change names, or else of the latest that the model saw."""
+    known = desk.state().known
+    versions = [touch.md5 for touch in known.touches if touch.path == request.path and touch.md5]
+    if not versions:
+        entry = known.files.get(request.path)
+        return entry.md5 if entry else ""
+    named = request.base_hash.strip().lower()
+    if not named:
+        return versions[-1]
+    return next((md5 for md5 in reversed(versions) if md5.startswith(named)), versions[-1])
+
+
+def _merged_todos(before: Sequence[Todo], reply: Reply, turn: int) -> tuple[Todo, ...] | None:
+    """Todos with the same text stay what they are, the others are added (T1); None where the reply has none."""
+    if reply.todos is None:
+        return None
+    texts = {todo.text for todo in before}
+    added = [
+        Todo(f"t{turn}.{number}", item.text, item.ai_text, item.done, turn)
+        for number, item in enumerate(_once(reply.todos), len(before) + 1)
+        if item.text not in texts
+    ]
+    return (*before, *added)
+
+
+def _once(items: Sequence[TodoItem]) -> list[TodoItem]:
+    return list({item.text: item for item in items}.values())
+
+
+def _todo_id(request: ChangeRequest, reply: Reply, todos: tuple[Todo, ...] | None) -> str:
+    if todos is None or request.todo_index is None or not 0 <= request.todo_index < len(reply.todos or ()):
+        return ""
+    text = (reply.todos or ())[request.todo_index].text
+    return next((todo.id for todo in todos if todo.text == text), "")
+
+
+async def _sub_tasks(desk: Desk, reply: Reply) -> AsyncGenerator[e.Event, None]:
+    if not reply.sub_tasks:
+        return
+    tasks = tuple(
+        SubTask(task.id, task.goal, task.files, task.dependencies, task.auto_execute)
+        for task in reply.sub_tasks
+    )
+    wrong = faults(tasks)
+    for fault in wrong:
+        yield e.NoticeGiven("warning", f"The sub-tasks were refused: {fault}")
+        yield e.ModelOwesNews(f"Your sub-tasks were refused: {fault}")
+    if not wrong:
+        yield e.SubTasksProposed(tasks)
+
+
+def _cut_notice(reply: Reply) -> str:
+    if reply.changes:
+        return f"The answer was cut off: its {len(reply.changes)} complete changes are kept"
+    return "The answer was cut off before it was complete: send “continue” to ask for the rest"

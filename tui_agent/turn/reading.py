@@ -1,0 +1,77 @@
+"""Reading a file for the model: the newest version, through the gate, kept under its hash."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tui_agent.context.known import KnownFile, LoadedBy
+from tui_agent.context.loaded import LoadedFile
+from tui_agent.errors import FileError, PathRefused
+from tui_agent.files.gate import is_secret, read
+from tui_agent.files.text import decode, encode, md5
+from tui_agent.turn.desk import Desk
+from tui_agent.workspace.languages import language
+
+#: A larger file is no source that a model could use whole; in bytes.
+MAX_BYTES = 4 * 1024 * 1024
+#: What a token of source takes on average, for a first estimate; in bytes.
+BYTES_A_TOKEN = 4
+
+
+async def load(desk: Desk, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
+    """The newest text of a file: unsaved edits of an open buffer, else the disk.
+
+    Raises `PathRefused` for what may not be read, `FileError` for what cannot be.
+    """
+    buffer = desk.state().buffers.get(path)
+    if is_secret(path):
+        raise PathRefused(f"{path} looks like a secret", "it is not sent to a model without being asked for")
+    data = await asyncio.to_thread(read, desk.workspace.gate, path, MAX_BYTES)
+    text = decode(data)
+    unsaved = buffer is not None and buffer.unsaved
+    if buffer is not None and unsaved:
+        data = encode(text, buffer.text)
+        text = decode(data)
+    await asyncio.to_thread(desk.blobs.put, data)
+    return LoadedFile(
+        path=path,
+        md5=md5(data),
+        text=text.text,
+        size=len(data),
+        loaded_by=loaded_by,
+        language=language(path),
+        unsaved=unsaved,
+        action=action,
+    )
+
+
+def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
+    """The registry's entry for a file that the model is about to see."""
+    return KnownFile(
+        path=file.path,
+        md5=file.md5,
+        seen_turn=turn,
+        size=file.size,
+        lines=file.lines,
+        tokens=file.size // BYTES_A_TOKEN,
+        language=file.language,
+        loaded_by=file.loaded_by,
+        modified_turn=before.modified_turn if before else 0,
+    )
+
+
+async def text_on_disk(desk: Desk, path: str) -> tuple[str, str] | None:
+    """The text and hash of a file as it is now on disk or, unsaved, in the editor; None where there is none."""
+    buffer = desk.state().buffers.get(path)
+    try:
+        data = await asyncio.to_thread(read, desk.workspace.gate, path, MAX_BYTES)
+    except PathRefused:
+        raise
+    except FileError:
+        if desk.workspace.index.contains(path):
+            raise
+        return None
+    if buffer is not None and buffer.unsaved:
+        data = encode(decode(data), buffer.text)
+    await asyncio.to_thread(desk.blobs.put, data)
+    return decode(data).text, md5(data)

@@ -1,0 +1,36 @@
+"""One turn: from the person's words to proposed changes, as events in the order in which things happen."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+
+from tui_agent.store.events import Event, NoticeGiven
+from tui_agent.turn import asking, finding, proposing
+from tui_agent.turn.desk import Desk, Gathered
+
+
+async def run(
+    desk: Desk, turn: int, request: str, attachments: Sequence[str] = ()
+) -> AsyncGenerator[Event, None]:
+    """Plan, find, ask, read, propose; a reply that asks for files is answered in the same turn.
+
+    Raises a `ModelError` when no answer came; whoever runs it says how the turn ended.
+    """
+    gathered = Gathered(query=request, turn=turn)
+    async for event in finding.plan_and_find(desk, gathered, request, attachments):
+        yield event
+    for step in range(1, desk.settings.max_steps + 1):
+        async for event in asking.ask(desk, gathered):
+            yield event
+        async for event in proposing.propose(desk, gathered):
+            yield event
+        reply = gathered.reply
+        if reply.changes or not reply.asks:
+            return
+        if step == desk.settings.max_steps:
+            yield NoticeGiven(
+                "warning", f"The model asked for more {step} times in one turn: continue to let it go on"
+            )
+            return
+        async for event in finding.answer(desk, gathered, reply):
+            yield event
