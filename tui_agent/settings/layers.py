@@ -39,18 +39,26 @@ def file_layer(path: Path) -> Layer:
     return text_layer(str(path), content)
 
 
+def broken_file(path: Path) -> Fault | None:
+    """Why a TOML file cannot be read at all; None where it can, or where there is none."""
+    try:
+        _parsed(str(path), read_small(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        what = f"the file cannot be read ({reason_of(error)})"
+        return Fault(str(path), what, "make it a file that you may read")
+    except _Unreadable as error:
+        return error.fault
+    return None
+
+
 def text_layer(where: str, content: bytes) -> Layer:
     """The settings that stand in the bytes of a TOML file called `where`."""
-    import tomllib
-
     try:
-        text = content.decode("utf-8-sig")
-        parsed = tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        return Layer(where, faults=(Fault(where, "the file is not UTF-8 text", "save it as UTF-8", line),))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return Layer(where, faults=(_broken(where, text, error),))
+        text, parsed = _parsed(where, content)
+    except _Unreadable as error:
+        return Layer(where, faults=(error.fault,))
     values: dict[str, Value] = {}
     faults: list[Fault] = []
     for key, value in _flat(parsed):
@@ -138,6 +146,29 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
             yield from _flat(value, f"{key}.")
         elif not (value == {} and key in groups()):
             yield key, value
+
+
+class _Unreadable(Exception):
+    """Bytes that are no TOML."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file and what it says. Raises `_Unreadable`."""
+    import tomllib
+
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _Unreadable(Fault(where, "the file is not UTF-8 text", "save it as UTF-8", line)) from None
+    try:
+        return text, tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _Unreadable(_broken(where, text, error)) from None
 
 
 def _broken(where: str, text: str, error: Exception) -> Fault:

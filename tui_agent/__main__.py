@@ -1,0 +1,24 @@
+"""The entry point: `tui-agent`, or `python -m tui_agent`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Answer `--version` at once, and hand everything else to the command line. Returns the exit status."""
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        from tui_agent import __version__
+
+        sys.stdout.write(f"tui-agent {__version__}\n")
+        return 0
+    try:
+        from tui_agent import cli
+    except KeyboardInterrupt:
+        return 130
+    return cli.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

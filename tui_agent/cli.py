@@ -1,0 +1,195 @@
+"""The command line: arguments in, objects wired, the screen or a command run. Imports lazily; knows everyone."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from tui_agent import __version__
+from tui_agent.errors import TuiAgentError, UsageError
+from tui_agent.headless import arguments
+from tui_agent.headless.command_errors import in_words
+from tui_agent.headless.commands import (
+    COMMANDS,
+    model_option,
+    planner_option,
+    record_option,
+    replay_option,
+    set_option,
+)
+from tui_agent.headless.options import ScreenOptions
+from tui_agent.headless.session_commands import sessions
+from tui_agent.settings.faults import nearest, visible
+
+INTERRUPTED = 130
+_EPILOG = "`tui-agent COMMAND --help` says more. --debug, anywhere, shows where an error came from."
+
+
+def open_screen(options: ScreenOptions) -> int:
+    """Open the workspace full screen and return the exit status."""
+    from tui_agent.ui.app import run_app
+
+    return run_app(options)
+
+
+def open_rehearsal(debug: bool) -> int:
+    """Open the rehearsal full screen: bundled project, recorded model, no network, no key."""
+    from tui_agent.rehearsal.demo import run_demo
+
+    return run_demo(debug=debug)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command line; returns the exit status. Errors are one sentence on standard error."""
+    before, marker, after = _parted(argv)
+    debug = "--debug" in before
+    words = [*(word for word in before if word != "--debug"), *marker, *after]
+    _printable_anywhere()
+    try:
+        return int(tui_agent.main(words, prog_name="tui-agent", standalone_mode=False, obj=debug) or 0)
+    except click.ClickException as error:
+        _say(*in_words(error))
+        return 2
+    except TuiAgentError as error:
+        _say(error.what, error.remedy, debug)
+        return error.exit_status
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted", "what was done is kept")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone: nothing is left to say, and the interpreter must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        kind = type(error).__name__
+        _say(
+            f"unexpected error: {kind}: {visible(str(error))}",
+            "run it again with --debug and report it",
+            debug,
+        )
+        return 1
+
+
+class _CommandLine(click.Group):
+    """The commands, and `open` for anything that is none of them: `tui-agent [OPTIONS] [PATH]`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = args[0] if args else ""
+        own = first in self.commands or first in ("--version", *ctx.help_option_names)
+        return super().parse_args(ctx, args if own else ["open", *args])
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage("tui-agent", "[OPTIONS] [PATH]")
+        formatter.write_usage("tui-agent", "COMMAND …", prefix="       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        opening = self.commands["open"]
+        shown = (
+            param.get_help_record(ctx)
+            for param in (*opening.params, *self.params)
+            if isinstance(param, click.Option)
+        )
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in shown if record])
+        self.format_commands(ctx, formatter)
+
+
+class _Opening(click.Command):
+    """`open` is never typed: its help is that of the whole."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        return ctx.parent.get_help() if ctx.parent else super().get_help(ctx)
+
+
+@click.group(
+    cls=_CommandLine,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
+def tui_agent() -> None:
+    """Change a code base together with a language model, in the terminal.
+
+    Opens the folder PATH (default: here) full screen. Nothing is written that you have not applied.
+    """
+
+
+@tui_agent.command("open", cls=_Opening, hidden=True)
+@click.argument("path", required=False)
+@click.option("--resume", metavar="[ID]", is_flag=False, flag_value="", help="Pick a session, or name one.")
+@click.option("--continue", "continue_newest", is_flag=True, help="Go on with the newest session here.")
+@model_option
+@planner_option
+@click.option("--theme", metavar="NAME", help="The colours: dark, light, … or one of your own.")
+@set_option
+@record_option
+@replay_option
+@click.pass_obj
+def open_(debug: bool, path: str | None, resume: str | None, **options: Any) -> int:
+    if path is None and resume and os.path.isdir(resume):
+        path, resume = resume, ""
+    if resume is not None and options["continue_newest"]:
+        raise UsageError("--resume and --continue do not go together", "give one of them")
+    named = [(key, options[key]) for key in ("model", "planner_model", "theme")]
+    return open_screen(
+        ScreenOptions(
+            workspace=_workspace(path or "."),
+            resume=resume,
+            continue_newest=options["continue_newest"],
+            overrides=arguments.overrides(options["settings"], named),
+            replay=arguments.recording(options["replay"]),
+            record=arguments.new_recording(options["record"]),
+            debug=debug,
+        )
+    )
+
+
+@tui_agent.command()
+@click.pass_obj
+def demo(debug: bool) -> int:
+    """The rehearsal: recorded replies, no network, no key."""
+    return open_rehearsal(debug)
+
+
+for command in (*COMMANDS, sessions):
+    tui_agent.add_command(command)
+
+
+def _workspace(path: str) -> Any:
+    """The folder to open; a word that is almost a command is taken for one."""
+    command = "" if os.path.exists(path) or "/" in path else nearest(path, _shown_commands())
+    if command:
+        raise UsageError(
+            f"there is no command and no folder {visible(path)}", f"did you mean `tui-agent {command}`?"
+        )
+    return arguments.workspace_folder(path)
+
+
+def _shown_commands() -> list[str]:
+    return [name for name, found in tui_agent.commands.items() if not found.hidden]
+
+
+def _parted(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """The words before `--`, the `--` if there is one, and those after it."""
+    words = list(argv)
+    place = words.index("--") if "--" in words else len(words)
+    return words[:place], words[place : place + 1], words[place + 1 :]
+
+
+def _say(what: str, remedy: str, debug: bool = False) -> None:
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(f"tui-agent: {what}: {remedy}\n")
+
+
+def _printable_anywhere() -> None:
+    """Let output go on where the terminal's encoding lacks a letter, or a file's name is no text."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")

@@ -1,0 +1,99 @@
+"""Checking what was typed on the command line: folders, files, lines. Each fault is a `UsageError`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tui_agent.errors import UsageError
+from tui_agent.headless.options import OpenFile
+from tui_agent.settings.faults import visible
+from tui_agent.settings.files import reason_of
+
+_LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
+
+
+def workspace_folder(path: str) -> Path:
+    """The folder to work in, resolved; it exists and can be listed."""
+    shown = visible(path)
+    try:
+        folder = Path(path).expanduser().resolve(strict=True)
+        with os.scandir(folder):
+            return folder
+    except FileNotFoundError:
+        raise UsageError(f"there is no folder {shown}", "name one that exists, or make it first") from None
+    except NotADirectoryError:
+        raise UsageError(f"{shown} is a file", f"name its folder: {visible(_parent(path))}") from None
+    except PermissionError:
+        raise UsageError(f"the folder {shown} may not be read", "ask its owner, or name another") from None
+    except (OSError, RuntimeError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else "its links go in a circle"
+        raise UsageError(f"the folder {shown} cannot be opened ({why})", "name another") from None
+
+
+def file_below(workspace: Path, name: str) -> str:
+    """The path of a file that exists below the workspace, with `/` between folders."""
+    path = Path(os.path.normpath(workspace / Path(name).expanduser()))
+    if not path.is_relative_to(workspace):
+        raise UsageError(f"{visible(name)} lies outside the workspace", f"name a file below {workspace}")
+    if not path.is_file():
+        kind = "is a folder" if path.is_dir() else "does not exist"
+        raise UsageError(f"{visible(name)} {kind}", f"name a file below {workspace}")
+    return path.relative_to(workspace).as_posix()
+
+
+def open_file(workspace: Path, words: str) -> OpenFile:
+    """`FILE[:LINE[-LINE]]`; a file whose very name ends like that is taken as it is."""
+    found = _LINES.fullmatch(words)
+    if found is None or (workspace / words).is_file():
+        return OpenFile(file_below(workspace, words))
+    first = int(found["first"])
+    last = int(found["last"] or first)
+    if not 1 <= first <= last:
+        raise UsageError(
+            f"{visible(words)} names no lines", "write FILE:LINE or FILE:LINE-LINE, counted from 1"
+        )
+    return OpenFile(file_below(workspace, found["path"]), first, last)
+
+
+def recording(path: str | None) -> Path | None:
+    """The file of `--replay`, which has to exist."""
+    if path is None:
+        return None
+    if not os.path.isfile(path):
+        raise UsageError(f"there is no recording {visible(path)}", "name a file that --record has written")
+    return Path(path).resolve()
+
+
+def new_recording(path: str | None) -> Path | None:
+    """The file of `--record`, whose folder has to exist."""
+    if path is None:
+        return None
+    target = Path(path).resolve()
+    if target.is_dir() or not target.parent.is_dir():
+        raise UsageError(f"{visible(path)} cannot be written", "name a file in a folder that exists")
+    return target
+
+
+def prompt_words(words: str) -> str:
+    """The request; `-` is all of standard input."""
+    if words == "-":
+        try:
+            words = sys.stdin.buffer.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise UsageError("standard input is not UTF-8 text", "send the request as UTF-8") from None
+    if not words.strip():
+        raise UsageError("the request is empty", "say in PROMPT what to do")
+    return words
+
+
+def overrides(settings: Sequence[str], named: Iterable[tuple[str, str | None]] = ()) -> tuple[str, ...]:
+    """`--set` and the options that stand for a setting, which win, as `KEY=VALUE`."""
+    return (*settings, *(f"{key}={value}" for key, value in named if value is not None))
+
+
+def _parent(path: str) -> str:
+    return os.path.dirname(path.rstrip("/")) or "."

@@ -1,0 +1,182 @@
+"""The commands that need no screen, as click sees them; what they do is in the modules they call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from tui_agent.headless import arguments
+from tui_agent.headless.command_errors import CommandGroup
+from tui_agent.headless.options import DecideOptions, RunOptions
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+set_option = click.option(
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any setting; can be repeated."
+)
+model_option = click.option("--model", metavar="NAME", help="The model that answers, by its litellm name.")
+planner_option = click.option(
+    "--planner-model", metavar="NAME|none", help="The model that plans, or none for the built-in planner."
+)
+record_option = click.option("--record", metavar="FILE", help="Keep every exchange with the model in FILE.")
+replay_option = click.option("--replay", metavar="FILE", help="Answer from a recording, without any network.")
+workspace_option = click.option(
+    "--workspace", metavar="DIR", default=".", help="The folder to work in; here if not given."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of words.")
+all_option = click.option("--all", "everywhere", is_flag=True, help="Of all workspaces, not just this one.")
+
+
+@click.command()
+@click.argument("prompt")
+@workspace_option
+@click.option("--session", metavar="ID|last", default="", help="Go on with a session instead of a new one.")
+@model_option
+@planner_option
+@click.option(
+    "--protocol", type=click.Choice(["auto", "tools", "structured"]), help="How the model is to answer."
+)
+@click.option(
+    "--open", "opened", metavar="FILE[:LINE[-LINE]]", multiple=True, help="An open file; the first is active."
+)
+@click.option("--attach", metavar="FILE", multiple=True, help="Show the model this file, as @FILE does.")
+@click.option(
+    "--apply",
+    type=click.Choice(["none", "all"]),
+    default="none",
+    help="Write the proposed changes, all or nothing; else they stay pending.",
+)
+@record_option
+@replay_option
+@set_option
+@click.option("--trust", is_flag=True, help="Use what the workspace's .tui-agent/ brings, in this run.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, and nothing else.")
+def run(
+    prompt: str,
+    workspace: str,
+    session: str,
+    model: str | None,
+    planner_model: str | None,
+    protocol: str | None,
+    opened: tuple[str, ...],
+    attach: tuple[str, ...],
+    record: str | None,
+    replay: str | None,
+    settings: tuple[str, ...],
+    **flags: Any,
+) -> int:
+    """One turn without a screen. PROMPT is the request; - reads it from standard input."""
+    from tui_agent.headless import run as body
+
+    folder = arguments.workspace_folder(workspace)
+    named = (("model", model), ("planner_model", planner_model), ("protocol", protocol))
+    options = RunOptions(
+        workspace=folder,
+        session=session,
+        overrides=arguments.overrides(settings, named),
+        open=tuple(arguments.open_file(folder, words) for words in opened),
+        attach=tuple(arguments.file_below(folder, name) for name in attach),
+        replay=arguments.recording(replay),
+        record=arguments.new_recording(record),
+        prompt=arguments.prompt_words(prompt),
+        **flags,
+    )
+    return body.run(options)
+
+
+def _decision(name: Any, words: str) -> click.Command:
+    """The command that takes one decision about changes."""
+
+    @click.command(name, help=words)
+    @click.argument("changes", metavar="[CHANGE]...", nargs=-1)
+    @click.option(
+        "--session", metavar="ID|last", required=True, help="The session that the changes belong to."
+    )
+    @workspace_option
+    def decide(changes: tuple[str, ...], session: str, workspace: str) -> int:
+        from tui_agent.headless import review
+
+        folder = arguments.workspace_folder(workspace)
+        return review.decide(DecideOptions(name, session, folder, changes))
+
+    return decide
+
+
+@click.command()
+@all_option
+@json_option
+def stats(everywhere: bool, as_json: bool) -> int:
+    """Questions, failed loads, conflicts and turns, counted."""
+    from tui_agent.headless import sessions
+
+    return sessions.stats(arguments.workspace_folder("."), everywhere=everywhere, as_json=as_json)
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> int:
+    """What is installed, what is found and what is missing."""
+    from tui_agent.headless import doctor as body
+
+    return body.doctor(arguments.workspace_folder("."), as_json=as_json)
+
+
+@click.command()
+@click.argument("path", default=".")
+@click.option("--list", "listed", is_flag=True, help="The workspaces that are trusted.")
+@click.option("--revoke", is_flag=True, help="Take the trust back.")
+def trust(path: str, listed: bool, revoke: bool) -> int:
+    """Let a workspace use what its .tui-agent/ brings.
+
+    That is settings, prompts, keys and themes, of the folder PATH (default: here), as they stand there now.
+    """
+    from tui_agent.headless import trust_command
+
+    if listed:
+        return trust_command.show()
+    return trust_command.revoke(path) if revoke else trust_command.give(arguments.workspace_folder(path))
+
+
+@click.group(cls=CommandGroup)
+def config() -> None:
+    """Where the configuration lies, what is in force."""
+
+
+@config.command()
+def path() -> int:
+    """Where each file of the configuration lies."""
+    from tui_agent.headless import config_command
+
+    return config_command.paths(arguments.workspace_folder("."))
+
+
+@config.command()
+@set_option
+def show(settings: tuple[str, ...]) -> int:
+    """Every setting as it is in force here, and where it comes from."""
+    from tui_agent.headless import config_command
+
+    return config_command.show(arguments.workspace_folder("."), settings)
+
+
+@config.command()
+def check() -> int:
+    """Name everything that is wrong; status 2 if anything is."""
+    from tui_agent.headless import config_command
+
+    return config_command.check(arguments.workspace_folder("."))
+
+
+COMMANDS: tuple[click.Command, ...] = (
+    run,
+    _decision("apply", "Write pending changes: those named, or all."),
+    _decision("skip", "Put pending changes aside: those named, or all."),
+    _decision("undo", "Take back the last apply, or the named changes of it."),
+    _decision("redo", "Do again what the last undo took back."),
+    stats,
+    doctor,
+    trust,
+    config,
+)

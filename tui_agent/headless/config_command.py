@@ -1,0 +1,93 @@
+"""`tui-agent config path|show|check`: where the configuration lies, what is in force, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from tui_agent.settings import trust
+from tui_agent.settings.catalog import entries
+from tui_agent.settings.faults import Fault, visible
+from tui_agent.settings.folders import user_folders
+from tui_agent.settings.layers import broken_file
+from tui_agent.settings.loading import FILE, WORKSPACE_FOLDER, Loaded, load, workspace_layer
+from tui_agent.settings.schema import Settings
+from tui_agent.settings.shipped import config_folder, themes_folder
+
+
+def paths(workspace: Path) -> int:
+    """One line for each place: what it is, where it lies, whether it is there."""
+    folders = user_folders()
+    places = {
+        "shipped configuration": config_folder(),
+        "shipped themes": themes_folder(),
+        "your settings": folders.config / FILE,
+        "your keys": folders.config / "keys.toml",
+        "your themes": folders.config / "themes",
+        "sessions and trust": folders.data,
+        "cache": folders.cache,
+        "this workspace's settings": workspace / WORKSPACE_FOLDER / FILE,
+    }
+    width = max(map(len, places))
+    for name, path in places.items():
+        click.echo(f"{name:<{width}}  {visible(str(path))}{_remark(path, workspace)}")
+    return 0
+
+
+def show(workspace: Path, overrides: Sequence[str]) -> int:
+    """Every setting as TOML, with where it comes from behind those that are not as shipped."""
+    loaded = _loaded(workspace, overrides)
+    for key in entries():
+        value = msgspec.json.encode(_value(loaded.settings, key)).decode()
+        source = loaded.sources.get(key)
+        click.echo(f"{key} = {value}" + (f"  # from {visible(source)}" if source else ""))
+    for fault in loaded.faults:
+        click.echo(f"tui-agent: {fault}", err=True)
+    return 0
+
+
+def check(workspace: Path) -> int:
+    """Name every fault of every file and of the environment; 2 where there is one."""
+    faults = [*_loaded(workspace).faults, *_other_faults(workspace)]
+    for fault in faults:
+        click.echo(f"tui-agent: {fault}", err=True)
+    if faults:
+        return 2
+    click.echo("The configuration is in order.")
+    return 0
+
+
+def _loaded(workspace: Path, overrides: Sequence[str] = ()) -> Loaded:
+    folders = user_folders()
+    return load(folders, workspace, trust.is_trusted(workspace, folders), overrides)
+
+
+def _other_faults(workspace: Path) -> Iterator[Fault]:
+    """Faults of files that are not in force now: the untrusted workspace's, keys and themes that cannot be read."""
+    folders = user_folders()
+    if not trust.is_trusted(workspace, folders):
+        yield from workspace_layer(workspace).faults
+    for path in (folders.config / "keys.toml", *sorted((folders.config / "themes").glob("*.toml"))):
+        fault = broken_file(path)
+        if fault is not None:
+            yield fault
+
+
+def _remark(path: Path, workspace: Path) -> str:
+    if not path.exists():
+        return "  (not there)"
+    if path.parent != workspace / WORKSPACE_FOLDER:
+        return ""
+    return {"trusted": "", "changed": "  (changed since it was trusted: not in force)"}.get(
+        trust.standing(workspace, user_folders()), "  (not trusted: not in force)"
+    )
+
+
+def _value(settings: Settings, key: str) -> object:
+    found: object = settings
+    for name in key.split("."):
+        found = getattr(found, name)
+    return found

@@ -1,0 +1,97 @@
+"""`tui-agent sessions …`, as click sees it; what it does is in `headless.sessions`."""
+
+from __future__ import annotations
+
+import click
+
+from tui_agent.headless import arguments
+from tui_agent.headless.command_errors import CommandGroup
+from tui_agent.headless.commands import all_option, json_option
+
+
+@click.group("sessions", cls=CommandGroup)
+def sessions() -> None:
+    """List, read, search, export, fork and delete sessions."""
+
+
+@sessions.command("list")
+@all_option
+@json_option
+def list_(everywhere: bool, as_json: bool) -> int:
+    """Newest first; the id comes first on each line."""
+    from tui_agent.headless import sessions as body
+
+    return body.list_sessions(arguments.workspace_folder("."), everywhere=everywhere, as_json=as_json)
+
+
+@sessions.command()
+@click.argument("session", metavar="ID")
+@json_option
+def show(session: str, as_json: bool) -> int:
+    """What was said, in words."""
+    from tui_agent.headless import sessions as body
+
+    return body.show_session(session, as_json=as_json)
+
+
+@sessions.command()
+@click.argument("words", metavar="WORDS", nargs=-1, required=True)
+@all_option
+@json_option
+def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
+    """Lines that hold WORDS; each begins with the id of its session."""
+    from tui_agent.headless import sessions as body
+
+    here = arguments.workspace_folder(".")
+    return body.search_sessions(" ".join(words), here, everywhere=everywhere, as_json=as_json)
+
+
+@sessions.command()
+@click.argument("session", metavar="ID")
+@click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", help="Markdown or JSON.")
+@click.option("--output", metavar="FILE", help="Where to write it; standard output if not given.")
+def export(session: str, form: str, output: str | None) -> int:
+    """A session as one file."""
+    from tui_agent.headless import sessions as body
+
+    return body.export_session(session, form=form, output=arguments.new_recording(output))
+
+
+@sessions.command("import")
+@click.argument("source", metavar="FILE|FOLDER", type=click.Path(exists=True))
+@click.option("--remove-legacy", is_flag=True, help="Remove an older messages file once all of it is kept.")
+def import_(source: str, remove_legacy: bool) -> int:
+    """An export, or a Roo-style task folder, into this workspace."""
+    from tui_agent.headless import sessions as body
+
+    return body.import_session(arguments.workspace_folder("."), source, remove_legacy=remove_legacy)
+
+
+@sessions.command()
+@click.argument("session", metavar="ID")
+@click.option("--turn", type=click.IntRange(min=1), help="Keep the turns up to this one; all if not given.")
+def fork(session: str, turn: int | None) -> int:
+    """A new session that begins where this one stood; prints its id."""
+    from tui_agent.headless import sessions as body
+
+    return body.fork_session(session, turn=turn)
+
+
+@sessions.command()
+@click.argument("session", metavar="ID")
+@click.argument("name", metavar="NAME")
+def rename(session: str, name: str) -> int:
+    """Give a session a name."""
+    from tui_agent.headless import sessions as body
+
+    return body.rename_session(session, name)
+
+
+@sessions.command()
+@click.argument("session", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do it; without this nothing is deleted.")
+def delete(session: str, yes: bool) -> int:
+    """Delete a session for good."""
+    from tui_agent.headless import sessions as body
+
+    return body.delete_session(session, yes=yes)
