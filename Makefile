@@ -1,0 +1,43 @@
+# `make run` sets everything up and opens the rehearsal; `make test` sets up and runs the suite.
+# Only relative paths: make is started in this folder, whatever that is called.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench cov lock picture clean set-up
+
+help: ## What can be made
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
+
+set-up: ## Make .venv as requirements.lock says
+	@./scripts/set-up
+
+run: set-up ## Open the rehearsal: a bundled project, recorded replies, no network, no key
+	@.venv/bin/python -m compileall -q tui_agent
+	@.venv/bin/tui-agent demo
+
+test: set-up ## Run the tests; ARGS='tests/settings -k trust' runs some of them
+	@.venv/bin/python -m pytest $(ARGS)
+
+check: set-up ## Format, lint, types, import contracts, spelling
+	.venv/bin/ruff format --check --quiet .
+	.venv/bin/ruff check --quiet .
+	.venv/bin/ty check --quiet
+	.venv/bin/lint-imports --no-logo
+	.venv/bin/typos
+
+bench: set-up ## Print every figure that has a target; ARGS=start runs those of one file
+	@.venv/bin/python -m compileall -q tui_agent
+	@.venv/bin/python tests/benchmarks $(ARGS)
+
+cov: set-up ## Run the tests and say which lines they do not reach
+	@.venv/bin/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)
+
+lock: ## Write requirements.lock anew from pyproject.toml (needs uv)
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --extra dev --universal \
+		pyproject.toml -o requirements.lock
+
+picture: set-up ## Draw the README's picture of the screen anew
+	@.venv/bin/python tests/support/picture.py
+
+clean: ## Remove all that is not in the repository and can be made again
+	rm -rf .venv build dist htmlcov .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
