@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
 from msgspec import Struct
+
+from tui_agent.answers import objects
+from tui_agent.answers.escapes import joined
 
 FallbackKind = Literal["ask_user", "skip", "create_new"]
 MAX_PATTERNS = 5
@@ -40,3 +44,127 @@ class Plan(Struct, frozen=True):
     directories: tuple[DirectoryAction, ...] = ()
     #: What was mended or left out while it was read, a sentence each.
     faults: tuple[str, ...] = ()
+
+
+def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
+    """A planner's answer as a plan: `{"actions": […]}`, or the older `{"filesToLoad": […]}`; never an error.
+
+    `planning` is the schema to check it with. What cannot be read is a fault; no plan at all is an empty one.
+    """
+    read = objects.find(text, ("actions", "filesToLoad", "files"))
+    items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
+    if not isinstance(items, list):
+        return Plan(source="model", faults=(*read.faults, "The plan has no list of actions."))
+    if planning is None:
+        plan = from_items(items)
+    else:
+        plan = _checked(items, planning)
+    return Plan("model", plan.files, plan.directories, (*read.faults, *plan.faults))
+
+
+def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
+    from tui_agent.answers import schema
+    from tui_agent.answers.mend import mended
+
+    part = planning["properties"].get("actions", {}).get("items", {})
+    good, faults = [], []
+    for number, item in enumerate(items):
+        typed = mended(part, _typed(item))
+        found = schema.check(part, typed, f"actions[{number}]")
+        faults.extend(found)
+        if not found:
+            good.append(typed)
+    plan = from_items(good)
+    return Plan("model", plan.files, plan.directories, (*faults, *plan.faults))
+
+
+def from_items(items: Iterable[Any]) -> Plan:
+    """The actions among `items`, JSON objects as a model wrote them; a sentence about each that is none."""
+    files: list[FileAction] = []
+    directories: list[DirectoryAction] = []
+    faults: list[str] = []
+    for number, item in enumerate(items):
+        typed = _typed(item)
+        if not isinstance(typed, dict):
+            faults.append(f"Action {number + 1} is no object.")
+        elif typed.get("type") == "directory":
+            _add_directory(typed, number, directories, faults)
+        else:
+            _add_file(typed, number, files, faults)
+    return Plan("model", tuple(files), tuple(directories), tuple(faults))
+
+
+def joined_plans(first: Plan, second: Plan) -> Plan:
+    """Both plans as one, without what stands in both."""
+    return Plan(
+        first.source,
+        tuple(dict.fromkeys((*first.files, *second.files))),
+        tuple(dict.fromkeys((*first.directories, *second.directories))),
+        (*first.faults, *second.faults),
+    )
+
+
+def _typed(item: Any) -> Any:
+    """An action with its type, and its patterns as a list: older forms leave the one out and have one pattern."""
+    if isinstance(item, str):
+        return {"type": "file", "patterns": [item]}
+    if not isinstance(item, dict):
+        return item
+    patterns = item.get("patterns") or item.get("pattern")
+    if isinstance(patterns, str):
+        patterns = [patterns]
+    kind = "directory" if patterns is None and item.get("path") is not None else "file"
+    if item.get("type") == "file" and kind == "directory":
+        kind, patterns = "file", [item["path"]]
+    rest = {
+        key: value for key, value in item.items() if key not in ("pattern", "patterns") and value is not None
+    }
+    return {"type": kind, **rest} if patterns is None else {"type": kind, **rest, "patterns": patterns}
+
+
+def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults: list[str]) -> None:
+    wanted = item.get("patterns", [])
+    patterns = [p.strip() for p in wanted if isinstance(p, str)] if isinstance(wanted, list) else []
+    patterns = list(dict.fromkeys(joined(pattern) for pattern in patterns if pattern))
+    name = joined(str(item.get("name") or (patterns[0] if patterns else f"action {number + 1}")))
+    if not patterns:
+        faults.append(f"{name} has no pattern to look for.")
+        return
+    if len(patterns) > MAX_PATTERNS:
+        faults.append(f"{name} has {len(patterns)} patterns; the first {MAX_PATTERNS} are used.")
+    required = item.get("required")
+    required = required if isinstance(required, bool) else True
+    files.append(
+        FileAction(
+            name=name,
+            patterns=tuple(patterns[:MAX_PATTERNS]),
+            reason=joined(str(item.get("reason") or "")),
+            required=required,
+            fallback=_fallback(item.get("fallbackAction"), name, required, faults),
+            all=item.get("all") is True,
+        )
+    )
+
+
+def _fallback(value: Any, name: str, required: bool, faults: list[str]) -> FallbackKind:
+    match value:
+        case "ask_user" | "skip" | "create_new":
+            return value
+    usual: FallbackKind = "ask_user" if required else "skip"
+    if value is not None:
+        faults.append(f"{name} has an unknown fallbackAction {str(value)[:40]!r}; {usual} is used.")
+    return usual
+
+
+def _add_directory(
+    item: dict[str, Any], number: int, directories: list[DirectoryAction], faults: list[str]
+) -> None:
+    path = item.get("path")
+    if not isinstance(path, str):
+        faults.append(f"Action {number + 1} lists a directory without a path.")
+        return
+    wanted = item.get("filter")
+    name_filter = joined(wanted) if isinstance(wanted, str) else ""
+    directories.append(
+        DirectoryAction(joined(path.strip()) or ".", item.get("recursive") is True, name_filter)
+    )

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
+
+
+class Delta(Struct, frozen=True):
+    """A new piece of what the person reads while a reply is still being written."""
+
+    part: Literal["summary", "message"]
+    text: str
 
 
 class TodoItem(Struct, frozen=True):
@@ -28,6 +37,7 @@ class ChangeRequest(Struct, frozen=True):
     `content` is the whole new text, `edits` are search/replace pairs, `diff` is a unified diff or a
     `*** Begin Patch` section for this path, `delete` removes the file, `rename_to` moves it (and may stand
     beside `edits`, `diff` or `content`). `base_hash` names the version that was seen (its first digits).
+    `fenced` says that `content` stood in a fence in prose, where it may be an excerpt and not the whole.
     """
 
     path: str
@@ -38,6 +48,7 @@ class ChangeRequest(Struct, frozen=True):
     rename_to: str | None = None
     todo_index: int | None = None
     base_hash: str = ""
+    fenced: bool = False
 
 
 class SearchRequest(Struct, frozen=True):
@@ -66,7 +77,7 @@ class NextStep(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """One function call as the provider sent it; `arguments` is the JSON text."""
+    """One function call as the provider sent it; `arguments` is JSON text (what was broken is written anew)."""
 
     id: str
     name: str

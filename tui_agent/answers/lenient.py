@@ -1,0 +1,214 @@
+"""JSON as models write it: the mistakes whose meaning is certain are read, at the first other one reading ends.
+
+Certain are: line breaks and tabs inside strings, comments, too many commas, a comma missing after a closing
+bracket, single quotes, keys without quotes, `True`, `False`, `None`, and unknown escapes. A quote that
+is not escaped inside a string is never certain.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from tui_agent.answers.escapes import unescaped
+
+#: Deeper than any shape that we read; what is deeper is no reply.
+MAX_DEPTH = 64
+
+_SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+_STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"' + r"|'((?:[^'\\]++|\\.)*+)'", re.DOTALL)
+_NUMBER = re.compile(r"-?\d[\d.eE+-]{0,40}")
+_WORD = re.compile(r"[A-Za-z_$][\w$-]{0,80}")
+_LITERALS: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "True": True,
+    "False": False,
+    "None": None,
+    "undefined": None,
+}
+
+
+class Lenient(Struct, frozen=True):
+    """`value` holds what is complete: of an object that was not closed, its complete entries, and of a list in
+    it, its complete elements; nothing below that is ever closed for the writer. `end` is the place after it.
+
+    `fault` is the place of the first mistake without a certain meaning, -1 where there is none; `whole` is
+    false when the text ended, or a mistake came, before the value did. `opened` is the key under which an
+    element was dropped because it was not finished.
+    """
+
+    value: Any
+    end: int
+    whole: bool = True
+    fault: int = -1
+    opened: str = ""
+
+
+class _Frame:
+    """A list or an object that is still open, and the key under which its next value goes."""
+
+    __slots__ = ("comma", "key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key: str | None = None
+        #: Whether a comma (or the end) must come before the next entry.
+        self.comma = False
+
+    def add(self, value: Any) -> None:
+        if isinstance(self.value, list):
+            self.value.append(value)
+        else:
+            self.value[self.key] = value
+            self.key = None
+        self.comma = True
+
+
+class _Mistake(Exception):
+    """A place whose meaning is not certain."""
+
+
+class _Reader:
+    """One pass over a text, without recursion; every character is looked at a fixed number of times."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.at = start
+        self.open: list[_Frame] = []
+        #: Whether the last token was a closing bracket, after which a missing comma is certain.
+        self.bracket = False
+
+    def read(self) -> Lenient:
+        try:
+            while True:
+                self.at = self._skip()
+                if self.at >= len(self.text):
+                    return self._so_far(-1)
+                value, done = self._step(self.text[self.at])
+                if done:
+                    return Lenient(value, self.at)
+        except _Mistake:
+            return self._so_far(self.at)
+
+    def _skip(self) -> int:
+        match = _SPACE.match(self.text, self.at)
+        return match.end() if match else self.at
+
+    def _step(self, sign: str) -> tuple[Any, bool]:
+        """Read one token; (value, True) when the outermost value is complete."""
+        if sign in "{[":
+            self._enter([] if sign == "[" else {})
+            return None, False
+        if not self.open:
+            raise _Mistake
+        if sign in "}]":
+            return self._leave(sign)
+        frame = self.open[-1]
+        if sign == ",":
+            if frame.key is not None:
+                raise _Mistake
+            frame.comma = False
+            self.at += 1
+        elif frame.comma and not self.bracket:
+            raise _Mistake
+        elif isinstance(frame.value, dict) and frame.key is None:
+            frame.key = self._key()
+        else:
+            frame.add(self._scalar(sign))
+        self.bracket = False
+        return None, False
+
+    def _enter(self, value: Any) -> None:
+        if self.open:
+            frame = self.open[-1]
+            if frame.comma and not self.bracket:
+                raise _Mistake
+            if isinstance(frame.value, dict) and frame.key is None:
+                raise _Mistake
+        if len(self.open) >= MAX_DEPTH:
+            raise _Mistake
+        self.open.append(_Frame(value))
+        self.bracket = False
+        self.at += 1
+
+    def _leave(self, sign: str) -> tuple[Any, bool]:
+        frame = self.open[-1]
+        if frame.key is not None or isinstance(frame.value, dict) != (sign == "}"):
+            raise _Mistake
+        self.open.pop()
+        self.at += 1
+        if not self.open:
+            return frame.value, True
+        self.open[-1].add(frame.value)
+        self.bracket = True
+        return None, False
+
+    def _key(self) -> str:
+        match = _STRING.match(self.text, self.at) or _WORD.match(self.text, self.at)
+        if match is None:
+            raise _Mistake
+        key = match[0] if match.re is _WORD else _inside(match)
+        after = self.at
+        self.at = match.end()
+        self.at = self._skip()
+        if self.text[self.at : self.at + 1] != ":":
+            if self.at < len(self.text):
+                self.at = after
+            raise _Mistake
+        self.at += 1
+        return key
+
+    def _scalar(self, sign: str) -> Any:
+        if sign in "\"'":
+            match = _STRING.match(self.text, self.at)
+            if match is None:
+                self.at = len(self.text)
+                raise _Mistake
+            self.at = match.end()
+            return _inside(match)
+        if match := _NUMBER.match(self.text, self.at):
+            value = _number(match[0])
+        elif (match := _WORD.match(self.text, self.at)) and match[0] in _LITERALS:
+            value = _LITERALS[match[0]]
+        else:
+            raise _Mistake
+        self.at = match.end()
+        return value
+
+    def _so_far(self, fault: int) -> Lenient:
+        if fault >= len(self.text):
+            fault = -1
+        if not self.open:
+            return Lenient(None, self.at, False, fault)
+        root = self.open[0]
+        opened = ""
+        if isinstance(root.value, dict) and root.key is not None:
+            opened = root.key
+            if len(self.open) > 1 and isinstance(self.open[1].value, list):
+                root.value[root.key] = self.open[1].value
+                opened = root.key if len(self.open) > 2 else ""
+        return Lenient(root.value, self.at, False, fault, opened)
+
+
+def _inside(match: re.Match[str]) -> str:
+    return unescaped(match[1] if match[1] is not None else match[2])
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise _Mistake from None
+
+
+def read(text: str, start: int = 0) -> Lenient:
+    """Read the value that begins at `start` (an object or a list)."""
+    return _Reader(text, start).read()

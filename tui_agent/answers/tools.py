@@ -1,0 +1,134 @@
+"""The `tools` dialect: function calls for all that is done, plain text for the person."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from tui_agent.answers import fenced, lenient
+from tui_agent.answers.escapes import joined
+from tui_agent.answers.items import Items
+from tui_agent.answers.prose import summary_of
+from tui_agent.answers.schema import FUNCTIONS, SEARCH, Schema
+from tui_agent.answers.values import Delta, Reply, ToolCall
+from tui_agent.model.client import CallChunk
+
+
+class _Call:
+    """One function call while its pieces come."""
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.pieces: list[str] = []
+
+
+class ToolsReader:
+    """Takes text and pieces of calls as they come; `response` is the schema to check with."""
+
+    def __init__(self, response: Schema | None = None) -> None:
+        self._response = response
+        self._text: list[str] = []
+        self._half = ""
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+
+    def text(self, piece: str) -> list[Delta]:
+        """Plain text is the message."""
+        self._text.append(piece)
+        piece = self._half + piece
+        self._half = piece[-1] if piece and "\ud800" <= piece[-1] <= "\udbff" else ""
+        said = piece[:-1] if self._half else piece
+        return [Delta("message", joined(said))] if said else []
+
+    def call(self, chunk: CallChunk) -> None:
+        """A piece of a call. A second id under an index that is taken begins another call."""
+        call = self._by_index.get(chunk.index)
+        if call is None or (chunk.id and call.id and chunk.id != call.id):
+            call = self._by_index[chunk.index] = _Call()
+            self._calls.append(call)
+        call.id = call.id or chunk.id
+        call.name = call.name or chunk.name
+        if chunk.arguments:
+            call.pieces.append(chunk.arguments)
+
+    def finish(self, cut: bool) -> Reply:
+        """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
+        message = joined("".join(self._text)).strip()
+        items = Items(self._response)
+        calls = [self._read(number, call, items, cut) for number, call in enumerate(self._calls)]
+        if not any(call.name == "propose_changes" for call in calls):
+            prose = fenced.changes(message, cut)
+            items.changes.extend(prose.changes)
+            items.faults.extend(prose.faults)
+        return replace(items.reply(summary_of(message), message, cut), calls=tuple(calls))
+
+    def _read(self, number: int, call: _Call, items: Items, cut: bool) -> ToolCall:
+        raw = "".join(call.pieces).strip()
+        value, whole = _arguments(raw, call.name, cut, items.faults)
+        if call.name == SEARCH:
+            if whole:
+                items.take_search(value)
+        elif call.name not in FUNCTIONS:
+            items.faults.append(f"There is no function {call.name[:60]!r}; there are {_names()}.")
+        else:
+            parameter, key = FUNCTIONS[call.name]
+            _take(value, parameter, key, call.name, items)
+        arguments = raw if whole and _is_strict(raw) else json.dumps(value)
+        return ToolCall(call.id or f"call_{number + 1}", call.name or "unknown", arguments)
+
+
+def _take(value: dict[str, Any], parameter: str, key: str, name: str, items: Items) -> None:
+    entries = value.get(parameter)
+    if entries is None and value:
+        others = [entry for entry in value.values() if isinstance(entry, list)]
+        entries = others[0] if len(value) == 1 and others else [value]
+    if entries is None and not value:
+        return
+    items.take(key, entries, f"{name}.{parameter}")
+
+
+def _arguments(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
+    """The arguments as an object, and whether they are whole."""
+    if not raw:
+        return {}, not cut
+    try:
+        value = json.loads(raw, strict=False)
+        if isinstance(value, str):
+            value = json.loads(value, strict=False)
+    except (ValueError, RecursionError):
+        return _lenient(raw, name, cut, faults)
+    if isinstance(value, list) and name in FUNCTIONS:
+        value = {FUNCTIONS[name][0]: value}
+    if isinstance(value, dict):
+        return value, True
+    faults.append(f"{name}: the arguments are no object.")
+    return {}, False
+
+
+def _lenient(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
+    start = raw.find("{")
+    read = lenient.read(raw, start) if start >= 0 else lenient.Lenient(None, 0, False, 0)
+    value = read.value if isinstance(read.value, dict) else {}
+    if read.whole:
+        return value, True
+    if cut and read.fault < 0:
+        faults.append(f"{name}: the call was cut off; what was not finished is dropped.")
+    else:
+        faults.append(
+            f"{name}: the arguments are not valid JSON; only what is complete before that was read."
+        )
+    return value, False
+
+
+def _is_strict(raw: str) -> bool:
+    try:
+        return isinstance(json.loads(raw), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _names() -> str:
+    return ", ".join([*FUNCTIONS, SEARCH])
