@@ -1,0 +1,232 @@
+"""The one gate for every path that a model, a file or a person names: inside the workspace, or refused (X1)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from tui_agent.errors import FileError, PathRefused, TooLarge
+from tui_agent.files.failures import file_error, sentence
+from tui_agent.files.names import MAX_NAME, fault_of_new, is_git, is_own, is_too_long, shown
+from tui_agent.files.sensitive import governs, is_secret
+from tui_agent.files.walk import Spot, walk
+
+__all__ = ["Gate", "Place", "Purpose", "governs", "is_secret", "open_checked", "read"]
+
+Purpose = Literal["read", "write", "list"]
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CHUNK = 1 << 20
+
+
+class Place(Struct, frozen=True):
+    """A path that passed the gate. It was right when it was asked for: to touch it, go through the gate again.
+
+    `path` is relative, with `/`, spelled as the disk does ("." is the root itself); `real` is the same with links
+    resolved, and `absolute` is where that lies. `exists` is whether anything stood there.
+    """
+
+    path: str
+    real: str
+    absolute: Path
+    exists: bool
+
+    @property
+    def secret(self) -> bool:
+        """Whether the path, or what it links to, looks as if it held a secret."""
+        return is_secret(self.path) or is_secret(self.real)
+
+    @property
+    def governing(self) -> bool:
+        """Whether the path, or what it links to, governs what programs do."""
+        return governs(self.path) or governs(self.real)
+
+
+class Gate:
+    """Lets paths inside one root pass. `own` are folders of tui-agent's own; where one lies inside, it is closed.
+
+    Raises PathRefused where the root is no folder, or may not be opened.
+    """
+
+    def __init__(self, root: Path, own: Sequence[Path] = ()) -> None:
+        self.root = _resolved(root)
+        owned = [Path(os.path.realpath(folder)).parts for folder in own]
+        length = len(self.root.parts)
+        self._closed = [
+            parts[length:] for parts in owned if len(parts) > length and parts[:length] == self.root.parts
+        ]
+
+    def place(self, path: str, purpose: Purpose) -> Place:
+        """What a relative path means, for `read` and `write` of a file or `list` of a folder.
+
+        What does not exist passes where it could be made. Raises PathRefused.
+        """
+        with self.find(path, purpose) as spot:
+            return Place(spot.path, spot.real, self.root.joinpath(*spot.parts), spot.status is not None)
+
+    def find(self, path: str, purpose: Purpose) -> Spot:
+        """The same as a place that is held open: what is done through its descriptor cannot be led astray."""
+        parts = _parts(path, purpose)
+        self._check_names(path, parts, purpose)
+        spot = walk(self.root, path, parts)
+        try:
+            self._check_names(path, spot.parts, purpose)
+            _check_new(path, spot)
+            _check_kind(path, spot, purpose)
+        except PathRefused:
+            spot.close()
+            raise
+        return spot
+
+    def relative(self, path: str | os.PathLike[str], folder: Path | None = None) -> str:
+        """The relative path for one that a person gave, absolute or from `folder` (default: the root).
+
+        Only words are changed here; the result is for `place`. Raises PathRefused for a path outside.
+        """
+        whole = os.path.normpath(os.path.join(folder or self.root, os.fspath(path)))
+        for candidate in (
+            whole,
+            os.path.join(os.path.realpath(os.path.dirname(whole)), os.path.basename(whole)),
+        ):
+            parts = Path(candidate).parts
+            if parts[: len(self.root.parts)] == self.root.parts:
+                return "/".join(parts[len(self.root.parts) :]) or "."
+        raise _refused(os.fspath(path), f"it is outside the workspace {self.root}", "name a file inside it")
+
+    def _check_names(self, path: str, parts: Sequence[str], purpose: Purpose) -> None:
+        if any(is_git(part) for part in parts):
+            raise _refused(path, "what lies in .git belongs to git", "use git itself for it")
+        if purpose == "write" and any(is_own(part) for part in parts):
+            raise _refused(path, "what lies in .tui-agent is tui-agent's own", "change it by hand")
+        if any(tuple(parts[: len(closed)]) == closed for closed in self._closed):
+            raise _refused(path, "sessions and settings of tui-agent lie there", "name another file")
+
+
+def read(gate: Gate, path: str, limit: int) -> bytes:
+    """The bytes of a file of at most `limit` bytes, from the descriptor that was checked.
+
+    Raises PathRefused, TooLarge, or FileError where it does not exist or cannot be read.
+    """
+    with gate.find(path, "read") as spot:
+        try:
+            descriptor = open_checked(spot)
+        except OSError as error:
+            raise file_error(error, path, "read") from error
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        size = os.fstat(descriptor).st_size
+        if size > limit:
+            raise _too_large(path, size, limit)
+        try:
+            data = _all_of(file.fileno(), limit)
+        except OSError as error:
+            raise file_error(error, path, "read") from error
+    if len(data) > limit:
+        raise _too_large(path, len(data), limit)
+    return data
+
+
+def open_checked(spot: Spot) -> int:
+    """A descriptor for reading the regular file at a spot; a pipe, a device or a link put there since is no file.
+
+    Raises FileError or PathRefused for what is no file any more, OSError for what the system refuses.
+    """
+    if spot.status is None:
+        raise FileError(f"{shown(spot.path)} does not exist", "check the name, or look for it with a pattern")
+    try:
+        descriptor = os.open(spot.name, _READ, dir_fd=spot.folder)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise _refused(
+            spot.path, "it was replaced while it was opened", "look at it and try again"
+        ) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _refused(spot.path, "it is not a regular file", "name a file")
+    return descriptor
+
+
+def _all_of(descriptor: int, limit: int) -> bytes:
+    """Everything up to one byte more than the limit: a file may grow while it is read."""
+    chunks, left = [], limit + 1
+    while left and (chunk := os.read(descriptor, min(left, _CHUNK))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def _resolved(root: Path) -> Path:
+    resolved = Path(os.path.realpath(root))
+    try:
+        os.close(os.open(resolved, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except NotADirectoryError as error:
+        raise PathRefused(f"{shown(str(root))} is not a folder", "name the folder to work in") from error
+    except OSError as error:
+        why, remedy = sentence(error)
+        raise PathRefused(f"the folder {shown(str(root))} cannot be opened, {why}", remedy) from error
+    return resolved
+
+
+def _parts(path: str, purpose: Purpose) -> list[str]:
+    """The components of a relative path; none for the root itself."""
+    if "\0" in path:
+        raise _refused(path, "it holds a NUL character", "name it without")
+    if path.startswith("/"):
+        raise _refused(path, "it is absolute", "name it relative to the workspace, with / between folders")
+    if not _encodable(path) or is_too_long(path):
+        raise _refused(path, "it is too long or not valid Unicode", "name a shorter path")
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise _refused(path, "it holds `..`", "name it from the root of the workspace")
+    if parts and parts[0] == "~":
+        raise _refused(path, "it begins with ~", "name it relative to the workspace")
+    if any(len(os.fsencode(part)) > MAX_NAME for part in parts):
+        raise _refused(path, "a name in it is too long", "choose a shorter one")
+    if purpose != "list" and (not parts or path.endswith(("/", "/."))):
+        raise _refused(path, "it names a folder", "name a file")
+    return parts
+
+
+def _check_new(path: str, spot: Spot) -> None:
+    for name in spot.missing:
+        fault = fault_of_new(name)
+        if fault:
+            raise _refused(path, fault, "choose a plain name")
+    if spot.missing and spot.missing == spot.parts and spot.missing[0].startswith("~"):
+        raise _refused(path, "it begins with ~", "name it relative to the workspace")
+
+
+def _check_kind(path: str, spot: Spot, purpose: Purpose) -> None:
+    if spot.status is None:
+        return
+    mode = spot.status.st_mode
+    if purpose == "list":
+        if not stat.S_ISDIR(mode):
+            raise _refused(path, "it is not a folder", "name a folder")
+    elif stat.S_ISDIR(mode):
+        raise _refused(path, "it is a folder", "name a file")
+    elif not stat.S_ISREG(mode):
+        raise _refused(path, "it is a pipe, a socket or a device", "name a regular file")
+
+
+def _encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _too_large(path: str, size: int, limit: int) -> TooLarge:
+    return TooLarge(
+        f"{shown(path)} has {size:,} bytes or more, the limit is {limit:,}", "ask for a part of it"
+    )
+
+
+def _refused(path: str, why: str, remedy: str) -> PathRefused:
+    return PathRefused(f"{shown(path) or 'an empty path'} was refused, {why}", remedy)

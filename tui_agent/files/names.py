@@ -1,0 +1,78 @@
+"""Names of files: which may be made, which nobody touches, and how an odd one is shown."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+
+#: The folder in a workspace that holds settings for tui-agent.
+OWN_FOLDER = ".tui-agent"
+#: Limits of Linux and macOS, in bytes.
+MAX_NAME = 255
+MAX_PATH = 4095
+
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_INVISIBLE = frozenset("\u00ad\u180e\u200b\u2060\ufeff")
+_SHOWN_LENGTH = 160
+
+
+def shown(path: str) -> str:
+    """A path with control characters and bidi controls made visible, shortened in the middle where it is long."""
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
+    if len(text) <= _SHOWN_LENGTH:
+        return text
+    half = _SHOWN_LENGTH // 2
+    return f"{text[:half]} … {text[-half:]}"
+
+
+def fault_of_new(name: str) -> str:
+    """Why a file or folder of this name may not be made; empty where it may.
+
+    Names that one system reads differently from another, or that look like another on the screen, are refused:
+    control characters, line separators, bidi controls, invisible letters, backslashes, a trailing dot or space.
+    """
+    if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in name):
+        return "its name holds a control character"
+    if any(c in _BIDI for c in name):
+        return "its name holds a control for the direction of writing"
+    if any(c in _INVISIBLE for c in name):
+        return "its name holds an invisible character"
+    if "\\" in name:
+        return "its name holds a backslash"
+    if name != name.strip(" ") or name.endswith("."):
+        return "its name begins or ends with a space, or ends with a dot"
+    if not _is_unicode(name):
+        return "its name is not valid Unicode"
+    return ""
+
+
+def is_git(name: str) -> bool:
+    """Whether some file system would take this component for `.git`: any case, trailing dots, invisible letters."""
+    return _folded(name) in (".git", "git~1")
+
+
+def is_own(name: str) -> bool:
+    """Whether this component is tui-agent's own folder in a workspace."""
+    return _folded(name) == OWN_FOLDER
+
+
+def same_letters(name: str) -> str:
+    """One form for all the ways in which Unicode can compose the same letters."""
+    return unicodedata.normalize("NFC", name)
+
+
+def is_too_long(path: str) -> bool:
+    return len(os.fsencode(path)) > MAX_PATH
+
+
+def _folded(name: str) -> str:
+    kept = "".join(c for c in name if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", kept).casefold().split(":")[0].rstrip(". ")
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,130 @@
+"""The one function that replaces a file: whole, durable, and only over the content that its writer saw."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from tui_agent.errors import FileError, Outdated, PathRefused
+from tui_agent.files import staging
+from tui_agent.files.failures import file_error
+from tui_agent.files.gate import Gate
+from tui_agent.files.locks import writing
+from tui_agent.files.names import shown
+from tui_agent.files.staging import Found
+from tui_agent.files.text import md5
+from tui_agent.files.walk import Spot
+
+
+def replace(
+    gate: Gate, path: str, data: bytes | None, expected: str | None, *, mode: int | None = None
+) -> str:
+    """Write `data` to a file (None: remove it) and return the hash that is there now (empty: nothing).
+
+    `expected` is the hash that must be on disk, empty for "no such file", None for whatever there is. `mode` are
+    permission bits; without it a file keeps its own. Missing folders are made. A link inside the workspace is
+    written through. Raises Outdated, with nothing written, where the disk is not as expected; PathRefused;
+    FileError where it could not be done, with nothing left of the attempt.
+    """
+    with gate.find(path, "write") as spot, _told(path, "written" if data is not None else "removed"):
+        if data is None:
+            return _remove(spot, expected)
+        with staging.made_parents(spot), writing(spot.folder):
+            staging.sweep(spot.folder)
+            return put(spot, data, expected, staging.temporary_name(), mode)
+
+
+def move(gate: Gate, old: str, new: str, expected: str | None) -> None:
+    """Give a file another name. Nothing may have the new one yet. Raises as `replace` does."""
+    with gate.find(old, "write") as source, gate.find(new, "write") as target, _told(old, "renamed"):
+        refuse_link(source, "renamed")
+        if target.status is not None:
+            raise Outdated(f"{shown(new)} exists already", "choose another name")
+        with staging.made_parents(target), _writing_both(source, target):
+            _move(source, target, expected)
+
+
+def on_disk(gate: Gate, path: str) -> str:
+    """The hash of a file as it is now, empty where there is none. Raises PathRefused or FileError."""
+    with gate.find(path, "read") as spot, _told(path, "read"):
+        return "" if spot.missing else staging.look(spot).md5
+
+
+def mode_on_disk(gate: Gate, path: str) -> int | None:
+    """The permission bits of a file, None where there is none: for a copy that shall be as executable."""
+    with gate.find(path, "read") as spot:
+        return None if spot.status is None else stat.S_IMODE(spot.status.st_mode)
+
+
+def put(spot: Spot, data: bytes, expected: str | None, temporary: str, mode: int | None = None) -> str:
+    """The part of `replace` that runs inside the lock, over a spot whose folder exists."""
+    seen = seen_as_expected(spot, expected)
+    staging.check_writable(spot)
+    staging.stage(spot, temporary, data, seen.status, mode)
+    try:
+        staging.land(spot, temporary, seen)
+    except BaseException:
+        staging.discard(spot.folder, temporary)
+        raise
+    return md5(data)
+
+
+def seen_as_expected(spot: Spot, expected: str | None) -> Found:
+    """What is at a spot. Raises Outdated where its hash is not the expected one."""
+    found = Found("") if len(spot.missing) > 1 else staging.look(spot)
+    if expected is None or found.md5 == expected:
+        return found
+    if not found.md5:
+        raise Outdated(f"{shown(spot.path)} is not there any more", "look for it under another name")
+    if not expected:
+        raise Outdated(f"{shown(spot.path)} exists already", "read it first, then change it")
+    raise Outdated(f"{shown(spot.path)} differs from what was read", "read it again, then change it")
+
+
+def refuse_link(spot: Spot, doing: str) -> None:
+    """Raise PathRefused for a path that is a link: what goes, it or its target, would be a guess."""
+    if spot.is_link:
+        raise PathRefused(
+            f"{shown(spot.path)} is a link and was not {doing}", f"name the file itself, {shown(spot.real)}"
+        )
+
+
+def _remove(spot: Spot, expected: str | None) -> str:
+    refuse_link(spot, "removed")
+    with writing(spot.folder):
+        seen = seen_as_expected(spot, expected)
+        if seen.md5:
+            staging.check_writable(spot)
+            staging.remove(spot, seen)
+    return ""
+
+
+def _move(source: Spot, target: Spot, expected: str | None) -> None:
+    seen = seen_as_expected(source, expected)
+    if not seen.md5:
+        raise FileError(f"{shown(source.path)} does not exist", "check the name")
+    staging.check_writable(source)
+    staging.check_unmoved(source, seen)
+    staging.check_unmoved(target, Found(""))
+    os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
+    staging.sync_folder(target.folder)
+    staging.sync_folder(source.folder)
+
+
+@contextmanager
+def _writing_both(source: Spot, target: Spot) -> Generator[None]:
+    """Both folders locked, in one order for everybody; once only where they are the same."""
+    first, second = (os.fstat(spot.folder) for spot in (source, target))
+    keys = {(s.st_dev, s.st_ino): spot.folder for s, spot in ((first, source), (second, target))}
+    with writing(*(keys[key] for key in sorted(keys))):
+        yield
+
+
+@contextmanager
+def _told(path: str, doing: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise file_error(error, path, doing) from error

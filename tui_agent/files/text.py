@@ -1,0 +1,71 @@
+"""Text and the bytes it came from: encoding, byte-order mark and every line's own ending stay as they were."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from typing import Literal
+
+from msgspec import Struct
+
+from tui_agent.errors import Undecodable
+
+Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
+_MARKS: tuple[tuple[bytes, Encoding], ...] = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class TextFile(Struct, frozen=True):
+    """A file as text. `text` holds each line's own ending; `mark` is the byte-order mark it began with, if any."""
+
+    text: str
+    encoding: Encoding = "utf-8"
+    mark: bytes = b""
+
+    @property
+    def ending(self) -> str:
+        """The line ending that most lines have; `\\n` where there is none."""
+        windows = self.text.count("\r\n")
+        plain = self.text.count("\n") - windows
+        return "\r\n" if windows > plain else "\n"
+
+
+def decode(data: bytes, name: str = "the file") -> TextFile:
+    """The text of UTF-8 (with or without a mark) or UTF-16 (with one).
+
+    Raises Undecodable for anything else: what cannot be written back as it was is not read as text.
+    """
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        raise Undecodable(f"{name} is UTF-32", "convert it to UTF-8 first")
+    mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", "utf-8"))
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        where = len(mark) + error.start
+        raise Undecodable(
+            f"{name} is not {encoding.upper()} text (byte {where})", "convert it to UTF-8, or leave it alone"
+        ) from error
+    if "\0" in text:
+        raise Undecodable(f"{name} is binary (it holds NUL bytes)", "it cannot be edited as text")
+    return TextFile(text, encoding, mark)
+
+
+def encode(file: TextFile, text: str) -> bytes:
+    """New text in the encoding of a file; the file's own text gives the file's own bytes.
+
+    Raises Undecodable for text that no encoding can hold.
+    """
+    try:
+        return file.mark + text.encode(file.encoding)
+    except UnicodeEncodeError as error:
+        raise Undecodable(
+            f"the new text holds half of a character at position {error.start}", "write it without"
+        ) from error
+
+
+def md5(data: bytes) -> str:
+    """The hash by which contents are told apart and shown (hexadecimal); no guard against forgery."""
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()

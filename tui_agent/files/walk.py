@@ -1,0 +1,221 @@
+"""From a path to a descriptor: one component after the other, and no link is followed that leads out."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_agent.errors import PathRefused
+from tui_agent.files.failures import sentence
+from tui_agent.files.names import same_letters, shown
+
+#: As many links as Linux itself follows before it calls them a loop.
+MAX_LINKS = 40
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Spot:
+    """Where a path ends: its folder, held open, and what stood there under its name.
+
+    `name` is what system calls take beside `folder`. `parts` are the real components below the root, links
+    resolved; `spelled` are those that were asked for, as the disk writes them. `missing` are the trailing
+    components that do not exist, the first of which would be made in `folder`; `status` is None then. `is_link`
+    says that the path itself names a link. Close it when done.
+    """
+
+    __slots__ = ("folder", "is_link", "missing", "name", "parts", "spelled", "status")
+
+    def __init__(
+        self,
+        folder: int,
+        name: str,
+        parts: tuple[str, ...],
+        spelled: tuple[str, ...],
+        status: os.stat_result | None,
+        missing: tuple[str, ...],
+        is_link: bool,
+    ) -> None:
+        self.folder = folder
+        self.name = name
+        self.parts = parts
+        self.spelled = spelled
+        self.status = status
+        self.missing = missing
+        self.is_link = is_link
+
+    @property
+    def path(self) -> str:
+        return "/".join(self.spelled) or "."
+
+    @property
+    def real(self) -> str:
+        return "/".join(self.parts) or "."
+
+    def make_parents(self) -> None:
+        """Make the folders that are missing, and stand in the last one. Raises OSError."""
+        for name in self.missing[:-1]:
+            try:
+                os.mkdir(name, dir_fd=self.folder)
+            except FileExistsError:
+                pass  # somebody was faster; what they made is opened like any folder
+            inner = os.open(name, _FOLDER, dir_fd=self.folder)
+            os.close(self.folder)
+            self.folder = inner
+        self.missing = self.missing[-1:]
+
+    def close(self) -> None:
+        if self.folder >= 0:
+            os.close(self.folder)
+            self.folder = -1
+
+    def __enter__(self) -> Spot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def walk(root: Path, path: str, parts: Sequence[str]) -> Spot:
+    """Go from `root` (absolute, resolved) along `parts`; `path` is what to call it in an error.
+
+    Raises PathRefused where a link leads out of the root, to nothing or in circles, where a component on the way
+    is no folder, or where the system says no.
+    """
+    going = _Walk(root, path, parts)
+    try:
+        return going.to_end()
+    except OSError as error:
+        raise _refused(path, *sentence(error)) from error
+    finally:
+        going.close()
+
+
+class _Walk:
+    """`folders` are the descriptors from the root down, `names` their names; `pending` is what lies ahead.
+
+    A pending component is a pair: the name, and whether the caller wrote it (or a link did).
+    """
+
+    def __init__(self, root: Path, path: str, parts: Sequence[str]) -> None:
+        self.root = root
+        self.path = path
+        self.pending = deque((part, True) for part in parts)
+        self.folders: list[int] = []
+        self.names: list[str] = []
+        self.spelled: list[str] = []
+        self.links = 0
+        self.is_link = False
+
+    def to_end(self) -> Spot:
+        self.folders.append(os.open(self.root, _FOLDER))
+        while self.pending:
+            name, asked = self.pending.popleft()
+            if name == "..":
+                self._up()
+                continue
+            name, status = self._look(name, asked)
+            if asked:
+                self.spelled.append(name)
+            if status is None:
+                return self._missing(name, asked)
+            if stat.S_ISLNK(status.st_mode):
+                self._follow(name)
+            elif not self.pending:
+                return self._spot((*self.names, name), status)
+            else:
+                self._down(name)
+        return self._spot(tuple(self.names), os.fstat(self.folders[-1]))
+
+    def close(self) -> None:
+        for folder in self.folders:
+            os.close(folder)
+        self.folders.clear()
+
+    def _look(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
+        """What stands under a name; where nothing does, what stands under the same letters composed otherwise."""
+        status = self._status(name)
+        if status is not None or not asked or name.isascii():
+            return name, status
+        twins = [other for other in os.listdir(self.folders[-1]) if same_letters(other) == same_letters(name)]
+        return (twins[0], self._status(twins[0])) if len(twins) == 1 else (name, None)
+
+    def _status(self, name: str) -> os.stat_result | None:
+        try:
+            return os.stat(name, dir_fd=self.folders[-1], follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def _down(self, name: str) -> None:
+        try:
+            self.folders.append(os.open(name, _FOLDER, dir_fd=self.folders[-1]))
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            why = f"{shown('/'.join((*self.names, name)))} is not a folder"
+            raise _refused(self.path, why, "check the path") from error
+        self.names.append(name)
+
+    def _up(self) -> None:
+        if not self.names:
+            raise self._leads_out()
+        os.close(self.folders.pop())
+        self.names.pop()
+
+    def _follow(self, name: str) -> None:
+        self.links += 1
+        if self.links > MAX_LINKS:
+            raise _refused(self.path, "its links lead in a circle", "name the file itself")
+        self.is_link = not any(asked for _, asked in self.pending)
+        target = os.readlink(name, dir_fd=self.folders[-1])
+        ahead = [part for part in target.split("/") if part not in ("", ".")]
+        if target.startswith("/") or self._climbs_out(ahead):
+            ahead = self._from_root(os.path.join(self.root, *self.names, target))
+        self.pending.extendleft((part, False) for part in reversed(ahead))
+
+    def _climbs_out(self, ahead: Sequence[str]) -> bool:
+        depth = len(self.names)
+        for part in ahead:
+            depth += -1 if part == ".." else 1
+            if depth < 0:
+                return True
+        return False
+
+    def _from_root(self, target: str) -> list[str]:
+        """Begin again at the root, with the components of a target that was outside on the way.
+
+        Only the components are taken from here: they are walked like any others, so a swap gains nothing.
+        """
+        root = self.root.parts
+        parts = Path(os.path.realpath(target)).parts
+        if parts[: len(root)] != root:
+            raise self._leads_out()
+        while self.names:
+            self._up()
+        return list(parts[len(root) :])
+
+    def _missing(self, name: str, asked: bool) -> Spot:
+        if not asked:
+            raise _refused(
+                self.path, "it is a link to something that does not exist", "name an existing file"
+            )
+        rest = [part for part, _ in self.pending]
+        self.spelled.extend(rest)
+        return self._spot((*self.names, name, *rest), None, (name, *rest))
+
+    def _spot(
+        self, parts: tuple[str, ...], status: os.stat_result | None, missing: tuple[str, ...] = ()
+    ) -> Spot:
+        """The end of the walk. A folder that was reached without a name of its own is a spot inside itself."""
+        name = parts[-1] if len(parts) > len(self.names) else "."
+        return Spot(self.folders.pop(), name, parts, tuple(self.spelled), status, missing, self.is_link)
+
+    def _leads_out(self) -> PathRefused:
+        return _refused(self.path, "it leads out of the workspace through a link", "name a file inside it")
+
+
+def _refused(path: str, why: str, remedy: str) -> PathRefused:
+    return PathRefused(f"{shown(path)} was refused, {why}", remedy)
