@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
-from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.store.state import State
 from tui_agent.ui.actions import bindings_of
+from tui_agent.ui.widgets.asking import ask
 
 
 class Pane(Container):
@@ -80,13 +80,7 @@ class Pane(Container):
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         """Run a call on the session beside the screen; an error for the person becomes a notice."""
-        self.run_worker(self._told(call), group="ask")
-
-    async def _told(self, call: Coroutine[Any, Any, object]) -> None:
-        try:
-            await call
-        except TuiAgentError as error:
-            await self.session.notice(str(error), "error")
+        ask(self, self.session, call)
 
     def watch_title_text(self) -> None:
         self.post_message(self.Retitled(self))

@@ -1,0 +1,149 @@
+"""The application: it opens a session behind the first frame, composes the screen, and quits cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from textual.app import App
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.session.session import Session
+from tui_agent.ui.actions import APP, bindings_of
+from tui_agent.ui.keys import DEFAULT as DEFAULT_KEYS
+from tui_agent.ui.keys import load_keys
+from tui_agent.ui.screen import WorkspaceScreen
+from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
+from tui_agent.ui.themes import NO_COLOUR, Palette, load_palette, names, theme_of
+from tui_agent.ui.widgets.asking import GROUP
+
+OpenSession = Callable[[], Awaitable[Session]]
+#: Seconds in which the second press of the key that quits must come.
+QUIT_WITHIN = 3.0
+#: Seconds that a call on the session may still take when the person quits.
+SETTLE = 10.0
+
+
+class WorkspaceApp(App[int], inherit_bindings=False):
+    """Only composes, and carries what belongs to no pane: opening, themes, quitting."""
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS = bindings_of(APP)
+
+    def __init__(
+        self,
+        open_session: OpenSession,
+        *,
+        theme: str = DEFAULT_THEME,
+        keys: str = DEFAULT_KEYS,
+        folders: Sequence[Path] = (),
+    ) -> None:
+        """`folders` may hold `keys.toml` and `themes/`; the nearest is last."""
+        no_colour = bool(os.environ.get("NO_COLOR"))
+        super().__init__()
+        self._open_session = open_session
+        self._theme_folders = [folder / "themes" for folder in folders]
+        self.keys = load_keys(keys, folders)
+        self.set_keymap(self.keys.keymap())
+        self.palette = self._use(NO_COLOUR if no_colour else theme)
+        self.session: Session | None = None
+        self.error: TuiAgentError | None = None
+        self._quitting = False
+
+    def get_default_screen(self) -> WorkspaceScreen:
+        return WorkspaceScreen()
+
+    @property
+    def workspace_screen(self) -> WorkspaceScreen:
+        screen = self.screen_stack[0]
+        assert isinstance(screen, WorkspaceScreen)
+        return screen
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self.run_worker(self._open())
+
+    async def _open(self) -> None:
+        try:
+            session = await self._open_session()
+        except TuiAgentError as error:
+            self.error = error
+            self.exit(error.exit_status)
+            return
+        self.session = session
+        await self.workspace_screen.fill(session)
+        await session.start_services()
+        for fault in (*self.keys.faults, *self.palette.faults):
+            await session.notice(fault, "warning")
+
+    def next_theme(self) -> None:
+        """Take the next palette by name, at once."""
+        known = names(self._theme_folders)
+        at = known.index(self.palette.name) if self.palette.name in known else -1
+        self.palette = self._use(known[(at + 1) % len(known)])
+
+    def _use(self, name: str) -> Palette:
+        palette = load_palette(name, self._theme_folders)
+        self.register_theme(theme_of(palette))
+        self.palette = palette
+        self.theme = palette.name
+        return palette
+
+    async def action_quit(self) -> None:
+        """Copy what is selected; else quit, at the second press."""
+        focused = self.focused
+        if focused is not None and getattr(focused, "selected_text", ""):
+            await self.run_action("copy", focused)
+        elif (selected := self.screen.get_selected_text()) is not None:
+            self.copy_to_clipboard(selected)
+        elif not self._quitting:
+            self._quitting = True
+            self.set_timer(QUIT_WITHIN, self._stay)
+            key = self.keys.shown("app.quit")
+            self.notify(f"Press {key} again to quit; everything is kept.", timeout=QUIT_WITHIN, markup=False)
+        else:
+            await self.leave(0)
+
+    def _stay(self) -> None:
+        self._quitting = False
+
+    async def leave(self, status: int) -> None:
+        """Hand everything over to the session, wait for what it was asked to do, and end."""
+        await self.workspace_screen.leave()
+        asked = [worker._task for worker in self.workers if worker.group == GROUP and worker._task]
+        if asked:
+            await asyncio.wait(asked, timeout=SETTLE)
+        self.exit(status)
+
+
+def run_app(
+    open_session: OpenSession,
+    *,
+    theme: str = DEFAULT_THEME,
+    keys: str = DEFAULT_KEYS,
+    folders: Sequence[Path] = (),
+) -> int:
+    """Run full screen until the person quits; the exit status. Raises the error that kept the session shut.
+
+    The session is opened after the first frame, and closed here, after the screen was given back.
+    """
+    return asyncio.run(_run(WorkspaceApp(open_session, theme=theme, keys=keys, folders=folders)))
+
+
+async def _run(app: WorkspaceApp) -> int:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, lambda: loop.create_task(app.leave(0)))
+    try:
+        status = await app.run_async()
+    finally:
+        if app.session:
+            await app.session.close()
+    if app.error:
+        raise app.error
+    return app.return_code or status or 0

@@ -1,0 +1,67 @@
+"""From the store to the panes: at most thirty times a second, and only to those whose slices are others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tui_agent.session.session import Session
+from tui_agent.store.events import Event
+from tui_agent.store.state import State
+from tui_agent.ui.widgets.pane import Pane
+
+INTERVAL = 1 / 30
+
+
+class Bridge:
+    """Shows each pane the state when one of its slices has changed. No timer runs while nothing happens.
+
+    `later` runs a callback in the screen's own time (its message queue).
+    """
+
+    def __init__(self, session: Session, later: Callable[[Callable[[], None]], object]) -> None:
+        self._session = session
+        self._later = later
+        self._shown: dict[Pane, tuple[object, ...]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._last = float("-inf")
+        self._unsubscribe = session.subscribe(self._happened)
+
+    def attach(self, pane: Pane) -> None:
+        """Show the pane the state as it is, and from now on what changes."""
+        state = self._session.state
+        self._shown[pane] = _slices(pane, state)
+        pane.show(state)
+
+    def detach(self, pane: Pane) -> None:
+        self._shown.pop(pane, None)
+
+    def close(self) -> None:
+        self._unsubscribe()
+        self._shown.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def flush(self) -> None:
+        """Show now what has changed."""
+        self._last = asyncio.get_running_loop().time()
+        state = self._session.state
+        for pane, before in list(self._shown.items()):
+            now = _slices(pane, state)
+            if any(old is not new for old, new in zip(before, now, strict=True)):
+                self._shown[pane] = now
+                pane.show(state)
+
+    def _happened(self, event: Event, state: State) -> None:
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(loop.time(), self._last + INTERVAL), self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._later(self.flush)
+
+
+def _slices(pane: Pane, state: State) -> tuple[object, ...]:
+    return tuple(getattr(state, name) for name in pane.SLICES)

@@ -1,0 +1,151 @@
+"""Which keys an action has: `config/keys.toml`, a set over it, and the person's own file over both."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from tui_agent.settings.shipped import config_folder
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
+
+DEFAULT = "default"
+LEADER = "leader "
+
+_SHOWN = {
+    "escape": "Esc",
+    "enter": "Enter",
+    "space": "Space",
+    "tab": "Tab",
+    "delete": "Del",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+}
+
+
+class Keys(Struct, frozen=True):
+    """Keys by action id. A key that begins with `leader ` is the second of two.
+
+    `faults` are sentences about entries that were not used, and about keys that two actions share.
+    """
+
+    by_action: dict[str, tuple[str, ...]]
+    faults: tuple[str, ...] = ()
+
+    def keymap(self) -> dict[str, str]:
+        """The single keys, as Textual's keymap wants them."""
+        single = {
+            name: [key for key in keys if not key.startswith(LEADER)] for name, keys in self.by_action.items()
+        }
+        return {name: ",".join(keys) for name, keys in single.items() if keys}
+
+    def after_leader(self) -> dict[str, Action]:
+        """What each second key does."""
+        return {
+            key.removeprefix(LEADER): ACTIONS[name]
+            for name, keys in self.by_action.items()
+            for key in keys
+            if key.startswith(LEADER)
+        }
+
+    def shown(self, action: str) -> str:
+        """The first key of an action for the eye (`^P`, `F8`, `^O u`); empty when it has none."""
+        keys = self.by_action.get(action, ())
+        return self.spelled(keys[0]) if keys else ""
+
+    def all_shown(self, action: str) -> str:
+        return " ".join(self.spelled(key) for key in self.by_action.get(action, ()))
+
+    def spelled(self, key: str) -> str:
+        if key.startswith(LEADER):
+            return f"{self.shown('app.leader')} {spelled(key.removeprefix(LEADER))}"
+        return spelled(key)
+
+
+def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
+    """The keys of that set, with the `keys.toml` of each folder over it, the nearest last. Never raises."""
+    faults: list[str] = []
+    files = [config_folder() / "keys.toml"]
+    if name != DEFAULT:
+        files.append(config_folder() / f"keys-{name}.toml")
+    files += [folder / "keys.toml" for folder in folders]
+    by_action: dict[str, tuple[str, ...]] = {}
+    for position, path in enumerate(files):
+        if path.is_file():
+            by_action.update(_read(path, faults))
+        elif position < len(files) - len(folders):
+            faults.append(f"There is no set of keys {name!r}: choose default or vim")
+    faults += conflicts(by_action)
+    return Keys(by_action, tuple(faults))
+
+
+def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
+    """Each key that two actions have in the same place, or that a pane takes from everywhere, as a sentence."""
+    owners: dict[tuple[str, str], str] = {}
+    found = []
+    for name, keys in by_action.items():
+        pane = ACTIONS[name].pane
+        for key in keys:
+            place = ANYWHERE if key.startswith(LEADER) or pane == APP else pane
+            other = owners.setdefault((place, key), name)
+            if other != name:
+                found.append(f"The key {key} stands for {other} and for {name}: change one in keys.toml")
+    for (pane, key), name in owners.items():
+        everywhere = owners.get((ANYWHERE, key))
+        if pane != ANYWHERE and everywhere:
+            found.append(f"The key {key} of {name} hides {everywhere} in that pane: change one in keys.toml")
+    return found
+
+
+def spelled(key: str) -> str:
+    """One key for the eye."""
+    *held, last = key.split("+") if len(key) > 1 else (key,)
+    if held == ["ctrl"] and len(last) == 1:
+        return f"^{last.upper()}"
+    if held == ["shift"] and len(last) == 1:
+        return last.upper()
+    last = _SHOWN.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)
+    return "+".join([*(part.capitalize() for part in held), last])
+
+
+def _read(path: Path, faults: list[str]) -> dict[str, tuple[str, ...]]:
+    try:
+        with path.open("rb") as file:
+            tables = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        faults.append(f"The keys in {path} cannot be read ({error}): correct the file")
+        return {}
+    found = {}
+    for pane, rows in tables.items():
+        if not isinstance(rows, dict):
+            faults.append(f"{path}: {pane} stands outside a table: write it under [pane]")
+            continue
+        for name, value in rows.items():
+            keys = _keys_of(value)
+            if f"{pane}.{name}" not in ACTIONS:
+                faults.append(f"{path}: there is no action {pane}.{name}{_nearest(f'{pane}.{name}')}")
+            elif keys is None:
+                faults.append(f"{path}: the keys of {pane}.{name} are no text: write a key or a list of keys")
+            else:
+                found[f"{pane}.{name}"] = keys
+    return found
+
+
+def _keys_of(value: object) -> tuple[str, ...] | None:
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(key, str) for key in values):
+        return None
+    return tuple(str(key).strip() for key in values if str(key).strip())
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, ACTIONS, n=1)
+    return f": did you mean {near[0]}?" if near else ": press the key for help to see all"

@@ -1,0 +1,221 @@
+"""The chat: what was said, what is being said, what could be said next, and the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.session.session import Session
+from tui_agent.store.state import State, TurnSlice
+from tui_agent.ui.actions import actions_of
+from tui_agent.ui.sink import parts
+from tui_agent.ui.widgets.choices import Choices, Waiting
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.picker import Picker
+from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.transcript import NewBelow, Transcript
+
+#: Seconds of quiet after which a draft is handed to the session.
+DRAFT_AFTER = 0.5
+
+_PHASES = {
+    "planning": "making a plan",
+    "finding": "finding files",
+    "waiting": "waits for your answer in the plan",
+    "asking": "asking the model",
+    "streaming": "answering",
+}
+
+
+class ChatPane(Pane):
+    ID = "chat"
+    TITLE = "Chat"
+    SLICES = ("chat", "reply", "turn", "input", "review", "model")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._draft = ""
+        self._draft_timer: Timer | None = None
+
+    def compose(self) -> Iterable[Widget]:
+        keys = self.app_keys
+        yield Transcript(self.session)
+        yield NewBelow()
+        yield Static("", id="progress", markup=False)
+        yield Waiting()
+        yield Choices()
+        yield Picker()
+        yield Prompt([key for action in actions_of("chat") for key in keys.get(action.id, ())])
+
+    @property
+    def app_keys(self) -> dict[str, tuple[str, ...]]:
+        found = getattr(self.app, "keys", None)
+        return found.by_action if found else {}
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.query_one(Prompt)
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.query_one(Transcript)
+
+    @property
+    def entry(self) -> Widget:
+        return self.prompt
+
+    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def show(self, state: State) -> None:
+        self.transcript.show(state)
+        self.prompt.set_history(state.input.history)
+        self.query_one(Choices).show(() if state.turn.running else state.chat.next_steps)
+        self.query_one(Waiting).show(state.input.queue)
+        self._show_progress(state)
+        self._show_draft(state.input.draft)
+
+    def _show_progress(self, state: State) -> None:
+        line = self.query_one("#progress", Static)
+        line.display = state.turn.running
+        line.update(_progress(state.turn, state.model.name))
+
+    def _show_draft(self, draft: str) -> None:
+        """Take a draft that came from elsewhere, unless the person is writing another."""
+        if draft != self._draft and self.prompt.value == self._draft:
+            self._draft = draft
+            self.prompt.set_value(draft)
+
+    # ── the draft ────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_text_area_changed(self) -> None:
+        if self._draft_timer is None:
+            self._draft_timer = self.set_timer(DRAFT_AFTER, self._hand_over_draft)
+
+    def _hand_over_draft(self) -> None:
+        self._draft_timer = None
+        value = self.prompt.value
+        if value != self._draft:
+            self._draft = value
+            self.session.set_draft(value)
+
+    async def flush(self) -> None:
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+            self._hand_over_draft()
+
+    # ── sending ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def action_send(self) -> None:
+        text = self.prompt.value
+        if text.strip():
+            self.prompt.set_value("")
+            self.transcript.follow()
+            self.ask(self._send(text))
+
+    async def _send(self, text: str) -> None:
+        try:
+            await self.session.submit(text)
+        except TuiAgentError:
+            if not self.prompt.value:
+                self.prompt.set_value(text)
+            raise
+
+    def action_newline(self) -> None:
+        self.prompt.insert("\n")
+
+    def action_older(self) -> None:
+        self.prompt.older()
+
+    def action_newer(self) -> None:
+        self.prompt.newer()
+
+    def action_unqueue(self) -> None:
+        queue = self.session.state.input.queue
+        if queue:
+            self.prompt.set_value(queue[-1])
+            self.ask(self.session.set_queue(queue[:-1]))
+
+    def on_waiting_removed(self, message: Waiting.Removed) -> None:
+        queue = list(self.session.state.input.queue)
+        if message.index < len(queue):
+            self.prompt.set_value(queue.pop(message.index))
+            self.prompt.focus()
+            self.ask(self.session.set_queue(queue))
+
+    def on_choices_chosen(self, message: Choices.Chosen) -> None:
+        self.prompt.set_value(message.step.input_text)
+        self.prompt.focus()
+
+    def on_prompt_digit(self, message: Prompt.Digit) -> None:
+        """A digit in an empty input chooses a next step, where there is one."""
+        if not self.query_one(Choices).choose(message.number):
+            self.prompt.insert(str(message.number))
+
+    # ── mentions ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_prompt_mention_changed(self, message: Prompt.MentionChanged) -> None:
+        picker = self.query_one(Picker)
+        picker.show([] if message.query is None else self.session.find(message.query, Picker.ROWS))
+        self.prompt.picking = picker.display
+
+    def on_prompt_picker_key(self, message: Prompt.PickerKey) -> None:
+        picker = self.query_one(Picker)
+        match message.key:
+            case "up":
+                picker.action_cursor_up()
+            case "down":
+                picker.action_cursor_down()
+            case "escape":
+                picker.show([])
+            case _:
+                self._complete(picker.chosen)
+        self.prompt.picking = picker.display
+
+    def on_option_list_option_selected(self) -> None:
+        self._complete(self.query_one(Picker).chosen)
+        self.prompt.focus()
+
+    def _complete(self, path: str) -> None:
+        self.query_one(Picker).show([])
+        if path:
+            self.prompt.complete(path)
+
+    # ── the transcript ───────────────────────────────────────────────────────────────────────────────────
+
+    def action_page_up(self) -> None:
+        self.transcript.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self.transcript.scroll_page_down(animate=False)
+
+    def action_bottom(self) -> None:
+        self.transcript.follow()
+
+    def on_new_below_clicked(self) -> None:
+        self.transcript.follow()
+
+    def on_transcript_behind(self, message: Transcript.Behind) -> None:
+        self.query_one(NewBelow).show(message.count)
+
+    def action_reasoning(self) -> None:
+        self.transcript.unfold_reasoning()
+
+    def action_copy(self) -> None:
+        answers = [message for message in self.session.state.chat.messages if message.kind == "agent"]
+        if answers:
+            self.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)
+
+
+def _progress(turn: TurnSlice, model: str) -> Content:
+    if turn.phase == "retrying":
+        why = f" ({turn.retry_why})" if turn.retry_why else ""
+        return parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{why}", "$muted"))
+    words = _PHASES.get(turn.phase, turn.phase)
+    who = f" {model}" if turn.phase == "asking" and model else ""
+    step = f" · step {turn.step}" if turn.step > 1 else ""
+    return parts(("● ", "$running"), (f"{words.replace(' the model', who or ' the model')}{step}", "$muted"))

@@ -1,0 +1,142 @@
+"""The line at the bottom: what everything runs on and costs, and the keys of the pane with the focus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual import events
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.session.session import Session
+from tui_agent.store.state import NoticesSlice, State
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
+from tui_agent.ui.keys import Keys
+from tui_agent.ui.sink import clean, parts
+from tui_agent.ui.widgets.pane import Pane
+
+#: The severity of a toast for each level of a notice, and the seconds it stays.
+_SEVERITY = {"info": "information", "warning": "warning", "error": "error"}
+_STAYS = {"info": 5, "warning": 8, "error": 12}
+
+Piece = tuple[str, str]
+
+
+class StatusPane(Pane):
+    ID = "status"
+    SLICES = ("session", "model", "turn", "usage", "workspace", "known", "review", "layout", "notices")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._told: int | None = None
+
+    def compose(self) -> Iterable[Widget]:
+        yield Static("", id="facts", markup=False)
+        yield Static("", id="hints", markup=False)
+
+    def show(self, state: State) -> None:
+        hints = hint_line(getattr(self.app, "keys", Keys({})), state.layout.focus, self._room)
+        self.query_one("#hints", Static).update(hints)
+        self.query_one("#facts", Static).update(facts_line(state, self.app.size.width - hints.cell_length - 4))
+        self._tell(state.notices)
+
+    @property
+    def _room(self) -> int:
+        """Cells for the keys: half the line, less where the line is short."""
+        return self.app.size.width // 2
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.show(self.session.state)
+
+    def _tell(self, notices: NoticesSlice) -> None:
+        """Show each notice once, for a moment; those from before this run are only kept."""
+        before = notices.total if self._told is None else self._told
+        self._told = notices.total
+        for notice in notices.items:
+            if notice.number > before:
+                self.app.notify(
+                    clean(notice.text),
+                    severity=_SEVERITY[notice.level],
+                    timeout=_STAYS[notice.level],
+                    markup=False,
+                )
+
+
+def facts_line(state: State, width: int) -> Content:
+    """As many of the facts as fit, the most telling first."""
+    line = Content()
+    for piece in _facts(state):
+        more = parts(piece) if not line else parts((" · ", "$faint"), piece)
+        if line.cell_length + more.cell_length > width:
+            break
+        line += more
+    return line
+
+
+def hint_line(keys: Keys, pane: str, width: int) -> Content:
+    """The keys of a pane, then those that work anywhere, as many as fit."""
+    wanted = [action for action in (*actions_of(pane), *actions_of(ANYWHERE)) if action.hint]
+    last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
+    line = Content()
+    tail = Content()
+    for action in last:
+        tail += parts(("  " + keys.shown(action.id), "$accent"), (f" {action.hint}", "$muted"))
+    for action in wanted:
+        if action in last or not keys.shown(action.id):
+            continue
+        more = parts(("  " + keys.shown(action.id), "$accent"), (f" {action.hint}", "$muted"))
+        if line.cell_length + more.cell_length + tail.cell_length > width:
+            break
+        line += more
+    return line + tail
+
+
+def _facts(state: State) -> Iterable[Piece]:
+    if state.session.rehearsal:
+        yield ("rehearsal: the replies are recorded", "$warning")
+    elif state.session.replay:
+        yield (f"replies are recorded: {state.session.replay}", "$warning")
+    if state.session.not_kept:
+        yield (f"nothing is kept: {state.session.not_kept}", "$error")
+    yield (state.model.name or "no model", "$text" if state.model.name else "$warning")
+    if state.model.status in ("starting", "failed"):
+        yield (state.model.status, "$error" if state.model.status == "failed" else "$muted")
+    if state.turn.number:
+        yield (f"turn {state.turn.number}", "$running" if state.turn.running else "$muted")
+    yield from _usage(state)
+    yield from _git(state)
+    if pending := len(state.review.open):
+        yield (f"{pending} pending", "$text")
+    if stale := len(state.known.stale):
+        yield (f"⚠ {stale} stale", "$stale")
+    if state.workspace.indexing:
+        yield ("indexing …", "$muted")
+    if state.workspace.watching == "failed":
+        yield ("not watching", "$warning")
+
+
+def _usage(state: State) -> Iterable[Piece]:
+    usage, total = state.usage, state.usage.session
+    if usage.context:
+        about = "~" if usage.context_estimated else ""
+        window = f" of {_short(state.model.window)}" if state.model.window else ""
+        yield (f"{about}{_short(usage.context)}{window}", "$muted")
+    if total.input and total.cached:
+        yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
+    if total.input or total.output:
+        yield ("cost unknown" if total.cost is None else f"${total.cost:.2f}", "$muted")
+
+
+def _git(state: State) -> Iterable[Piece]:
+    where = state.workspace
+    if where.is_repository:
+        moved = "".join(
+            f" {sign}{count}" for sign, count in (("↑", where.ahead), ("↓", where.behind)) if count
+        )
+        changed = f" ±{len(where.marks)}" if where.marks else ""
+        yield (f"{where.branch or 'detached'}{moved}{changed}", "$muted")
+
+
+def _short(count: int) -> str:
+    return f"{count / 1000:.1f}k".replace(".0k", "k") if count >= 1000 else str(count)

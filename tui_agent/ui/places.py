@@ -1,0 +1,140 @@
+"""Where each pane stands on a screen of a given size: three columns, two, or one; what has no place is a tab."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from textual.geometry import Region, Size
+
+from tui_agent.store.state import LayoutSlice
+
+Mode = Literal["wide", "medium", "narrow"]
+WIDE_FROM, MEDIUM_FROM = 120, 90
+
+
+class Place(NamedTuple):
+    """A part of the screen: the panes that share it as tabs, the one in front, the line above it and its body.
+
+    `key` names it in the layout's `tabs`.
+    """
+
+    key: str
+    panes: tuple[str, ...]
+    front: str
+    header: Region
+    body: Region
+
+
+class Cell(NamedTuple):
+    """Panes that share a place; `share` is its part of the height (of the width, for those side by side)."""
+
+    share: float
+    panes: tuple[str, ...]
+
+
+Row = tuple[Cell, ...]
+
+
+class Column(NamedTuple):
+    """`share` of the width, at least and at most so many cells; rows from the top, each with its share."""
+
+    share: float
+    least: int
+    most: int
+    rows: tuple[tuple[float, Row], ...]
+
+
+LAYOUTS: dict[Mode, tuple[Column, ...]] = {
+    "wide": (
+        Column(0.2, 26, 40, ((0.52, (Cell(1, ("files",)),)), (0.48, (Cell(1, ("plan", "known")),)))),
+        Column(0.46, 40, 999, ((0.5, (Cell(1, ("buffers",)),)), (0.5, (Cell(1, ("review",)),)))),
+        Column(
+            0.34,
+            46,
+            90,
+            ((0.7, (Cell(1, ("chat",)),)), (0.3, (Cell(0.44, ("todos",)), Cell(0.56, ("subtasks",))))),
+        ),
+    ),
+    "medium": (
+        Column(0.5, 40, 999, ((1.0, (Cell(1, ("buffers", "review", "files", "known")),)),)),
+        Column(
+            0.5, 40, 999, ((0.66, (Cell(1, ("chat",)),)), (0.34, (Cell(1, ("plan", "todos", "subtasks")),)))
+        ),
+    ),
+    "narrow": (
+        Column(
+            1.0,
+            1,
+            999,
+            (
+                (
+                    1.0,
+                    (Cell(1, ("chat", "review", "buffers", "files", "plan", "todos", "subtasks", "known")),),
+                ),
+            ),
+        ),
+    ),
+}
+
+
+def mode_of(width: int) -> Mode:
+    if width >= WIDE_FROM:
+        return "wide"
+    return "medium" if width >= MEDIUM_FROM else "narrow"
+
+
+def places(size: Size, layout: LayoutSlice) -> list[Place]:
+    """The places on a screen of that size (in cells), each with a line for its title above its body."""
+    mode = mode_of(size.width)
+    if layout.zoomed:
+        return [_place(mode, (layout.zoomed,), layout, size.region)]
+    found = []
+    columns = [column for column in LAYOUTS[mode] if _left(column, layout)]
+    for column, x, width in zip(columns, *_columns(columns, size.width), strict=True):
+        rows = [(share, row) for share, row in column.rows if any(_shown(cell, layout) for cell in row)]
+        for (_, row), y, height in zip(rows, *_split([share for share, _ in rows], size.height), strict=True):
+            cells = [cell for cell in row if _shown(cell, layout)]
+            shares = [cell.share for cell in cells]
+            for cell, left, across in zip(cells, *_split(shares, width), strict=True):
+                region = Region(x + left, y, across, height)
+                found.append(_place(mode, _shown(cell, layout), layout, region))
+    return found
+
+
+def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, region: Region) -> Place:
+    key = f"{mode}.{panes[0]}"
+    chosen = layout.focus if layout.focus in panes else layout.tabs.get(key, "")
+    front = chosen if chosen in panes else panes[0]
+    header, body = region.split_horizontal(min(1, region.height))
+    return Place(key, panes, front, header, body)
+
+
+def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:
+    return tuple(pane for pane in cell.panes if pane not in layout.hidden)
+
+
+def _left(column: Column, layout: LayoutSlice) -> bool:
+    return any(_shown(cell, layout) for _, row in column.rows for cell in row)
+
+
+def _columns(columns: Sequence[Column], width: int) -> tuple[list[int], list[int]]:
+    """Left edges and widths: each its share within its bounds, what is left over goes to the widest."""
+    total = sum(column.share for column in columns) or 1
+    widths = [min(max(round(width * c.share / total), c.least), c.most) for c in columns]
+    if widths:
+        widest = max(range(len(widths)), key=lambda i: columns[i].share)
+        widths[widest] += width - sum(widths)
+    return _starts(widths), widths
+
+
+def _split(shares: Sequence[float], length: int) -> tuple[list[int], list[int]]:
+    total = sum(shares) or 1
+    lengths = [round(length * share / total) for share in shares]
+    if lengths:
+        lengths[0] += length - sum(lengths)
+    return _starts(lengths), lengths
+
+
+def _starts(lengths: Sequence[int]) -> list[int]:
+    return [sum(lengths[:i]) for i in range(len(lengths))]

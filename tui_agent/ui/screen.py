@@ -1,0 +1,179 @@
+"""The one screen: it composes the panes, moves between them, and keeps where the person left them."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+from textual import events
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.session.session import Session
+from tui_agent.store.state import LayoutSlice
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
+from tui_agent.ui.bridge import Bridge
+from tui_agent.ui.sink import plain
+from tui_agent.ui.widgets.asking import ask
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.tab_line import TabLine
+from tui_agent.ui.workspace import Workspace
+
+
+class WorkspaceScreen(Screen[None], inherit_bindings=False):
+    """Before `fill` it is the layout alone, and keeps what is typed; after it, the panes of a session."""
+
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    BINDINGS = bindings_of(ANYWHERE)
+
+    def __init__(self) -> None:
+        super().__init__(id="screen")
+        self.workspace = Workspace()
+        self.session: Session | None = None
+        self.bridge: Bridge | None = None
+        self._early: list[events.Key | events.Paste] = []
+
+    def compose(self) -> Iterable[Widget]:
+        yield self.workspace
+        yield Static("opening …", id="opening", markup=False)
+
+    @property
+    def arrangement(self) -> LayoutSlice:
+        return self.session.state.layout if self.session else LayoutSlice()
+
+    # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
+
+    async def fill(self, session: Session) -> None:
+        """Put the panes of an open session in their places, the chat first, and hand over what was typed."""
+        from tui_agent.ui.panes.chat import ChatPane
+        from tui_agent.ui.panes.status import StatusPane
+
+        self.session = session
+        self.bridge = bridge = Bridge(session, self.call_later)
+        for pane in (ChatPane(session), StatusPane(session)):
+            await self._put(pane, bridge)
+        await self.query("#opening").remove()
+        self._hand_over()
+        for pane_class in _other_panes():
+            await self._put(pane_class(session), bridge)
+        self.workspace.arranged(self.arrangement)
+        self.focus_pane(self.arrangement.focus)
+
+    async def leave(self) -> None:
+        """Hand over what was typed, and wait for what was asked of the session."""
+        for pane in self.workspace.panes:
+            await pane.flush()
+        if self.bridge:
+            self.bridge.close()
+
+    async def _put(self, pane: Pane, bridge: Bridge) -> None:
+        if pane.ID in PANES:
+            await self.workspace.put(pane)
+        else:
+            await self.mount(pane)
+        bridge.attach(pane)
+
+    # ── keys typed before there is anything to type into ─────────────────────────────────────────────────
+
+    def on_key(self, event: events.Key) -> None:
+        if self.session is None and (event.is_printable or event.key in ("enter", "backspace")):
+            self._keep(event)
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self.session is None:
+            self._keep(event)
+
+    def _keep(self, event: events.Key | events.Paste) -> None:
+        self._early.append(event)
+        typed = "".join(e.text if isinstance(e, events.Paste) else e.character or "" for e in self._early)
+        self.query_one("#opening", Static).update(plain(f"opening …  {typed[-200:]}"))
+
+    def _hand_over(self) -> None:
+        self.focus_pane("chat")
+        for event in self._early:
+            again = events.Paste(event.text) if isinstance(event, events.Paste) else None
+            self.app.post_message(again or events.Key(event.key, event.character))
+        self._early = []
+
+    # ── moving between panes ─────────────────────────────────────────────────────────────────────────────
+
+    def focus_pane(self, name: str) -> None:
+        """Bring a pane to the front and give it the focus."""
+        pane = self.workspace.pane(name) or self.workspace.pane("chat")
+        if pane:
+            self._arrange(_in_front(self.arrangement, pane.ID, self.workspace))
+            pane.enter()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        pane = next((node for node in event.widget.ancestors_with_self if isinstance(node, Pane)), None)
+        if pane and pane.ID in PANES and pane.ID != self.arrangement.focus:
+            self._arrange(_in_front(self.arrangement, pane.ID, self.workspace))
+
+    def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
+        self.focus_pane(message.pane)
+
+    def _arrange(self, layout: LayoutSlice) -> None:
+        if self.session and layout != self.arrangement:
+            self.session.set_layout(layout)
+        self.workspace.arranged(layout)
+
+    def action_go(self, name: str) -> None:
+        self.focus_pane(name)
+
+    def action_step(self, step: int) -> None:
+        shown = [name for name in PANES if name not in self.arrangement.hidden]
+        focus = self.arrangement.focus
+        at = shown.index(focus) if focus in shown else 0
+        self.focus_pane(shown[(at + step) % len(shown)])
+
+    def action_zoom(self) -> None:
+        layout = self.arrangement
+        self._arrange(replace(layout, zoomed="" if layout.zoomed else layout.focus))
+
+    def action_hide(self) -> None:
+        layout = self.arrangement
+        if layout.focus != "chat":
+            self._arrange(replace(layout, zoomed="", hidden=(*layout.hidden, layout.focus)))
+            self.focus_pane("chat")
+
+    def action_show_all(self) -> None:
+        self._arrange(replace(self.arrangement, zoomed="", hidden=()))
+
+    def action_close(self) -> None:
+        if self.arrangement.zoomed:
+            self.action_zoom()
+        else:
+            self.focus_pane("chat")
+
+    # ── what can be done from anywhere ───────────────────────────────────────────────────────────────────
+
+    def ask(self, call: Coroutine[Any, Any, object]) -> None:
+        if self.session:
+            ask(self, self.session, call)
+
+    def action_stop(self) -> None:
+        if self.session:
+            self.ask(self.session.stop())
+
+    def action_theme(self) -> None:
+        self.app.next_theme()
+
+    async def action_to_pane(self, name: str, method: str) -> None:
+        pane = self.workspace.pane(name)
+        if pane:
+            await self.app.run_action(method, pane)
+
+    async def run(self, action_id: str) -> None:
+        """Do what a key would do, from the palette or the mouse; an action of a pane goes there first."""
+        action = ACTIONS[action_id]
+        match action.pane:
+            case "":
+                await self.app.run_action(action.call, self)
+            case "app":
+                await self.app.run_action(action.call, self.app)
+            case name:
+                self.focus_pane(name)
+                await self.action_to_pane(name, action.call)

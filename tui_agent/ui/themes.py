@@ -1,0 +1,179 @@
+"""Palettes from `themes/*.toml`, made into themes of Textual with one variable for each meaning."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from textual.theme import Theme
+
+from tui_agent.settings.shipped import themes_folder
+
+if TYPE_CHECKING:
+    from textual.widgets.text_area import TextAreaTheme
+
+DEFAULT = "dark"
+NO_COLOUR = "no-colour"
+
+
+class Palette(Struct, frozen=True):
+    """Colours by meaning. `faults` are sentences about what could not be used of the file."""
+
+    name: str
+    dark: bool
+    colors: dict[str, str]
+    faults: tuple[str, ...] = ()
+
+
+def names(folders: Sequence[Path] = ()) -> list[str]:
+    """The names of all palettes: those that ship, and those in the given folders."""
+    files = [path for folder in (themes_folder(), *folders) for path in folder.glob("*.toml")]
+    return sorted({path.stem for path in files})
+
+
+def load_palette(name: str, folders: Sequence[Path] = ()) -> Palette:
+    """The palette of that name: the user's own before the shipped one; what it leaves out is filled in."""
+    for folder in (*reversed(folders), themes_folder()):
+        path = folder / f"{name}.toml"
+        if path.is_file():
+            return _read(path)
+    shipped = _read(themes_folder() / f"{DEFAULT}.toml")
+    known = ", ".join(names(folders))
+    fault = f"There is no theme {name!r}: choose one of {known}"
+    return Palette(shipped.name, shipped.dark, shipped.colors, (fault,))
+
+
+def theme_of(palette: Palette) -> Theme:
+    """The palette as Textual wants it; its own widgets get the same few colours."""
+    colors = palette.colors
+    return Theme(
+        name=palette.name,
+        dark=palette.dark,
+        primary=colors["accent"],
+        secondary=colors["person"],
+        accent=colors["accent"],
+        warning=colors["warning"],
+        error=colors["error"],
+        success=colors["done"],
+        foreground=colors["text"],
+        background=colors["background"],
+        surface=colors["surface"],
+        panel=colors["surface-raised"],
+        variables={**_textual_names(colors), **colors},
+    )
+
+
+def editor_theme(palette: Palette) -> TextAreaTheme:
+    """The colours of code in the editor: tree-sitter's names for what the palette calls `syntax-…`."""
+    from rich.style import Style
+    from textual.widgets.text_area import TextAreaTheme
+
+    def style(name: str, bold: bool = False, italic: bool = False) -> Style:
+        return Style(color=palette.colors[f"syntax-{name}"], bold=bold or None, italic=italic or None)
+
+    styles = {
+        **dict.fromkeys(_KEYWORDS, style("keyword")),
+        **dict.fromkeys(("string", "string.documentation", "regex.punctuation.bracket"), style("string")),
+        **dict.fromkeys(("number", "float"), style("number")),
+        **dict.fromkeys(("boolean", "constant.builtin", "json.null", "yaml.field"), style("constant")),
+        **dict.fromkeys(("function", "function.call", "method", "method.call", "tag"), style("function")),
+        **dict.fromkeys(("type", "class", "type.class", "type.builtin", "toml.type"), style("type")),
+        **dict.fromkeys(("operator", "regex.operator", "regex.punctuation.delimiter"), style("operator")),
+        **dict.fromkeys(("variable", "parameter", "json.label"), style("variable")),
+        **dict.fromkeys(("comment", "info_string"), style("comment", italic=True)),
+        **dict.fromkeys(("heading", "heading.marker"), style("heading", bold=True)),
+        **dict.fromkeys(("link", "link.uri", "link.label"), style("link")),
+        "bold": Style(bold=True),
+        "italic": Style(italic=True),
+        "strikethrough": Style(strike=True),
+        "inline_code": style("string"),
+        "list.marker": style("keyword"),
+    }
+    return TextAreaTheme(name=palette.name, syntax_styles=styles)
+
+
+_KEYWORDS = (
+    "keyword",
+    "keyword.function",
+    "keyword.return",
+    "keyword.operator",
+    "conditional",
+    "repeat",
+    "include",
+    "exception",
+)
+
+
+def _read(path: Path) -> Palette:
+    try:
+        with path.open("rb") as file:
+            found = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        return _filled(path.stem, True, {}, [f"The theme {path} cannot be read ({error}): correct it"])
+    colors = found.get("colors", {})
+    texts = {name: color for name, color in colors.items() if isinstance(color, str)}
+    return _filled(path.stem, bool(found.get("dark", True)), texts, [])
+
+
+def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str]) -> Palette:
+    """The palette with every name: what is missing or no colour comes from the shipped one of its kind."""
+    base = themes_folder() / ("dark.toml" if dark else "light.toml")
+    with base.open("rb") as file:
+        shipped: dict[str, str] = tomllib.load(file)["colors"]
+    usable = {key: color for key, color in colors.items() if _is_color(color)}
+    faults += [
+        f"The theme {name} has a colour {key!r} that nothing uses: see dark.toml for the names"
+        for key in sorted(colors.keys() - shipped.keys())
+    ]
+    faults += [
+        f"The theme {name} gives {key} = {colors[key]!r}, which is no colour: write #rrggbb"
+        for key in sorted(colors.keys() - usable.keys())
+    ]
+    return Palette(name, dark, {**shipped, **usable}, tuple(faults))
+
+
+def _is_color(text: str) -> bool:
+    from textual.color import Color, ColorParseError
+
+    try:
+        Color.parse(text)
+    except ColorParseError:
+        return False
+    return True
+
+
+def _textual_names(colors: dict[str, str]) -> dict[str, str]:
+    """Variables that Textual's own widgets are drawn with, by our meanings."""
+    return {
+        "block-cursor-background": colors["accent-surface"],
+        "block-cursor-foreground": colors["text"],
+        "block-cursor-text-style": "none",
+        "block-cursor-blurred-background": colors["surface-raised"],
+        "block-cursor-blurred-foreground": colors["text"],
+        "block-hover-background": colors["surface-raised"],
+        "border": colors["accent"],
+        "border-blurred": colors["line"],
+        "input-cursor-background": colors["cursor"],
+        "input-cursor-foreground": colors["background"],
+        "input-selection-background": colors["selection"],
+        "screen-selection-background": colors["selection"],
+        "scrollbar": colors["line"],
+        "scrollbar-hover": colors["faint"],
+        "scrollbar-active": colors["accent"],
+        "scrollbar-background": colors["surface"],
+        "scrollbar-background-hover": colors["surface"],
+        "scrollbar-background-active": colors["surface"],
+        "scrollbar-corner-color": colors["surface"],
+        "text-muted": colors["muted"],
+        "text-disabled": colors["faint"],
+        "link-color": colors["accent"],
+        "link-style": "underline",
+        "markdown-h1-color": colors["syntax-heading"],
+        "markdown-h2-color": colors["syntax-heading"],
+        "markdown-h2-text-style": "bold",
+        "markdown-h3-color": colors["text"],
+        "markdown-h3-text-style": "bold",
+    }

@@ -1,0 +1,162 @@
+"""What was said, as blocks: one for each message of the transcript, and one that grows while a reply streams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from textual.containers import Vertical
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice
+from tui_agent.ui.sink import clean, label, plain
+
+if TYPE_CHECKING:
+    from textual.widgets import Markdown
+
+#: Seconds between two drawings of a reply that streams.
+STREAM_INTERVAL = 0.1
+_MARKDOWN = re.compile(r"[*_`#\[\]|<>~]|^\s*([-+]|\d+[.)])\s|\n\n|^ {4}", re.MULTILINE)
+
+
+class MessageBlock(Vertical):
+    """One message that is finished."""
+
+    def __init__(self, message: ChatMessage, facts: str, unfolded: bool) -> None:
+        super().__init__(classes=f"message -{message.kind} -{message.level}")
+        self.message = message
+        self.facts = facts
+        self._unfolded = unfolded
+
+    def compose(self) -> Iterable[Widget]:
+        message = self.message
+        if message.reasoning:
+            yield Reasoning(message.reasoning, self._unfolded)
+        if message.kind == "agent":
+            yield from _agent_text(message.summary, message.text)
+        else:
+            yield Static(plain(message.text), classes="words", markup=False)
+        yield Static(label(self.facts), classes="facts", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(".facts").display = bool(self.facts)
+
+    def show_facts(self, facts: str) -> None:
+        if facts != self.facts:
+            self.facts = facts
+            line = self.query_one(".facts", Static)
+            line.update(label(facts))
+            line.display = bool(facts)
+
+
+class Reasoning(Static):
+    """What the model thought, in one line until it is asked for."""
+
+    def __init__(self, text: str, unfolded: bool) -> None:
+        super().__init__(classes="reasoning", markup=False)
+        self._text = text
+        self._unfolded = unfolded
+
+    def on_mount(self) -> None:
+        self.unfold(self._unfolded)
+
+    def on_click(self) -> None:
+        self.unfold(not self._unfolded)
+
+    def unfold(self, unfolded: bool) -> None:
+        self._unfolded = unfolded
+        self._draw()
+
+    def grow(self, text: str) -> None:
+        if text != self._text:
+            self._text = text
+            self._draw()
+
+    def _draw(self) -> None:
+        words = f"reasoning · {len(self._text.split()):,} words"
+        self.update(plain(f"▾ {words}\n{self._text}") if self._unfolded else plain(f"▸ {words}"))
+
+
+class LiveReply(Vertical):
+    """The reply as it comes, drawn a few times a second."""
+
+    def __init__(self) -> None:
+        super().__init__(classes="message -agent -live")
+        self._summary = Static("", classes="summary", markup=False)
+        self._thoughts = Reasoning("", False)
+        self._body: Markdown | None = None
+        self._target = ReplySlice()
+        self._drawn = ""
+        self._due = False
+
+    def compose(self) -> Iterable[Widget]:
+        yield self._thoughts
+        yield self._summary
+
+    def on_mount(self) -> None:
+        self._thoughts.display = False
+
+    @property
+    def target(self) -> ReplySlice:
+        return self._target
+
+    def grow(self, reply: ReplySlice) -> None:
+        """Draw this much of the reply soon."""
+        self._target = reply
+        if not self._due:
+            self._due = True
+            self.set_timer(STREAM_INTERVAL, self._draw)
+
+    async def _draw(self) -> None:
+        self._due = False
+        reply = self._target
+        self._thoughts.display = bool(reply.reasoning)
+        self._thoughts.grow(reply.reasoning)
+        self._summary.update(plain(reply.summary))
+        self._summary.display = bool(reply.summary)
+        text = clean(reply.message)
+        if text == self._drawn:
+            return
+        if self._body is None:
+            self._body = markdown("")
+            await self.mount(self._body)
+        if text.startswith(self._drawn):
+            await self._body.append(text[len(self._drawn) :])
+        else:
+            await self._body.update(text)
+        self._drawn = text
+
+
+def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
+    """`2 files · 3 hunks · 1 todo`: what came with a message, in words."""
+    changes = [change for name in message.changes if (change := review.change(name))]
+    counts = [
+        _count(len(changes), "file"),
+        _count(sum(len(change.hunks) for change in changes), "hunk"),
+        _count(message.todos, "todo"),
+        "cut off" if message.cut else "",
+    ]
+    return " · ".join(count for count in counts if count)
+
+
+def markdown(text: str) -> Markdown:
+    """A widget for Markdown from outside: links are shown and never opened by it."""
+    from tui_agent.ui.widgets.markdown import SafeMarkdown
+
+    return SafeMarkdown(clean(text))
+
+
+def _agent_text(summary: str, text: str) -> Iterable[Widget]:
+    if summary:
+        yield Static(plain(summary), classes="summary", markup=False)
+    if text and text != summary:
+        plain_words = not _MARKDOWN.search(text)
+        yield Static(plain(text), classes="words", markup=False) if plain_words else markdown(text)
+
+
+def _count(number: int, noun: str) -> str:
+    return "" if not number else f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+

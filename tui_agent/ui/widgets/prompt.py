@@ -1,0 +1,139 @@
+"""The input of the chat: several lines, a history at its edges, `@file` completion, long pastes folded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from textual import events
+from textual.message import Message
+
+from tui_agent.ui.widgets.text_area import WritingArea
+
+#: A paste longer than this is shown as one line and sent as it is.
+FOLD_FROM = 2_000
+_MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
+_FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
+
+
+class Prompt(WritingArea):
+    """Keys of the chat pane come before those of the text."""
+
+    class MentionChanged(Message):
+        """The word at the cursor is `@query` now, or (with None) is no mention."""
+
+        def __init__(self, query: str | None) -> None:
+            super().__init__()
+            self.query = query
+
+    class Digit(Message):
+        """A digit was typed where nothing else stands."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
+    class PickerKey(Message):
+        """A key that is meant for the open list of files."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
+    def __init__(self, pane_keys: Sequence[str]) -> None:
+        """`pane_keys` are keys that the pane has an action for."""
+        super().__init__(id="prompt", soft_wrap=True, compact=True, placeholder="Ask, or name a file with @")
+        self.highlight_cursor_line = False
+        self._pane_keys = frozenset(key for key in pane_keys if len(key) > 1)
+        self._pastes: list[str] = []
+        self._history: Sequence[str] = ()
+        self._at = 0
+        self._unsent = ""
+        self.picking = False
+
+    # ── the whole text ───────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def value(self) -> str:
+        """What will be sent: the text with folded pastes in full."""
+        return _FOLDED.sub(self._unfolded, self.text)
+
+    def set_value(self, text: str) -> None:
+        """Take this text, folded where it is long, with the cursor at its end."""
+        self._pastes = []
+        self.text = self._fold(text) if len(text) > FOLD_FROM * 4 else text
+        self.move_cursor(self.document.end)
+
+    def _fold(self, text: str) -> str:
+        self._pastes.append(text)
+        return f"[pasted text {len(self._pastes)}: {len(text):,} characters]"
+
+    def _unfolded(self, found: re.Match[str]) -> str:
+        number = int(found[1])
+        return self._pastes[number - 1] if 0 < number <= len(self._pastes) else found[0]
+
+    # ── history ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def set_history(self, history: Sequence[str]) -> None:
+        """The messages that were sent, oldest first."""
+        if history != self._history:
+            self._history, self._at = history, len(history)
+
+    def older(self) -> None:
+        if self._at == len(self._history):
+            self._unsent = self.value
+        if self._at > 0:
+            self._at -= 1
+            self.set_value(self._history[self._at])
+
+    def newer(self) -> None:
+        if self._at < len(self._history):
+            self._at += 1
+            self.set_value(self._unsent if self._at == len(self._history) else self._history[self._at])
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        if not select and self.navigator.is_first_wrapped_line(self.cursor_location):
+            self.older()
+        else:
+            super().action_cursor_up(select)
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        if not select and self.navigator.is_last_wrapped_line(self.cursor_location):
+            self.newer()
+        else:
+            super().action_cursor_down(select)
+
+    # ── mentions ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def complete(self, path: str) -> None:
+        """Put the path where the mention at the cursor stands."""
+        row, column = self.cursor_location
+        found = _MENTION.search(self.document.get_line(row)[:column])
+        if found:
+            name = f'@"{path}" ' if " " in path else f"@{path} "
+            self.replace(name, (row, found.start()), (row, column))
+
+    def on_text_area_changed(self) -> None:
+        row, column = self.cursor_location
+        found = _MENTION.search(self.document.get_line(row)[:column][-300:])
+        self.post_message(self.MentionChanged(found[1] if found else None))
+
+    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_key(self, event: events.Key) -> None:
+        if self.picking and event.key in ("up", "down", "enter", "tab", "escape"):
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.PickerKey(event.key))
+        elif event.key in self._pane_keys:
+            event.prevent_default()
+        elif event.key.isdigit() and not self.text:
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.Digit(int(event.key)))
+
+    def on_paste(self, event: events.Paste) -> None:
+        if len(event.text) > FOLD_FROM:
+            event.prevent_default()
+            event.stop()
+            self.insert(self._fold(event.text))

@@ -1,0 +1,131 @@
+"""The container of all panes: it gives each its place, and a line with its title, at any size of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual import events
+from textual.content import Content
+from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.widget import Widget
+
+from tui_agent.store.state import LayoutSlice
+from tui_agent.ui.actions import PANES
+from tui_agent.ui.places import Place, places
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.tab_line import TabLine
+
+#: What the panes are called before they are there.
+TITLES = {
+    "files": "Files",
+    "plan": "Plan",
+    "known": "Known",
+    "buffers": "Editor",
+    "review": "Review",
+    "chat": "Chat",
+    "todos": "Todos",
+    "subtasks": "Sub-tasks",
+}
+
+
+class Blank(Widget):
+    """Stands where a pane will be, so that the first frame needs none of them."""
+
+    DEFAULT_CSS = "Blank { background: $surface; color: $text; border-left: wide $surface; padding: 0 1; }"
+
+    def __init__(self, pane: str) -> None:
+        super().__init__(id=f"blank-{pane}")
+
+
+class InPlaces(Layout):
+    """Puts each child where the workspace says."""
+
+    name = "places"
+
+    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
+        assert isinstance(parent, Workspace)
+        regions = parent.regions(size)
+        return [
+            WidgetPlacement(regions[child], NULL_OFFSET, NULL_SPACING, child) for child in children if child in regions
+        ]
+
+
+class Workspace(Widget):
+    """Holds the panes, all of them always; those in front have a place, the others are not displayed."""
+
+    DEFAULT_CSS = "Workspace { width: 1fr; height: 1fr; background: $background; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="workspace")
+        self._by_id: dict[str, Widget] = {name: Blank(name) for name in PANES}
+        self._lines = [TabLine() for _ in PANES]
+        self._layout = LayoutSlice()
+
+    def compose(self) -> Iterable[Widget]:
+        yield from self._lines
+        yield from self._by_id.values()
+
+    def on_mount(self) -> None:
+        self.styles.layout = InPlaces()
+
+    async def put(self, pane: Pane) -> None:
+        """Mount a pane where it belongs."""
+        blank = self._by_id[pane.ID]
+        pane.display = blank.display
+        self._by_id[pane.ID] = pane
+        with self.app.batch_update():
+            await self.mount(pane)
+            await blank.remove()
+        self.arranged(self._layout)
+
+    def pane(self, name: str) -> Pane | None:
+        """The pane of that name; None while it is not there yet."""
+        found = self._by_id.get(name)
+        return found if isinstance(found, Pane) else None
+
+    @property
+    def panes(self) -> list[Pane]:
+        return [pane for pane in self._by_id.values() if isinstance(pane, Pane)]
+
+    def front_panes(self) -> list[str]:
+        return [place.front for place in self.places(self.size)]
+
+    def places(self, size: Size) -> list[Place]:
+        return places(size, self._layout)
+
+    def arranged(self, layout: LayoutSlice) -> None:
+        """Show the panes as this layout has them."""
+        self._layout = layout
+        found = self.places(self.size)
+        fronts = {place.front for place in found}
+        for name, widget in self._by_id.items():
+            widget.display = name in fronts
+        self._title_lines(found)
+        self.refresh(layout=True)
+
+    def regions(self, size: Size) -> dict[Widget, Region]:
+        """Where each displayed child stands on a screen of that size."""
+        found: dict[Widget, Region] = {}
+        for line, place in zip(self._lines, self.places(size), strict=False):
+            found[line] = place.header
+            found[self._by_id[place.front]] = place.body
+        return found
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.arranged(self._layout)
+
+    def on_pane_retitled(self, message: Pane.Retitled) -> None:
+        message.stop()
+        self._title_lines(self.places(self.size))
+
+    def _title_lines(self, found: list[Place]) -> None:
+        for line, place in zip(self._lines, found, strict=False):
+            line.display = True
+            line.show([(name, self._title(name)) for name in place.panes], place.front, self._layout.focus)
+        for line in self._lines[len(found) :]:
+            line.display = False
+
+    def _title(self, name: str) -> str | Content:
+        pane = self.pane(name)
+        return pane.title_text if pane else TITLES[name]
