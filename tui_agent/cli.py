@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,16 +33,56 @@ _EPILOG = "`tui-agent COMMAND --help` says more. --debug, anywhere, shows where 
 
 def open_screen(options: ScreenOptions) -> int:
     """Open the workspace full screen and return the exit status."""
+    from tui_agent.settings import loading, trust
+    from tui_agent.settings.folders import user_folders
     from tui_agent.ui.app import run_app
 
-    return run_app(options)
+    folders = user_folders()
+    session = _session_to_open(options)
+    trusted = trust.is_trusted(options.workspace, folders)
+    settings = loading.load(folders, options.workspace, trusted, options.overrides).settings
+    own = (options.workspace / loading.WORKSPACE_FOLDER,) if trusted else ()
+    return run_app(
+        lambda: _open(options, session),
+        theme=settings.theme,
+        keys=settings.keys,
+        folders=(folders.config, *own),
+    )
 
 
-def open_rehearsal(debug: bool) -> int:
+async def _open(options: ScreenOptions, session: str) -> Any:
+    """The session behind the first frame: what it needs is imported only now."""
+    from tui_agent.session.opening import Opening, open_session
+
+    return await open_session(
+        Opening(
+            workspace=options.workspace,
+            session=session,
+            overrides=options.overrides,
+            replay=options.replay,
+            record=options.record,
+            started_from=Path.cwd(),
+            interactive=True,
+        )
+    )
+
+
+def _session_to_open(options: ScreenOptions) -> str:
+    """The id that is asked for, `last` for the newest, "" for a new session."""
+    if options.continue_newest:
+        return "last"
+    if options.resume == "":
+        from tui_agent.headless.choosing import choose_session
+
+        return choose_session(options.workspace)
+    return options.resume or ""
+
+
+def open_rehearsal() -> int:
     """Open the rehearsal full screen: bundled project, recorded model, no network, no key."""
     from tui_agent.rehearsal.demo import run_demo
 
-    return run_demo(debug=debug)
+    return run_demo()
 
 
 def main(argv: Sequence[str]) -> int:
@@ -150,10 +191,9 @@ def open_(debug: bool, path: str | None, resume: str | None, **options: Any) -> 
 
 
 @tui_agent.command()
-@click.pass_obj
-def demo(debug: bool) -> int:
+def demo() -> int:
     """The rehearsal: recorded replies, no network, no key."""
-    return open_rehearsal(debug)
+    return open_rehearsal()
 
 
 for command in (*COMMANDS, sessions):

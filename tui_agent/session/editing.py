@@ -31,8 +31,8 @@ class Editing:
     def state(self) -> State:
         return self._journal.store.state
 
-    async def open(self, path: str, line: int = 0, column: int = 0, end_line: int = 0) -> None:
-        """Open a file and bring it to the front; `line` counts from 1, `end_line` ends a selection of lines."""
+    async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
+        """Open a file and bring it to the front; `line` counts from 1, `last_line` ends a selection of lines."""
         place = self._workspace.gate.place(path, "read")
         known = self.state.buffers.get(place.path)
         if known is None:
@@ -41,9 +41,8 @@ class Editing:
         elif self.state.buffers.active != place.path:
             await self._journal.record(e.BufferActivated(place.path))
         if line:
-            start, end = (line - 1, column), (line - 1, column)
-            if end_line:
-                end = (end_line, 0)
+            start = (line - 1, 0)
+            end = (last_line, 0) if last_line > line else start
             self._journal.grow(e.CursorMoved(place.path, end, start))
 
     async def load(self, path: str) -> None:

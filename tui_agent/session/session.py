@@ -5,110 +5,284 @@ Front ends read `state`, `subscribe`, and call the methods below; a method that 
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
 
-from tui_agent.answers.values import NextStep  # noqa: F401
+from msgspec import Struct
+
+from tui_agent.answers import schema
 from tui_agent.edits.change import Diff, Pick
-from tui_agent.store.events import Event
+from tui_agent.errors import NoModel
+from tui_agent.files.blobs import Blobs
+from tui_agent.model.client import Model
+from tui_agent.session.decisions import Decisions
+from tui_agent.session.editing import Editing
+from tui_agent.session.journal import Journal
+from tui_agent.session.lock import SessionLock
+from tui_agent.session.log import Log
+from tui_agent.session.models import chosen, is_chosen
+from tui_agent.session.todo_list import TodoList
+from tui_agent.session.turns import Turns
+from tui_agent.session.watching import Watching
+from tui_agent.settings.folders import Folders
+from tui_agent.settings.loading import Loaded
+from tui_agent.settings.shipped import config_folder
+from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage, LayoutSlice, State
+from tui_agent.store.store import Listener
+from tui_agent.subtasks.graph import DONE_STATES
+from tui_agent.turn.desk import Desk
+from tui_agent.workspace.workspace import Workspace
 
-Listener = Callable[[Event, State], None]
+SYSTEM_PROMPT = "system-prompt.json"
+
+
+class Kept(Struct, frozen=True):
+    """Where the session is kept: its log and lock (None where nothing can be), and the texts. `lost` are
+    sentences about records that could not be read."""
+
+    log: Log | None
+    lock: SessionLock | None
+    blobs: Blobs
+    folder: Path
+    lost: tuple[str, ...] = ()
 
 
 class Session:
-    state: State
+    """One session of one workspace. Belongs to the loop that made it."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        kept: Kept,
+        loaded: Loaded,
+        folders: Folders,
+        workspace: Path,
+        start_folder: str,
+        model: Model,
+        interactive: bool,
+    ) -> None:
+        self.journal = journal
+        self.kept = kept
+        self.loaded = loaded
+        self.folders = folders
+        self.model = model
+        self._start_folder = start_folder
+        self._interactive = interactive
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._schema = schema.load(config_folder()).response
+        self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
+        self.workspace = Workspace(workspace, own=(folders.data, folders.config, folders.cache))
+        self._editing = Editing(journal, self.workspace)
+        self._watching = Watching(journal, self.workspace, self._editing)
+        self._decisions = Decisions(journal, self.workspace, kept.blobs, self._editing, kept.folder)
+        self._todos = TodoList(journal)
+        self._turns = Turns(journal, self._desk, self._get_ready)
+
+    @property
+    def state(self) -> State:
+        return self.journal.store.state
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(event, state)` after each event; what comes back ends that."""
-        raise NotImplementedError
+        return self.journal.store.subscribe(listener)
 
     async def start_services(self) -> None:
         """Start the workspace child and the model child; call it after the first frame. Returns at once."""
-        raise NotImplementedError
+        await self._watching.start()
+        if self.loaded.settings.model or self.state.session.replay:
+            await self.model.start()
+
+    async def wait_for_files(self) -> None:
+        """Wait until the index is complete."""
+        await self.workspace.ready()
 
     async def close(self) -> None:
         """Stop what runs, keep what grows, end the children."""
-        raise NotImplementedError
+        await self._turns.stop()
+        for task in self._tasks:
+            task.cancel()
+        await self._watching.close()
+        await self.model.close()
+        await self.journal.close()
+        if self.kept.lock is not None:
+            self.kept.lock.release()
 
-    # chat
-    async def submit(self, text: str) -> None:
+    # ── chat ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
         """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done."""
-        raise NotImplementedError
+        await self._turns.submit(text, attachments)
+
+    async def finished(self) -> None:
+        """Wait until no turn runs and none is queued."""
+        await self._turns.finished()
 
     async def stop(self) -> None:
         """Stop the running turn; what came so far is kept. Nothing happens when none runs."""
-        raise NotImplementedError
+        await self._turns.stop()
 
-    def set_draft(self, text: str) -> None: ...
+    def set_draft(self, text: str) -> None:
+        """What stands in the chat's input; kept within a second."""
+        if text != self.state.input.draft:
+            self.journal.grow(e.DraftChanged(text))
 
-    async def set_queue(self, queue: Sequence[str]) -> None: ...
+    async def set_queue(self, queue: Sequence[str]) -> None:
+        """The messages that wait for the turn to end, as the person left them."""
+        await self._turns.set_queue(queue)
 
     async def answer(self, action: str, path: str = "") -> None:
         """Answer the plan's open question: the path that `action` means, or nothing to let it go."""
-        raise NotImplementedError
+        await self._turns.answer(action, path)
 
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
         """Up to `count` messages of the transcript from before message number `before`, oldest first."""
-        raise NotImplementedError
+        if self.kept.log is None or before <= 1:
+            return ()
+        from tui_agent.session.transcript import messages_before
 
-    # review
+        return await asyncio.to_thread(messages_before, self.kept.log, before, count)
+
+    # ── review ───────────────────────────────────────────────────────────────────────────────────────────
+
     async def diff(self, change_id: str) -> Diff:
-        raise NotImplementedError
+        """A change as it can be shown. Raises `SessionError` for an id that is not there."""
+        return await self._decisions.diff(change_id)
 
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
         """Write what was picked (nothing picked: all that is pending), all or nothing."""
-        raise NotImplementedError
+        await self._decisions.apply(picks)
 
     async def skip(self, picks: Sequence[Pick] = ()) -> None:
-        raise NotImplementedError
+        """Decide against what was picked (nothing picked: all that is pending)."""
+        await self._decisions.skip(picks)
 
     async def undo(self, checkpoint: str = "") -> None:
         """Take back an apply: the one named, or the last that was not undone."""
-        raise NotImplementedError
+        await self._decisions.undo(checkpoint)
 
     async def redo(self, checkpoint: str = "") -> None:
-        raise NotImplementedError
+        """Do again what was undone: the apply named, or the last that was undone."""
+        await self._decisions.redo(checkpoint)
 
-    # todos and sub-tasks
-    async def add_todo(self, text: str) -> None: ...
-    async def edit_todo(self, todo: str, text: str) -> None: ...
-    async def toggle_todo(self, todo: str) -> None: ...
-    async def remove_todo(self, todo: str) -> None: ...
-    async def move_todo(self, todo: str, step: int) -> None: ...
-    async def skip_subtask(self, task: str) -> None: ...
+    # ── todos and sub-tasks ──────────────────────────────────────────────────────────────────────────────
 
-    # files and buffers
+    async def add_todo(self, text: str) -> None:
+        await self._todos.add(text)
+
+    async def edit_todo(self, todo: str, text: str) -> None:
+        await self._todos.edit(todo, text)
+
+    async def toggle_todo(self, todo: str) -> None:
+        await self._todos.toggle(todo)
+
+    async def remove_todo(self, todo: str) -> None:
+        await self._todos.remove(todo)
+
+    async def move_todo(self, todo: str, step: int) -> None:
+        await self._todos.move(todo, step)
+
+    async def skip_subtask(self, task: str) -> None:
+        """Let a sub-task go: those that wait for it may begin."""
+        found = next((item for item in self.state.subtasks.tasks if item.id == task), None)
+        if found is not None and found.state not in DONE_STATES:
+            await self.journal.record(e.SubTaskMoved(task, "skipped"))
+
+    # ── files and buffers ────────────────────────────────────────────────────────────────────────────────
+
     def paths(self) -> Sequence[str]:
         """Every path of the index, sorted, with `/` between folders."""
-        raise NotImplementedError
+        return self.workspace.index.paths
+
+    def folder(self, path: str = "") -> tuple[list[str], list[str]]:
+        """The names of the folders and of the files directly in a folder; `""` is the root."""
+        return self.workspace.index.folder(path)
 
     def find(self, query: str, limit: int = 20) -> list[str]:
         """The paths most like `query`, best first: the `@` picker."""
-        raise NotImplementedError
+        return self.workspace.index.fuzzy(query, limit)
 
-    async def open_file(self, path: str, line: int = 0) -> None:
-        """Open a file in the editor and bring it to the front; `line` counts from 1, 0 is where it was."""
-        raise NotImplementedError
+    async def open_file(self, path: str, line: int = 0, last_line: int = 0) -> None:
+        """Open a file in the editor and bring it to the front; `line` counts from 1, 0 is where it was.
 
-    async def activate_buffer(self, path: str) -> None: ...
-    def edit_buffer(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None: ...
-    def move_cursor(self, path: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None: ...
+        With a `last_line` the lines from one to the other are selected.
+        """
+        await self._editing.open(path, line, last_line)
+
+    async def activate_buffer(self, path: str) -> None:
+        if self.state.buffers.active != path and self.state.buffers.get(path) is not None:
+            await self.journal.record(e.BufferActivated(path))
+
+    def edit_buffer(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
+        """The editor's text is now this; kept within a second. (line, column) count from 0."""
+        self._editing.edit(path, text, cursor, anchor)
+
+    def move_cursor(self, path: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
+        self._editing.move_cursor(path, cursor, anchor)
 
     async def save_buffer(self, path: str, overwrite: bool = False) -> None:
         """Write an open file; refused with `Outdated` where the disk has moved on, unless `overwrite`."""
-        raise NotImplementedError
+        await self._editing.save(path, overwrite)
+        await self._watching.look_at([path])
 
     async def reload_buffer(self, path: str) -> None:
         """Take the text from disk; unsaved edits are given up."""
-        raise NotImplementedError
+        await self._editing.load(path)
 
     async def close_buffer(self, path: str, discard: bool = False) -> None:
         """Close an open file; refused while it has unsaved text, unless `discard`."""
-        raise NotImplementedError
+        await self._editing.close(path, discard)
 
-    # the screen
-    def set_layout(self, layout: LayoutSlice) -> None: ...
+    # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
 
-    async def notice(self, text: str, level: str = "info") -> None:
+    def set_layout(self, layout: LayoutSlice) -> None:
+        """What the person made of the screen; kept within a second."""
+        if layout != self.state.layout:
+            self.journal.grow(e.LayoutChanged(layout))
+
+    async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Say something that is no part of the conversation."""
-        raise NotImplementedError
+        await self.journal.record(e.NoticeGiven(level, text))
+
+    # ── for whoever opens it ─────────────────────────────────────────────────────────────────────────────
+
+    async def take_up(self) -> None:
+        """After a resume: end the turn that a crash left open, read the open files, look at what changed."""
+        turn = self.state.turn
+        if turn.running:
+            sentence = "Interrupted: what had come so far is here; send “continue” to go on."
+            await self.journal.record(e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True))
+            self.journal.forget(["reply"])
+        for sentence in await self._decisions.heal():
+            await self.journal.record(e.NoticeGiven("warning", sentence))
+        await self._editing.restore()
+        await self._watching.look_at_everything()
+
+    def _desk(self) -> Desk:
+        return Desk(
+            state=lambda: self.state,
+            settings=self.loaded.settings,
+            workspace=self.workspace,
+            model=self.model,
+            blobs=self.kept.blobs,
+            prompt_words=self._words,
+            reply_schema=self._schema,
+            start_folder=self._start_folder,
+            ask=self._turns.ask if self._interactive else None,
+        )
+
+    async def _get_ready(self) -> None:
+        """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""
+        name = self.loaded.settings.model or ("recorded" if self.state.session.replay else "")
+        if not name:
+            raise NoModel(
+                "No model is configured",
+                "start with --model NAME, set `model` in settings.toml, or try `tui-agent demo`",
+            )
+        event = chosen(self.loaded.settings, name, await self.model.abilities(name))
+        if not is_chosen(self.state.model, event):
+            await self.journal.record(event)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from tui_agent.errors import NoModel, SessionError, TuiAgentError
+from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.session.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.state import State
@@ -20,7 +20,9 @@ CUT = "The answer was cut off before it was complete: send “continue” to ask
 class Turns:
     """Runs the turns of one session, one at a time."""
 
-    def __init__(self, journal: Journal, desk: Callable[[], Desk], get_ready: Callable[[], object]) -> None:
+    def __init__(
+        self, journal: Journal, desk: Callable[[], Desk], get_ready: Callable[[], Awaitable[None]]
+    ) -> None:
         self._journal = journal
         self._desk = desk
         self._get_ready = get_ready
@@ -118,14 +120,11 @@ class Turns:
                     self._journal.forget(["reply"])
 
     async def _prepare(self) -> None:
-        ready = self._get_ready()
-        if asyncio.iscoroutine(ready):
-            await ready
-        if not self.state.model.name:
-            raise NoModel(
-                "No model is configured",
-                "start with --model NAME, set `model` in settings.toml, or try `tui-agent demo`",
-            )
+        """Wait for the model to be known; a message that is sent before that says so by its phase."""
+        if self.state.model.status == "starting":
+            self._journal.tell(e.PhaseChanged("starting"))
+        await self._get_ready()
+        self._journal.tell(e.PhaseChanged("planning"))
 
     def _keep_reply(self, event: e.Passing) -> None:
         if isinstance(event, e.ReplyStreamed):

@@ -147,6 +147,7 @@ def _ended(state: State, event: e.TurnEnded) -> State:
         phase="idle",
         ok=event.ok,
         error=event.error,
+        kind=event.kind,
         seconds=event.seconds,
         retry_seconds=0,
         waiting_for="",

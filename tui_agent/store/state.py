@@ -64,7 +64,7 @@ class ModelSlice(Struct, frozen=True):
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
 
 
-Phase = Literal["idle", "planning", "finding", "waiting", "asking", "streaming", "retrying"]
+Phase = Literal["idle", "starting", "planning", "finding", "waiting", "asking", "streaming", "retrying"]
 
 
 class TurnSlice(Struct, frozen=True):
@@ -79,6 +79,8 @@ class TurnSlice(Struct, frozen=True):
     step: int = 0
     ok: bool = True
     error: str = ""
+    #: The name of the error's class (see `errors`), or what else ended the turn.
+    kind: str = ""
     waiting_for: str = ""
     retry_seconds: int = 0
     retry_why: str = ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
-from tui_agent.answers.values import Reply
+from tui_agent.answers.values import Delta, Reply
 from tui_agent.errors import EmptyReply, Refused
 from tui_agent.model.client import CallChunk, EndChunk, ReasoningChunk, RetryChunk, TextChunk, UsageChunk
 from tui_agent.store import events as e
@@ -24,7 +24,7 @@ async def ask(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
     composed = await compose(desk, gathered)
     yield composed.event
     gathered.handed_over()
-    answer = _Answer(composed.event.protocol == "tools")
+    answer = _Answer(desk, composed.event.protocol == "tools")
     async with aclosing(desk.model.stream(composed.request)) as chunks:
         async for chunk in chunks:
             for event in answer.take(chunk):
@@ -46,8 +46,8 @@ def change_ids(desk: Desk, turn: int, count: int) -> tuple[str, ...]:
 class _Answer:
     """One reply as it comes in: the text, the calls, what it cost, and how it ended."""
 
-    def __init__(self, tools: bool) -> None:
-        self.reader = ToolsReader() if tools else StructuredReader()
+    def __init__(self, desk: Desk, tools: bool) -> None:
+        self.reader = ToolsReader(desk.reply_schema) if tools else StructuredReader(desk.reply_schema)
         self.text = ""
         self.reasoning = ""
         self.usage: Usage | None = None
@@ -57,7 +57,7 @@ class _Answer:
         match chunk:
             case TextChunk(text):
                 self.text += text
-                return [e.ReplyStreamed(delta.part, delta.text) for delta in self.reader.feed(text)]
+                return [e.ReplyStreamed(delta.part, delta.text) for delta in self._read(text)]
             case CallChunk() if isinstance(self.reader, ToolsReader):
                 self.reader.call(chunk)
             case ReasoningChunk(text):
@@ -70,6 +70,13 @@ class _Answer:
             case EndChunk():
                 self.end = chunk
         return []
+
+    def _read(self, text: str) -> list[Delta]:
+        match self.reader:
+            case ToolsReader() as reader:
+                return reader.text(text)
+            case StructuredReader() as reader:
+                return reader.feed(text)
 
     def finish(self, model: str) -> Reply:
         end = self.end or EndChunk("cut")
@@ -92,22 +99,13 @@ class _Answer:
                 {
                     "id": call.id,
                     "type": "function",
-                    "function": {"name": call.name, "arguments": _json(call.arguments)},
+                    "function": {"name": call.name, "arguments": call.arguments},
                 }
                 for call in reply.calls
             ]
         if self.end and self.end.thinking:
             message["thinking_blocks"] = list(self.end.thinking)
         return message
-
-
-def _json(arguments: str) -> str:
-    """Arguments that a provider can read back; what was broken is not sent again."""
-    try:
-        json.loads(arguments)
-    except ValueError:
-        return "{}"
-    return arguments
 
 
 async def _keep(desk: Desk, composed: Composed, message: dict[str, Any]) -> SentMessage:

@@ -8,7 +8,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import read
 from tui_agent.files.text import decode
 from tui_agent.turn.desk import Desk
-from tui_agent.workspace.patterns import compile_pattern
+from tui_agent.workspace.patterns import Pattern, compile_pattern
 
 MAX_FILES = 10
 MAX_BYTES = 64 * 1024
@@ -20,8 +20,9 @@ async def read_base_files(desk: Desk) -> list[tuple[str, str]]:
 
 
 def _read(desk: Desk) -> list[tuple[str, str]]:
-    patterns = [compile_pattern(pattern) for pattern in desk.settings.base_files]
-    paths = [path for path in desk.workspace.index.paths if any(p.matches(path) for p in patterns)]
+    compiled = [compile_pattern(pattern) for pattern in desk.settings.base_files]
+    patterns = [pattern for pattern in compiled if isinstance(pattern, Pattern)]
+    paths = [path for path in desk.workspace.index.paths if any(pattern.fits(path) for pattern in patterns)]
     found: list[tuple[str, str]] = []
     for path in paths[:MAX_FILES]:
         try:

@@ -68,7 +68,9 @@ async def compose(desk: Desk, gathered: Gathered) -> Composed:
         model=state.model.name,
         messages=tuple(new if reset else [*earlier, *new]),
         tools=tuple(reply_schema.tools(desk.reply_schema)) if dialect == "tools" else (),
-        schema=desk.reply_schema if dialect == "structured" and state.model.takes_schema else None,
+        schema=reply_schema.strict(desk.reply_schema)
+        if dialect == "structured" and state.model.takes_schema
+        else None,
         timeout=float(desk.settings.request_timeout),
     )
     return Composed(request, event)

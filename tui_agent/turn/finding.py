@@ -11,7 +11,7 @@ from tui_agent.answers.plans import FileAction
 from tui_agent.answers.values import Reply
 from tui_agent.context.known import LoadedBy
 from tui_agent.errors import TuiAgentError
-from tui_agent.planning.chain import Attempt, climb
+from tui_agent.planning.chain import Attempt, ChainLimits, climb
 from tui_agent.planning.words import plan_from_words
 from tui_agent.store import events as e
 from tui_agent.turn import looking
@@ -63,7 +63,7 @@ async def find(
 ) -> AsyncGenerator[e.Event, None]:
     """Climb one action's chain, load what it finds, else do what its fallback says."""
     hit: Attempt | None = None
-    async for attempt in climb(action, desk.workspace.index, desk.settings.files):
+    async for attempt in climb(action, desk.workspace.index, _limits(desk)):
         if attempt.outcome == "looking":
             yield e.AttemptStarted(attempt)
         elif attempt.outcome == "hit":
@@ -79,6 +79,11 @@ async def find(
     yield e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:5]))
     for event in loaded:
         yield event
+
+
+def _limits(desk: Desk) -> ChainLimits:
+    files = desk.settings.files
+    return ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
 
 
 async def read_stale_again(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:

@@ -1,0 +1,150 @@
+"""`tui-agent run`: one turn with no screen, in words or as JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from typing import TextIO
+
+from tui_agent import errors
+from tui_agent.headless.lines import Line, finished_line, lines, session_line
+from tui_agent.headless.options import RunOptions
+from tui_agent.headless.words import words
+from tui_agent.session.opening import Opening, open_session
+from tui_agent.session.session import Session
+from tui_agent.store import events as e
+from tui_agent.store.state import State, TurnSlice, Usage
+
+
+def run(options: RunOptions) -> int:
+    """Run the turn and print it; the exit status is the contract's. Raises `TuiAgentError` before it began."""
+    return asyncio.run(_run(options))
+
+
+async def _run(options: RunOptions) -> int:
+    opening = Opening(
+        workspace=options.workspace,
+        session=options.session,
+        overrides=options.overrides,
+        trust=options.trust,
+        replay=options.replay,
+        record=options.record,
+    )
+    session = await open_session(opening)
+    teller = JsonTeller(sys.stdout) if options.as_json else WordsTeller(sys.stdout, sys.stderr)
+    session.subscribe(teller.on_event)
+    try:
+        return await _turn(session, options, teller)
+    finally:
+        await session.close()
+
+
+async def _turn(session: Session, options: RunOptions, teller: Teller) -> int:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(session.stop()))
+    await session.start_services()
+    await session.wait_for_files()
+    for file in options.open:
+        await session.open_file(file.path, file.first, last_line=file.last)
+    if options.open:
+        await session.activate_buffer(options.open[0].path)
+    await session.submit(options.prompt, options.attach)
+    await session.finished()
+    turn = session.state.turn
+    left = ""
+    if turn.ok and options.apply == "all":
+        left = await _apply_all(session)
+    status = exit_status(turn) or (1 if left else 0)
+    teller.finish(session.state, turn.ok and not left, turn.error or left)
+    return status
+
+
+async def _apply_all(session: Session) -> str:
+    """Apply the whole batch or nothing; the sentence why something is left, if so."""
+    try:
+        await session.apply()
+    except errors.TuiAgentError as error:
+        return str(error)
+    turn = session.state.turn.number
+    left = [
+        c
+        for c in session.state.review.changes
+        if c.turn == turn and c.state in ("failed", "conflict", "pending")
+    ]
+    return f"Not applied: {', '.join(change.path for change in left)}" if left else ""
+
+
+def exit_status(turn: TurnSlice) -> int:
+    """0 for a turn that ended well; else what the contract says for its error."""
+    if turn.ok:
+        return 0
+    return getattr(getattr(errors, turn.kind, None), "exit_status", 1)
+
+
+class Teller:
+    """Tells a front end's reader what happens, event by event."""
+
+    def on_event(self, event: e.Event, state: State) -> None:
+        raise NotImplementedError
+
+    def finish(self, state: State, ok: bool, error: str) -> None:
+        raise NotImplementedError
+
+
+class JsonTeller(Teller):
+    """JSON lines, `session` first: it waits for the model to be known, and nothing is told before it."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._waiting: list[Line] | None = []
+
+    def on_event(self, event: e.Event, state: State) -> None:
+        told = lines(event, state)
+        if self._waiting is None:
+            self._write(told)
+            return
+        if isinstance(event, (e.PlanMade, e.TurnEnded)):
+            self._begin(state)
+            self._write(told)
+        else:
+            self._waiting.extend(told)
+
+    def finish(self, state: State, ok: bool, error: str) -> None:
+        self._begin(state)
+        self._write([finished_line(ok, error, state.usage.turn, state.turn.seconds)])
+
+    def _begin(self, state: State) -> None:
+        if self._waiting is None:
+            return
+        waiting, self._waiting = self._waiting, None
+        self._write([session_line(state), *waiting])
+
+    def _write(self, told) -> None:
+        for line in told:
+            self._out.write(json.dumps(line, ensure_ascii=True) + "\n")
+        self._out.flush()
+
+
+class WordsTeller(Teller):
+    """What was said and what is proposed on standard output, everything else on standard error."""
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out, self._err = out, err
+
+    def on_event(self, event: e.Event, state: State) -> None:
+        for stream, text in words(event, state):
+            (self._out if stream == "out" else self._err).write(text + "\n")
+        self._out.flush()
+
+    def finish(self, state: State, ok: bool, error: str) -> None:
+        if error:
+            self._err.write(f"tui-agent: {error}\n")
+        self._err.write(f"{_cost(state.usage.turn)} · session {state.session.id}\n")
+
+
+def _cost(usage: Usage) -> str:
+    about = "about " if usage.estimated else ""
+    price = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    return f"{about}{usage.input} tokens in, {usage.output} out · {price}"

@@ -1,0 +1,41 @@
+"""`tui-agent demo`: the sample project in a folder of its own, the first request typed, recorded replies."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording
+from tui_agent.session.session import Session
+from tui_agent.settings import loading
+from tui_agent.settings.folders import user_folders
+from tui_agent.ui.app import run_app
+
+
+def run_demo() -> int:
+    """Open the rehearsal full screen; says at the end how to go on with it. Returns the exit status."""
+    opened: list[Path] = []
+
+    async def open_rehearsal() -> Session:
+        from tui_agent.session.opening import Opening, open_session
+
+        folder = await asyncio.to_thread(copy_project)
+        opened.append(folder)
+        return await open_session(
+            Opening(
+                workspace=folder,
+                replay=recording(),
+                rehearsal=True,
+                started_from=Path.cwd(),
+                interactive=True,
+                draft=FIRST_REQUEST,
+            )
+        )
+
+    folders = user_folders()
+    settings = loading.load(folders).settings
+    status = run_app(open_rehearsal, theme=settings.theme, keys=settings.keys, folders=(folders.config,))
+    if opened:
+        sys.stdout.write(f"The rehearsal is in {opened[0]}; go on with: tui-agent --continue\n")
+    return status

@@ -1,0 +1,62 @@
+"""Which model answers: the child that runs litellm, a recording, either of them recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from tui_agent.model.client import Abilities, Model
+from tui_agent.settings.schema import Settings
+from tui_agent.store.events import ModelChosen, ModelStatusChanged
+from tui_agent.store.state import ModelSlice
+from tui_agent.store.store import Store
+
+#: What a model holds whose window nobody knows, in tokens.
+UNKNOWN_WINDOW = 32_000
+
+
+def make_model(settings: Settings, replay: Path | None, record: Path | None, store: Store) -> Model:
+    """The model as the options say. Nothing is started yet, and litellm is not imported here or later."""
+    if replay is not None:
+        from tui_agent.model.recorded import RecordedModel
+
+        model: Model = RecordedModel(replay)
+    else:
+        from tui_agent.model.child import ChildModel
+
+        model = ChildModel(on_status=lambda status: store.emit(ModelStatusChanged(_status(status))))
+    if record is None:
+        return model
+    from tui_agent.model.recorded import Recorder
+
+    return Recorder(model, record)
+
+
+def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
+    """The model with the dialect it is spoken to in: `auto` takes `tools` where it can call functions."""
+    protocol: Literal["tools", "structured"]
+    if settings.protocol == "auto":
+        protocol = "tools" if abilities.tools else "structured"
+    else:
+        protocol = settings.protocol
+    return ModelChosen(
+        name=name,
+        planner=settings.planner_model,
+        protocol=protocol,
+        window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
+        window_known=bool(settings.context.window or abilities.window),
+        takes_schema=abilities.schema,
+    )
+
+
+def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
+    """Whether the state says all this already."""
+    return all(getattr(now, name) == getattr(event, name) for name in event.__struct_fields__)
+
+
+def _status(status: str) -> Literal["idle", "starting", "ready", "failed"]:
+    match status:
+        case "starting" | "ready" | "failed":
+            return status
+        case _:
+            return "idle"
