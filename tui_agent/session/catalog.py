@@ -1,0 +1,96 @@
+"""Which sessions there are: their folders, and what the newest-first list shows of each."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.errors import SessionError
+from tui_agent.files.names import shown
+from tui_agent.session import database
+
+#: The file of a session's log, in its folder.
+LOG = "log.sqlite3"
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class Entry(Struct, frozen=True):
+    """One session of the list. `updated` is in seconds since 1970, `size` in bytes.
+
+    `name`, `workspace`, `started_from`, `turns` and `first_request` are what the session noted with `set_meta`.
+    """
+
+    id: str
+    name: str = ""
+    workspace: str = ""
+    started_from: str = ""
+    updated: float = 0.0
+    turns: int = 0
+    first_request: str = ""
+    size: int = 0
+
+
+def new_id() -> str:
+    """An id that sorts by the time it was made (UTC): `20261121-221500-ab12`."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
+
+
+def folder_of(data: Path, session: str) -> Path:
+    """Where a session lies, whether it is there or not. Raises SessionError for what cannot be an id."""
+    if not _ID.fullmatch(session):
+        raise SessionError(f"{shown(session)} is no session id", "`tui-agent sessions list` shows them")
+    return data / "sessions" / session
+
+
+def list_sessions(data: Path, workspace: Path | None = None) -> list[Entry]:
+    """The sessions of a workspace (None: of all), newest first. One that cannot be read is left out."""
+    wanted = None if workspace is None else str(workspace)
+    found = [entry for entry in map(read_entry, _folders(data)) if entry is not None]
+    if wanted is not None:
+        found = [entry for entry in found if entry.workspace == wanted]
+    return sorted(found, key=lambda entry: (entry.updated, entry.id), reverse=True)
+
+
+def newest(data: Path, workspace: Path | None = None) -> Entry | None:
+    """The session that was last written in a workspace."""
+    return next(iter(list_sessions(data, workspace)), None)
+
+
+def read_entry(folder: Path) -> Entry | None:
+    """What the list shows of the session in a folder; None where its log is missing or cannot be read."""
+    path = folder / LOG
+    try:
+        with closing(database.connect_to_read(path)) as connection:
+            meta = database.read_meta(connection)
+        return _entry(folder, meta)
+    except (SessionError, sqlite3.Error, msgspec.MsgspecError, OSError):
+        return None
+
+
+def _entry(folder: Path, meta: dict[str, Any]) -> Entry:
+    known = {name: meta[name] for name in Entry.__struct_fields__ if name in meta}
+    known |= {"id": folder.name, "size": _size(folder)}
+    known.setdefault("updated", (folder / LOG).stat().st_mtime)
+    return msgspec.convert(known, type=Entry)
+
+
+def _folders(data: Path) -> list[Path]:
+    try:
+        with os.scandir(data / "sessions") as entries:
+            return [Path(entry.path) for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]
+    except OSError:
+        return []  # no session was ever kept here, or none can be seen
+
+
+def _size(folder: Path) -> int:
+    with os.scandir(folder) as entries:
+        return sum(entry.stat().st_size for entry in entries if entry.is_file())

@@ -1,0 +1,227 @@
+"""The file of a session's log: making and opening it, writing in transactions, reading what can be read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from tui_agent.errors import SessionError
+from tui_agent.files.names import shown
+from tui_agent.session.records import VERSION, Body, Record, checksum
+
+#: The form of the tables; a file with a higher one is left alone.
+SCHEMA = 1
+#: How long to wait for another program that has the file, in seconds.
+_PATIENCE = 5.0
+_TABLES = """
+    CREATE TABLE records (number INTEGER PRIMARY KEY, at REAL NOT NULL, type TEXT NOT NULL, version INTEGER NOT NULL,
+        body BLOB NOT NULL, checksum INTEGER NOT NULL);
+    CREATE TABLE growing (key TEXT PRIMARY KEY, number INTEGER NOT NULL, at REAL NOT NULL, type TEXT NOT NULL,
+        version INTEGER NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL);
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+"""
+_COLUMNS = "number, at, type, version, body, checksum"
+
+
+def make(path: Path) -> None:
+    """A new, empty log, private to the user. Raises SessionError."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError as error:
+        raise SessionError(f"the session {path.parent.name} exists already", "open it instead") from error
+    except OSError as error:
+        raise _not_made(path, error.strerror or str(error)) from error
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.executescript(
+                f"PRAGMA journal_mode = WAL; BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
+            )
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise _not_made(path, str(error)) from error
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The log for writing, from any one thread at a time. Raises SessionError."""
+    try:
+        connection = sqlite3.connect(_address(path, "rw"), _PATIENCE, 0, None, False, uri=True)
+    except sqlite3.Error as error:
+        raise refusal(path, error) from error
+    try:
+        _check(connection, path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    except sqlite3.Error as error:
+        connection.close()
+        raise refusal(path, error) from error
+    except SessionError:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """The log for reading only, also from a disk that cannot be written. Raises SessionError.
+
+    One that was closed in order is read as a file that does not change, which leaves no files beside it.
+    """
+    error: sqlite3.Error | None = None
+    for mode in ("ro", "ro&immutable=1") if os.path.exists(f"{path}-wal") else ("ro&immutable=1",):
+        try:
+            connection = sqlite3.connect(_address(path, mode), _PATIENCE, 0, None, uri=True)
+        except sqlite3.Error as failed:
+            error = failed
+            continue
+        try:
+            _check(connection, path)
+        except sqlite3.Error as failed:
+            connection.close()
+            error = failed
+        except SessionError:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise refusal(path, error)
+
+
+class Writer:
+    """Writes rows inside a transaction; `number` is that of the last record."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.number: int = connection.execute("SELECT max(number) FROM records").fetchone()[0] or 0
+        self._before = self.number
+
+    def begin(self) -> None:
+        self._before = self.number
+        self.connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self.connection.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        self.number = self._before
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def append(self, bodies: Sequence[Body]) -> int:
+        at = time.time()
+        for body in bodies:
+            self.number += 1
+            row = (self.number, at, body.type, VERSION, body.data)
+            self.connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", (*row, checksum(*row)))
+        self.set_meta({"updated": at})
+        return self.number
+
+    def keep(self, key: str, body: Body) -> int:
+        row = (self.number, time.time(), body.type, VERSION, body.data)
+        self.connection.execute(
+            "INSERT OR REPLACE INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *row, checksum(*row))
+        )
+        return self.number
+
+    def drop(self, keys: Sequence[str]) -> int:
+        self.connection.executemany("DELETE FROM growing WHERE key = ?", [(key,) for key in keys])
+        return self.number
+
+    def set_meta(self, values: dict[str, Any]) -> int:
+        rows = [(name, msgspec.json.encode(value)) for name, value in values.items()]
+        self.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+        return self.number
+
+
+def read_records(connection: sqlite3.Connection) -> Iterator[Record]:
+    """Every record that the file still gives, in order; a damaged page costs the records on it, and no more."""
+    number = 0
+    try:
+        for row in connection.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number"):
+            number = row[0]
+            yield Record(*row)
+    except sqlite3.DatabaseError:
+        yield from _one_by_one(connection, number + 1)
+
+
+def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
+    """What was kept of things that grow, by key, the oldest first."""
+    try:
+        rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
+    except sqlite3.DatabaseError:
+        return []
+    return [(row[0], Record(*row[1:])) for row in rows]
+
+
+def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
+    """What the catalog shows of a session. Raises sqlite3.Error."""
+    return {name: msgspec.json.decode(value) for name, value in connection.execute("SELECT * FROM meta")}
+
+
+def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
+    """What sqlite said, for the person."""
+    words = str(error)
+    name = f"the session {path.parent.name}"
+    match words:
+        case "database or disk is full":
+            return SessionError(
+                f"{name} cannot be kept, the disk is full", "make room; what was said stays open here"
+            )
+        case "attempt to write a readonly database":
+            return SessionError(
+                f"{name} cannot be kept, {shown(str(path))} is read-only", "give write permission"
+            )
+        case "unable to open database file":
+            return SessionError(
+                f"{name} cannot be opened at {shown(str(path))}", "check that it exists and is yours"
+            )
+        case "database is locked":
+            return SessionError(f"{name} is being written by another program", "close it there")
+        case "file is not a database" | "database disk image is malformed":
+            return SessionError(f"{name} is damaged", "set it aside and begin a new one")
+    return SessionError(f"{name} cannot be used ({words})", f"look at {shown(str(path))}")
+
+
+def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
+    """Ask for each number in turn, until twice as far as the last that answered has nothing more to say."""
+    last, number = start, start
+    while number <= last * 2 + 1000:
+        try:
+            row = connection.execute(f"SELECT {_COLUMNS} FROM records WHERE number = ?", (number,)).fetchone()
+        except sqlite3.DatabaseError:
+            row = None
+        if row is not None:
+            last = number
+            yield Record(*row)
+        number += 1
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA:
+        raise SessionError(
+            f"the session {path.parent.name} was written by a newer tui-agent", "update tui-agent to open it"
+        )
+    if version < 1 or connection.execute(
+        "SELECT count(*) FROM sqlite_schema WHERE name = 'records'"
+    ).fetchone() != (1,):
+        raise SessionError(f"the session {path.parent.name} is damaged", "set it aside and begin a new one")
+
+
+def _address(path: Path, mode: str) -> str:
+    return f"file:{quote(os.fspath(path.absolute()))}?mode={mode}"
+
+
+def _not_made(path: Path, why: str) -> SessionError:
+    return SessionError(
+        f"no session can be kept in {shown(str(path.parent))} ({why})",
+        "give write permission and room, or point TUI_AGENT_HOME to another folder",
+    )

@@ -1,0 +1,231 @@
+"""What happened in a session, written down before it counts: one SQLite file, one thread, only ever longer."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from msgspec import Struct
+
+from tui_agent.errors import SessionError
+from tui_agent.session import database, records
+from tui_agent.session.database import Writer
+from tui_agent.session.records import body_of
+from tui_agent.store.events import Growing, Lasting
+
+Done = Callable[[int], None]
+Failed = Callable[[SessionError], None]
+_SUFFIXES = ("", "-wal", "-shm")
+
+
+class Loaded(Struct, frozen=True):
+    """A log as it was read. `lost` names what was left out, a sentence each; `last_at` is in seconds since 1970."""
+
+    events: list[Lasting]
+    growing: list[Growing]
+    lost: list[str]
+    last_at: float
+
+
+class _Job(Struct, frozen=True):
+    """Something to write, and whom to tell how it went."""
+
+    write: Callable[[Writer], int]
+    done: Done
+    failed: Failed
+
+
+class Log:
+    """A session's log. Every method may be called from any thread and none but `load`, `count` and `close` waits.
+
+    What fails is told to the `failed` of the call, else to `on_error`, both on the log's thread; it was not written
+    then, and what comes later is tried anew.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, on_error: Failed | None) -> None:
+        self.path = path
+        self._on_error = on_error or _ignore
+        self._writer = Writer(connection)
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="session log", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def create(cls, path: Path, on_error: Failed | None = None) -> Log:
+        """A new log; its folder is made too. Raises SessionError where it exists or cannot be made."""
+        database.make(path)
+        return cls.open(path, on_error)
+
+    @classmethod
+    def open(cls, path: Path, on_error: Failed | None = None) -> Log:
+        """A log that is there. Raises SessionError where it is missing, damaged or written by a newer version."""
+        connection = database.connect(path)
+        try:
+            return cls(path, connection, on_error)
+        except sqlite3.Error as error:
+            connection.close()
+            raise database.refusal(path, error) from error
+
+    def append(
+        self, events: Sequence[Lasting], done: Done, failed: Failed | None = None, drop: Sequence[str] = ()
+    ) -> None:
+        """Write events, and forget what grew under the keys of `drop`, all in one step.
+
+        `done(number)` is called with the number of the last record once it is on disk. Appends that wait are
+        written in one transaction, in order.
+        """
+        bodies = [body_of(event) for event in events]
+
+        def write(writer: Writer) -> int:
+            if drop:
+                writer.drop(drop)
+            return writer.append(bodies)
+
+        self._put(write, done, failed)
+
+    def keep(self, event: Growing) -> None:
+        """Keep the newest of something that grows, in place of the one before under its key."""
+        key, body = event.key, body_of(event)
+        self._put(lambda writer: writer.keep(key, body))
+
+    def drop(self, keys: Sequence[str]) -> None:
+        """Forget what grew under these keys."""
+        self._put(lambda writer: writer.drop(keys))
+
+    def set_meta(self, **values: Any) -> None:
+        """Note what the catalog shows of this session (see `catalog.Entry`)."""
+        self._put(lambda writer: writer.set_meta(values))
+
+    def load(self) -> Loaded:
+        """Everything that can be read, and what cannot. Waits for what was asked to be written before.
+
+        Raises SessionError where the file cannot be opened at all.
+        """
+        self._settle()
+        return load(self.path)
+
+    def count(self) -> int:
+        """How many records there are."""
+        self._settle()
+        return self._writer.number
+
+    def close(self) -> None:
+        """Write what waits, and end. A second time does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _put(
+        self, write: Callable[[Writer], int], done: Done | None = None, failed: Failed | None = None
+    ) -> None:
+        job = _Job(write, done or _ignore, failed or self._on_error)
+        if self._closed:
+            job.failed(SessionError("the session is closed", "open it again"))
+        else:
+            self._jobs.put(job)
+
+    def _settle(self) -> None:
+        """Wait until everything that was put has been tried."""
+        if self._closed:
+            return
+        settled = threading.Event()
+        self._put(lambda writer: writer.number, lambda _: settled.set(), lambda _: settled.set())
+        settled.wait()
+
+    def _run(self) -> None:
+        running = True
+        with closing(self._writer.connection):
+            while running:
+                jobs = self._waiting()
+                running = None not in jobs
+                self._commit([job for job in jobs if job is not None])
+
+    def _waiting(self) -> list[_Job | None]:
+        """Wait for a job, then take all that are there."""
+        jobs = [self._jobs.get()]
+        while True:
+            try:
+                jobs.append(self._jobs.get_nowait())
+            except Empty:
+                return jobs
+
+    def _commit(self, jobs: Sequence[_Job]) -> None:
+        if not jobs:
+            return
+        try:
+            self._writer.begin()
+            numbers = [job.write(self._writer) for job in jobs]
+            self._writer.commit()
+        except sqlite3.Error as error:
+            self._roll_back()
+            refusal = database.refusal(self.path, error)
+            for job in jobs:
+                _tell(job.failed, refusal)
+            return
+        for job, number in zip(jobs, numbers, strict=True):
+            _tell(job.done, number)
+
+    def _roll_back(self) -> None:
+        try:
+            self._writer.roll_back()
+        except sqlite3.Error:
+            pass  # what made the transaction fail has ended it already
+
+
+def load(path: Path) -> Loaded:
+    """Read a log that nobody needs to have open, without changing it. Raises SessionError."""
+    events: list[Lasting] = []
+    growing: list[Growing] = []
+    lost: list[str] = []
+    numbers: list[int] = []
+    last_at = 0.0
+    with closing(database.connect_to_read(path)) as connection:
+        for record in database.read_records(connection):
+            numbers.append(record.number)
+            last_at = max(last_at, record.at) if record.is_whole else last_at
+            found = records.lasting(record)
+            lost.append(found) if isinstance(found, str) else events.append(found)
+        for key, record in database.read_growing(connection):
+            found = records.growing(record, key)
+            lost.append(found) if isinstance(found, str) else growing.append(found)
+    return Loaded(events, growing, [*records.gaps(numbers), *lost], last_at)
+
+
+def set_aside(path: Path) -> Path:
+    """Move a log that cannot be used out of the way, untouched, and return where it is. Raises SessionError."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    count = 1
+    while aside.exists():
+        count += 1
+        aside = path.with_name(f"{path.name}.damaged-{stamp}-{count}")
+    try:
+        for suffix in _SUFFIXES:
+            if os.path.exists(f"{path}{suffix}"):
+                os.rename(f"{path}{suffix}", f"{aside}{suffix}")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SessionError(f"{path} cannot be set aside ({why})", "move it away by hand") from error
+    return aside
+
+
+def _tell(callback: Callable[[Any], None], value: object) -> None:
+    """Call back; whoever asked may be gone, and their event loop closed: the log goes on."""
+    try:
+        callback(value)
+    except RuntimeError:
+        pass
+
+
+def _ignore(_: object) -> None:
+    """Nobody asked to be told."""

@@ -1,0 +1,103 @@
+"""An event as a record of the log: its name, a version, its body as JSON, and a checksum over all of it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable
+from typing import get_args
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.store.events import AnyGrowing, AnyLasting, Event, Growing, Lasting
+
+#: The form of the records written here; an older program leaves out what has a higher one.
+VERSION = 1
+
+
+class Record(Struct, frozen=True):
+    """One row. `at` is in seconds since 1970; `number` counts from 1 (or is the one that a growing event follows)."""
+
+    number: int
+    at: float
+    type: str
+    version: int
+    body: bytes
+    checksum: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.checksum == checksum(self.number, self.at, self.type, self.version, self.body)
+
+
+class Body(Struct, frozen=True):
+    """An event that is ready to be written."""
+
+    type: str
+    data: bytes
+
+
+def checksum(number: int, at: float, type_name: str, version: int, body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(f"{number} {at!r} {type_name} {version}".encode()))
+
+
+def body_of(event: Event) -> Body:
+    """The event as JSON. Names of files that are not valid Unicode are kept too, as escaped half characters."""
+    try:
+        data = msgspec.json.encode(event)
+    except UnicodeEncodeError:
+        data = json.dumps(msgspec.to_builtins(event)).encode()
+    return Body(type(event).__name__, data)
+
+
+def lasting(record: Record) -> Lasting | str:
+    """The event of a record, or a sentence why there is none."""
+    found = _event(record, f"record {record.number}", _LASTING)
+    return found if isinstance(found, str | Lasting) else f"record {record.number} is out of place"
+
+
+def growing(record: Record, key: str) -> Growing | str:
+    """The event of a growing record, or a sentence why there is none."""
+    found = _event(record, f"what was kept of {key!r}", _GROWING)
+    return found if isinstance(found, str | Growing) else f"what was kept of {key!r} is out of place"
+
+
+def gaps(numbers: Iterable[int]) -> list[str]:
+    """A sentence for each run of numbers that is missing between 1 and the last."""
+    found, before = [], 0
+    for number in numbers:
+        if number > before + 1:
+            missing = (
+                f"record {before + 1} is"
+                if number == before + 2
+                else f"records {before + 1} to {number - 1} are"
+            )
+            found.append(f"{missing} missing")
+        before = number
+    return found
+
+
+def _event(record: Record, name: str, types: dict[str, type[Event]]) -> Event | str:
+    if not record.is_whole:
+        return f"{name} ({record.type}) is damaged and was left out"
+    wanted = types.get(record.type)
+    if wanted is None or record.version > VERSION:
+        return f"{name} ({record.type}) was written by a newer version and was left out"
+    try:
+        return _decode(record.body, wanted)
+    except (msgspec.ValidationError, ValueError) as error:
+        return f"{name} ({record.type}) cannot be read ({error}) and was left out"
+
+
+def _decode(body: bytes, wanted: type[Event]) -> Event:
+    try:
+        return msgspec.json.decode(body, type=wanted)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.convert(json.loads(body), type=wanted)  # only this reader takes half characters
+
+
+_LASTING: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(AnyLasting)}
+_GROWING: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(AnyGrowing)}
