@@ -102,6 +102,12 @@ class Provider:
         """How many scripted answers nobody has asked for."""
         return len(self._answers)
 
+    def reset(self) -> None:
+        """Forget what was scripted and what was asked."""
+        self._answers.clear()
+        self.requests.clear()
+        self._release.clear()
+
     def release(self) -> None:
         """Let every answer that holds, or will hold, go on."""
         self._release.set()

@@ -1,0 +1,129 @@
+"""The model behind the child process that runs litellm."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Literal
+
+import msgspec
+
+from tui_agent.errors import ChildFailed, ModelError
+from tui_agent.model.client import Abilities, Chunk, ModelRequest, RetryChunk, TokenCount
+from tui_agent.model.tokens import estimate
+from tui_agent.processes.child import Child, ChildState
+
+ModelStatus = Literal["idle", "starting", "ready", "failed"]
+WORKER = "tui_agent.model.worker"
+NICE = 10
+RETRIES = 5
+
+
+class ChildModel:
+    """A `Model`. It is `ready` when litellm is imported; what is sent before that waits in the child.
+
+    `on_status` is called on the loop. `retries` bounds how often a request is sent again after the provider
+    asked us to wait or had a fault; `environment` is added to what the child inherits.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_status: Callable[[ModelStatus], None] | None = None,
+        retries: int = RETRIES,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.status: ModelStatus = "idle"
+        self._on_status = on_status or (lambda status: None)
+        self._retries = retries
+        self._counts = False
+        self._abilities: dict[str, Abilities] = {}
+        self._warming: asyncio.Task[None] | None = None
+        self._child = Child(WORKER, name="model", nice=NICE, env=environment, on_state=self._child_is)
+
+    async def start(self) -> None:
+        """Begin to start the child; returns at once. What goes wrong is told by the status, and by the first use."""
+        if self._warming is None or (self._warming.done() and self._child.state != "ready"):
+            self._warming = asyncio.create_task(self._warm(), name="model: warm up")
+
+    async def abilities(self, model: str) -> Abilities:
+        if model not in self._abilities:
+            await self.start()
+            answer = await self._ask("abilities", {"model": model})
+            self._abilities[model] = msgspec.convert(answer, Abilities)
+        return self._abilities[model]
+
+    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
+        """Never waits for the child to start, and never fails: an estimate takes the place of what is not known."""
+        if self._counts:
+            try:
+                answer = await self._child.ask("count", {"model": model, "texts": list(texts)})
+                return msgspec.convert(answer, TokenCount)
+            except ChildFailed:
+                pass  # an estimate, then; the next request restarts it
+        return TokenCount(tuple(estimate(text) for text in texts), exact=False)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        await self.start()
+        begun = False
+        params = {"request": msgspec.to_builtins(request), "retries": self._retries}
+        try:
+            async with aclosing(self._child.stream("stream", params)) as items:
+                async for item in items:
+                    chunk = msgspec.convert(item, Chunk)
+                    begun = begun or not isinstance(chunk, RetryChunk)
+                    yield chunk
+        except ChildFailed as error:
+            raise _as_model_error(error, begun) from error
+
+    async def close(self) -> None:
+        if self._warming is not None:
+            self._warming.cancel()
+        await self._child.close()
+        self._enter("idle")
+
+    @property
+    def stderr(self) -> tuple[str, ...]:
+        """What the child wrote to its standard error of late."""
+        return self._child.stderr
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> Any:
+        try:
+            return await self._child.ask(method, params)
+        except ChildFailed as error:
+            raise _as_model_error(error, begun=False) from error
+
+    async def _warm(self) -> None:
+        try:
+            async with aclosing(self._child.stream("warm")) as items:
+                async for _ in items:
+                    self._counts = True
+            self._enter("ready")
+        except ChildFailed:
+            self._enter("failed")
+
+    def _child_is(self, state: ChildState) -> None:
+        match state:
+            case "starting":
+                self._enter("starting")
+            case "failed":
+                self._counts = False
+                self._enter("failed")
+
+    def _enter(self, status: ModelStatus) -> None:
+        if status != self.status:
+            self.status = status
+            self._on_status(status)
+
+
+def _as_model_error(error: ChildFailed, begun: bool) -> ModelError:
+    if begun:
+        return ModelError(
+            f"{error.what} in the middle of the answer", "what came is kept; send the request again"
+        )
+    return ModelError(error.what, error.remedy)

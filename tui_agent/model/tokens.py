@@ -1,0 +1,27 @@
+"""How many tokens a text has, roughly, and which vocabulary would tell exactly."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Vocabulary = Literal["o200k_base", "cl100k_base"]
+#: What the common vocabularies need for English and for code; other scripts need fewer bytes a token.
+BYTES_PER_TOKEN = 4
+
+_O200K = ("gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss", "o1", "o3", "o4", "chatgpt-", "codex-")
+_CL100K = ("gpt-4", "gpt-3.5", "text-embedding-3")
+
+
+def estimate(text: str) -> int:
+    """Tokens of `text`, as its bytes in UTF-8 divided by four, rounded up."""
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
+
+
+def vocabulary(model: str) -> tuple[Vocabulary, bool]:
+    """The vocabulary to count with, and whether it is the model's own or only the nearest that we have."""
+    name = model.rpartition("/")[2]
+    if name.startswith(_O200K):
+        return "o200k_base", True
+    if name.startswith(_CL100K):
+        return "cl100k_base", True
+    return "o200k_base", False

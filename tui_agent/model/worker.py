@@ -1,0 +1,58 @@
+"""The model child's program: counts tokens, knows models, and streams their answers through litellm.
+
+Methods: `ping`, `count`, `warm`, `abilities`, `stream`. tiktoken is ready first; litellm is imported, on a thread,
+only when a model is asked for. Run as `python -m tui_agent.model.worker`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from tui_agent.model import completion, counter
+from tui_agent.model.client import Abilities, ModelRequest, TokenCount
+from tui_agent.model.retrying import with_retries
+from tui_agent.processes.serve import Announce, Handler, Send, run
+
+
+def build(announce: Announce) -> Mapping[str, Handler]:
+    schema_rejected: set[str] = set()
+    importing = asyncio.Lock()
+
+    async def ready() -> None:
+        """litellm is imported once, and not on the loop: counting goes on meanwhile."""
+        async with importing:
+            await asyncio.to_thread(completion.litellm)
+
+    async def ping(params: dict[str, Any], send: Send) -> str:
+        return "pong"
+
+    async def count(params: dict[str, Any], send: Send) -> TokenCount:
+        return await asyncio.to_thread(counter.count, params["model"], params["texts"])
+
+    async def warm(params: dict[str, Any], send: Send) -> None:
+        await asyncio.to_thread(counter.count, params.get("model", ""), ["warm"])
+        await send("counts")
+        await ready()
+
+    async def abilities(params: dict[str, Any], send: Send) -> Abilities:
+        await ready()
+        return await asyncio.to_thread(completion.abilities, params["model"])
+
+    async def stream(params: dict[str, Any], send: Send) -> None:
+        request = msgspec.convert(params["request"], ModelRequest)
+        await ready()
+        attempts = with_retries(lambda: completion.complete(request, schema_rejected), params["retries"])
+        async with aclosing(attempts) as chunks:
+            async for chunk in chunks:
+                await send(chunk)
+
+    return {handler.__name__: handler for handler in (ping, count, warm, abilities, stream)}
+
+
+if __name__ == "__main__":
+    run(build)
