@@ -1,0 +1,94 @@
+"""One pane alone on a screen, over a session that only notes what it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from textual.app import App, ComposeResult
+
+from tui_agent.edits.change import Diff
+from tui_agent.session.session import Session
+from tui_agent.store.state import LayoutSlice, State
+from tui_agent.ui.actions import APP, bindings_of
+from tui_agent.ui.keys import load_keys
+from tui_agent.ui.themes import load_palette, theme_of
+from tui_agent.ui.widgets.pane import Pane
+
+#: What hostile text looks like: markup, escapes, line breaks, wide and invisible characters, bidi controls.
+HOSTILE = "[red]x[/red] [@click=app.quit]\x1b[31m\x07\n\t日本語 \u202e\u200b[/]"
+
+
+class NotedSession:
+    """Holds a state and notes calls as (name, arguments); `effects` change the state when one is made."""
+
+    def __init__(self, state: State | None = None) -> None:
+        self.state = state or State()
+        self.calls: list[tuple[Any, ...]] = []
+        self.diffs: dict[str, Diff | Exception] = {}
+        self.effects: dict[str, Callable[..., State]] = {}
+
+    def named(self, name: str) -> list[tuple[Any, ...]]:
+        """The arguments of each call of that name."""
+        return [call[1:] for call in self.calls if call[0] == name]
+
+    async def diff(self, change_id: str) -> Diff:
+        self.calls.append(("diff", change_id))
+        found = self.diffs[change_id]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def set_layout(self, layout: LayoutSlice) -> None:
+        from msgspec.structs import replace
+
+        self.state = replace(self.state, layout=layout)
+
+    def set_draft(self, text: str) -> None:
+        self.calls.append(("set_draft", text))
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        async def call(*arguments: Any) -> None:
+            self.calls.append((name, *arguments))
+            if name in self.effects:
+                self.state = self.effects[name](*arguments)
+
+        return call
+
+
+class PaneApp(App[None], inherit_bindings=False):
+    """Shows one pane in the shipped theme, with the shipped keys."""
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS = bindings_of(APP)
+
+    def __init__(self, pane: type[Pane], session: NotedSession) -> None:
+        super().__init__()
+        self.keys = load_keys()
+        self.set_keymap(self.keys.keymap())
+        palette = load_palette("dark")
+        self.register_theme(theme_of(palette))
+        self.theme = palette.name
+        self.noted = session
+        self.pane = pane(cast(Session, session))
+
+    def compose(self) -> ComposeResult:
+        yield self.pane
+
+    def on_mount(self) -> None:
+        self.pane.show(self.noted.state)
+        self.pane.enter()
+
+    def show(self, state: State) -> None:
+        """The state is now this."""
+        self.noted.state = state
+        self.pane.show(state)
+
+    @property
+    def text(self) -> str:
+        """The screen as text, a line for each row."""
+        strips = self.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)

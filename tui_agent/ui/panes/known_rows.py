@@ -1,0 +1,104 @@
+"""Known files as a table: as many columns as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from tui_agent.context.known import KnownFile
+from tui_agent.ui.widgets.lines import Line, Piece, column
+from tui_agent.ui.widgets.rows import Row
+
+_LEAST_FILE = 20
+_GAP = 2
+_SINCE = {"fresh": "No", "disk": "⚠ Yes (on disk)", "buffer": "⚠ Yes (unsaved)", "deleted": "⚠ deleted"}
+
+
+class Column(NamedTuple):
+    """A column beside the file's name: its heading, its width in cells, and what it says of a file."""
+
+    heading: str
+    width: int
+    words: Callable[[KnownFile], str]
+
+
+def modified_since(file: KnownFile) -> str:
+    """What has become of the file since it was seen (K4): `No`, or a warning."""
+    match file.freshness:
+        case "renamed":
+            return f"⚠ renamed to {file.renamed_to}"
+        case "fresh" if file.modified_turn > file.seen_turn:
+            return f"⚠ Yes (turn {file.modified_turn})"
+        case _:
+            return _SINCE[file.freshness]
+
+
+def size(count: int) -> str:
+    """Bytes for the eye: `812 B`, `12.3 kB`, `4.0 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
+
+#: In the order in which they are given up from the right.
+COLUMNS = (
+    Column("Modified since", 16, modified_since),
+    Column("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "never"),
+    Column("Hash", 12, lambda file: file.md5[:12]),
+    Column("Seen", 5, lambda file: "whole" if file.whole else "part"),
+    Column("Size", 8, lambda file: size(file.size)),
+    Column("Loaded by", 9, lambda file: file.loaded_by),
+)
+
+
+def columns_for(width: int) -> tuple[Column, ...]:
+    """The columns that fit beside a file name of at least a readable width."""
+    room = width - _LEAST_FILE
+    fitting: list[Column] = []
+    for each in COLUMNS:
+        room -= each.width + _GAP
+        if room < 0:
+            break
+        fitting.append(each)
+    return tuple(fitting)
+
+
+def heading(width: int) -> Line:
+    columns = columns_for(width)
+    return Line(
+        tuple(Piece(text, "muted") for text in _cells("File", [each.heading for each in columns], width))
+    )
+
+
+def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
+    """A row for each file, its path as the key: stale ones first, then those seen last."""
+    columns = columns_for(width)
+    ordered = sorted(files, key=lambda file: (not _is_marked(file), -file.seen_turn, file.path))
+    return [Row(file.path, _row(file, columns, width)) for file in ordered]
+
+
+def marked(files: Iterable[KnownFile]) -> int:
+    """How many files are not what the model saw."""
+    return sum(map(_is_marked, files))
+
+
+def _is_marked(file: KnownFile) -> bool:
+    return modified_since(file) != "No"
+
+
+def _row(file: KnownFile, columns: tuple[Column, ...], width: int) -> Line:
+    if not columns:
+        mark = Piece("⚠ " if _is_marked(file) else "  ", "stale")
+        return Line((mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn}", "muted"),))
+    name, *cells = _cells(file.path, [each.words(file) for each in columns], width)
+    stale = _is_marked(file)
+    inks = ["stale" if stale else "muted", *["muted"] * (len(cells) - 1)]
+    pieces = [Piece(text, ink) for text, ink in zip(cells, inks, strict=True)]
+    return Line((Piece(name, "stale" if stale else ""), *pieces))
+
+
+def _cells(name: str, words: list[str], width: int) -> list[str]:
+    columns = columns_for(width)
+    room = width - sum(each.width + _GAP for each in columns)
+    cells = [" " * _GAP + column(text, each.width) for text, each in zip(words, columns, strict=True)]
+    return [column(name, max(room, 1), "start"), *cells]

@@ -1,0 +1,137 @@
+"""The plan: which files the request needs, every pattern as it is tried, and the question when none matched."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from tui_agent.session.session import Session
+from tui_agent.store.state import ActionSlice, PlanSlice, State
+from tui_agent.ui.panes.plan_rows import plan_rows
+from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.rows import Row, Rows
+
+_EMPTY = "Which files a request needs, and how they were found, is shown here."
+_SOURCES = {"model": "model", "words": "built in"}
+
+
+class PlanPane(Pane):
+    """Rows of the plan; while the turn waits for an answer, choices among them and a line to type a path in."""
+
+    ID = "plan"
+    TITLE = "Plan"
+    SLICES: ClassVar[tuple[str, ...]] = ("plan", "turn")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._plan = PlanSlice()
+        self._waiting_for = ""
+        self._drawn: object = None
+        self._unfolded: set[int] = set()
+
+    def compose(self) -> ComposeResult:
+        yield Rows()
+        yield Input(placeholder="or type its path", compact=True)
+
+    def show(self, state: State) -> None:
+        drawn = (state.plan, state.turn.waiting_for)
+        if self._drawn is not None and drawn == self._drawn:
+            return
+        if state.plan.turn != self._plan.turn:
+            self._unfolded = set()
+        asked = state.turn.waiting_for and state.turn.waiting_for != self._waiting_for
+        self._drawn, (self._plan, self._waiting_for) = drawn, drawn
+        self._draw()
+        if asked:
+            self._show_question()
+
+    def action_choose(self) -> None:
+        """Act on the row under the cursor: answer, open, unfold."""
+        kind, _, rest = self._rows.cursor.partition(":")
+        index, _, path = rest.partition(":")
+        match kind:
+            case "choice":
+                self._answer(path)
+            case "let_go":
+                self._answer("")
+            case "file" | "left":
+                self.ask(self.session.open_file(path))
+            case "more" | "action" if index:
+                self._unfolded ^= {int(index)}
+                self._draw()
+
+    def action_let_go(self) -> None:
+        if self._waiting_for:
+            self._answer("")
+
+    def action_open(self) -> None:
+        """Open the file under the cursor, or the first that its action found."""
+        kind, _, rest = self._rows.cursor.partition(":")
+        index, _, path = rest.partition(":")
+        if kind == "action":
+            path = next(iter(self._plan.actions[int(index)].loaded), "")
+        if path:
+            self.ask(self.session.open_file(path))
+
+    def on_key(self, event: events.Key) -> None:
+        """A digit answers the open question; 0 lets the file go."""
+        action = self._asking()
+        if action is None or not event.is_printable or not (event.character or "").isdecimal():
+            return
+        if self._input.has_focus:
+            return
+        number = int(event.character or "0")
+        if number <= min(len(action.nearest), 9):
+            event.stop()
+            self._answer(action.nearest[number - 1] if number else "")
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        event.stop()
+        self.action_choose()
+
+    def on_rows_moved(self, event: Rows.Moved) -> None:
+        event.stop()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            self._answer(event.value.strip())
+
+    @property
+    def _rows(self) -> Rows:
+        return self.query_one(Rows)
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one(Input)
+
+    def _asking(self) -> ActionSlice | None:
+        return next((a for a in self._plan.actions if a.action.name == self._waiting_for), None)
+
+    def _answer(self, path: str) -> None:
+        if not self._waiting_for:
+            return
+        self.ask(self.session.answer(self._waiting_for, path))
+        self._rows.focus()
+
+    def _draw(self) -> None:
+        plan = self._plan
+        done = sum(action.state == "loaded" for action in plan.actions)
+        count = f" {done}/{len(plan.actions)} · {_SOURCES[plan.source]}" if plan.actions else ""
+        self.title_text = label(f"{self.TITLE}{count}")
+        rows = plan_rows(plan, self._waiting_for, self._unfolded)
+        empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
+        self._rows.set_rows(rows or [empty])
+        self._input.display = self._asking() is not None
+
+    def _show_question(self) -> None:
+        """Put the cursor on the first choice; the focus stays where the person works."""
+        self._input.value = ""
+        keys = [row.key for row in self._rows.rows if row.key.startswith(("choice:", "let_go:"))]
+        if keys:
+            self._rows.set_rows(self._rows.rows, cursor=keys[0])

@@ -1,0 +1,141 @@
+"""The plan as rows: each action with its attempts, what they found, and the question that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from tui_agent.answers.plans import DirectoryAction
+from tui_agent.planning.chain import Attempt
+from tui_agent.store.state import ActionSlice, PlanSlice
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.marks import ACTIONS, ATTEMPTS, UNTRIED
+from tui_agent.ui.widgets.rows import Row
+
+#: Longer lists of files are folded after this many.
+_SHOWN = 5
+_INDENT = Piece("  ")
+_DEEPER = Piece("    ")
+
+
+def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> list[Row]:
+    """All rows. Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `more:I`."""
+    rows = []
+    for index, action in enumerate(plan.actions):
+        rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
+    rows += [_directory(directory) for directory in plan.directories]
+    rows += [Row("", Line((Piece(f"! {fault}", "warning"),)), wraps=True, hang=2) for fault in plan.faults]
+    return rows
+
+
+def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> Iterator[Row]:
+    yield _head(index, action)
+    tried = {attempt.index: attempt for attempt in action.attempts}
+    for number, pattern in enumerate(action.action.patterns, 1):
+        yield _attempt(tried[number]) if number in tried else _untried(pattern)
+    yield from _files(index, action, unfolded)
+    yield from _end(action)
+    if asking:
+        yield from _question(index, action)
+
+
+def _head(index: int, action: ActionSlice) -> Row:
+    total = len(action.action.patterns)
+    rank = f"{max((attempt.index for attempt in action.attempts), default=0)}/{total}"
+    files = f"{len(action.loaded)} files" if len(action.loaded) > 1 else ""
+    reason = action.action.reason
+    right = [
+        part
+        for part in (f"{reason} · {rank}" if reason else "", f"{files} · {rank}" if files else "")
+        if part
+    ]
+    name = Piece(action.action.name, "strong", "end")
+    rights = tuple(Piece(text, "muted") for text in (*right, rank))
+    return Row(f"action:{index}", Line((ACTIONS[action.state], Piece(" "), name), rights))
+
+
+def _attempt(attempt: Attempt) -> Row:
+    mark = ATTEMPTS[attempt.outcome]
+    ink = "" if attempt.outcome in ("hit", "looking") else "muted"
+    pattern = Piece(attempt.pattern, ink, "start")
+    rights = tuple(Piece(text, "muted") for text in _outcome(attempt))
+    return Row("", Line((_INDENT, mark, Piece(" "), pattern), rights))
+
+
+def _untried(pattern: str) -> Row:
+    return Row("", Line((_INDENT, UNTRIED, Piece(" "), Piece(pattern, "faint", "start"))))
+
+
+def _outcome(attempt: Attempt) -> tuple[str, ...]:
+    """How an attempt went, in words that get shorter."""
+    time = duration(attempt.ms)
+    match attempt.outcome:
+        case "looking":
+            return ("looking …",)
+        case "hit":
+            matches = f"{attempt.matches} matches · " if attempt.matches > 1 else ""
+            lines = f"{attempt.lines} lines · " if attempt.lines else ""
+            return f"{matches}{lines}{time}", f"{matches}{time}", time
+        case "miss":
+            return f"no match · {time}", time
+        case "too_broad":
+            return (
+                f"too broad: {attempt.matches} matches · {time}",
+                f"{attempt.matches} matches",
+                f"{attempt.matches}",
+            )
+        case "timeout":
+            return f"took too long · {time}", time
+        case "invalid":
+            return (*([attempt.why] if attempt.why else []), "not a pattern", "invalid")
+
+
+def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
+    listed = [(f"file:{index}:{path}", path, "", "") for path in action.loaded]
+    if listed == [(f"file:{index}:{pattern}", pattern, "", "") for pattern in _hits(action)]:
+        listed = []
+    listed += [(f"left:{index}:{path}", path, "muted", "left out") for path in action.left_out]
+    shown = len(listed) if unfolded or len(listed) <= _SHOWN + 1 else _SHOWN
+    for key, path, ink, words in listed[:shown]:
+        rights = (Piece(words, "muted"),) if words else ()
+        yield Row(
+            key, Line((_DEEPER, Piece("– " if words else "", "muted"), Piece(path, ink, "start")), rights)
+        )
+    if shown < len(listed):
+        yield Row(f"more:{index}", Line((_DEEPER, Piece(f"… {len(listed) - shown} more", "muted"))))
+
+
+def _hits(action: ActionSlice) -> list[str]:
+    return [attempt.pattern for attempt in action.attempts if attempt.outcome == "hit"]
+
+
+def _end(action: ActionSlice) -> Iterator[Row]:
+    words, ink = {
+        "skipped": ("not found, and let go", "muted"),
+        "create": ("not found: it may be made new", "added"),
+        "failed": ("none of these patterns matched", "failed"),
+        "asking": ("none of these patterns matched", "warning"),
+    }.get(action.state, ("", ""))
+    if words:
+        yield Row("", Line((Piece(f"  {words}", ink),)), wraps=True, hang=2)
+
+
+def _question(index: int, action: ActionSlice) -> Iterator[Row]:
+    yield Row("", Line((Piece("  Which file is meant?", "warning"),)), wraps=True, hang=2)
+    for number, path in enumerate(action.nearest[:9], 1):
+        yield Row(f"choice:{index}:{path}", Line((Piece(f"  {number} ", "accent"), Piece(path, "", "start"))))
+    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("go on without it"))))
+
+
+def _directory(directory: DirectoryAction) -> Row:
+    detail = " · ".join(
+        part for part in (directory.filter, "and below" if directory.recursive else "") if part
+    )
+    path = Piece(directory.path.rstrip("/") + "/", "", "start")
+    return Row("", Line((Piece("▸ ", "muted"), path), (Piece(detail, "muted"),) if detail else ()))
+
+
+def duration(ms: float) -> str:
+    """Milliseconds as a person reads them: `<1ms`, `4ms`, `1.2s`."""
+    if ms >= 1000:
+        return f"{ms / 1000:.1f}s"
+    return f"{ms:.0f}ms" if ms >= 1 else "<1ms"

@@ -1,0 +1,111 @@
+"""Where the person stands in the review: which changes it shows, which hunk is the current one, what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tui_agent.edits.change import Change, HunkState, Pick
+from tui_agent.store.state import ReviewSlice
+
+
+class Place(NamedTuple):
+    """A hunk of a change, counted from 0; a change without hunks, such as a rename, has its place at 0."""
+
+    change: str
+    hunk: int = 0
+
+    def saved(self) -> dict[str, Any]:
+        return {"change": self.change, "hunk": self.hunk}
+
+
+def shown_changes(review: ReviewSlice) -> tuple[Change, ...]:
+    """The changes of every turn that still waits for the person, and those of the newest one."""
+    if not review.changes:
+        return ()
+    turns = {change.turn for change in review.changes if change.is_open or change.state == "conflict"}
+    turns.add(review.changes[-1].turn)
+    shown = [change for change in review.changes if change.turn in turns]
+    newest = {change.path: change.id for change in shown}
+    return tuple(c for c in shown if c.state != "skipped" or newest[c.path] == c.id)
+
+
+def places_of(changes: Sequence[Change]) -> list[Place]:
+    """Every place, in order."""
+    return [Place(change.id, hunk) for change in changes for hunk in range(max(len(change.hunks), 1))]
+
+
+def waiting(changes: Sequence[Change]) -> list[Place]:
+    """The places where a decision is due."""
+    return [
+        Place(change.id, hunk)
+        for change in changes
+        if change.is_open
+        for hunk, state in enumerate(change.hunks or ("pending",))
+        if state == "pending"
+    ]
+
+
+def stand(changes: Sequence[Change], saved: object) -> Place | None:
+    """The saved place where it still is one; else the first that waits; else the first; None without changes."""
+    wanted = _read(saved)
+    there = places_of(changes)
+    if wanted in there:
+        return wanted
+    return next(iter([*waiting(changes), *there]), None)
+
+
+def next_waiting(changes: Sequence[Change], place: Place | None) -> Place | None:
+    """The first place after this one where a decision is due, going round; this one where there is none."""
+    order = places_of(changes)
+    due = set(waiting(changes))
+    start = order.index(place) + 1 if place in order else 0
+    return next((other for other in order[start:] + order[:start] if other in due), place)
+
+
+def step_hunk(changes: Sequence[Change], place: Place | None, step: int) -> Place | None:
+    """The next or previous hunk, on into the neighbouring file; it stops at either end."""
+    order = places_of(changes)
+    if place not in order:
+        return next(iter(order), None)
+    return order[max(0, min(order.index(place) + step, len(order) - 1))]
+
+
+def step_file(changes: Sequence[Change], place: Place | None, step: int) -> Place | None:
+    """The first hunk that waits (or else the first) of the next or previous file, going round."""
+    if not changes:
+        return None
+    ids = [change.id for change in changes]
+    at = ids.index(place.change) if place and place.change in ids else 0
+    return entry(changes[(at + step) % len(changes)])
+
+
+def entry(change: Change) -> Place:
+    """Where a change is entered."""
+    return next(iter([*waiting([change]), Place(change.id)]))
+
+
+def pick(change: Change, place: Place) -> Pick:
+    """What a key means there: that hunk, or the whole of a change without hunks."""
+    return Pick(change.id, place.hunk if change.hunks else None)
+
+
+def hunk_states(change: Change, count: int) -> tuple[HunkState, ...]:
+    """A state for each of `count` hunks, also for a change that was decided as a whole."""
+    whole: HunkState = "pending"
+    if not change.is_open:
+        whole = "applied" if change.state == "applied" else "skipped"
+    return tuple(_states(change, count, whole))
+
+
+def _states(change: Change, count: int, whole: HunkState) -> Iterator[HunkState]:
+    for index in range(count):
+        state = change.hunks[index] if index < len(change.hunks) else whole
+        yield whole if state == "pending" and not change.is_open else state
+
+
+def _read(saved: object) -> Place | None:
+    if not isinstance(saved, dict):
+        return None
+    change, hunk = saved.get("change"), saved.get("hunk", 0)
+    return Place(change, hunk) if isinstance(change, str) and isinstance(hunk, int) else None

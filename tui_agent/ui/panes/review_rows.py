@@ -1,0 +1,101 @@
+"""The words of the review: its title, the rows of its list, what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui_agent.edits.change import Change
+from tui_agent.ui.panes.review_place import Place, waiting
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.marks import CHANGES
+from tui_agent.ui.widgets.rows import Row
+from tui_agent.ui.widgets.words import Word
+
+_DECIDE = (
+    ("apply", "apply"),
+    ("skip", "skip"),
+    ("apply_all", "all"),
+    ("undo", "undo"),
+    ("edit", "edit"),
+    ("next_hunk", "next"),
+    ("previous_hunk", "previous"),
+    ("next_file", "file"),
+    ("apply_file", "whole file"),
+    ("comment", "comment"),
+)
+_DECIDED = (
+    ("undo", "undo"),
+    ("redo", "redo"),
+    ("next_hunk", "next"),
+    ("next_file", "file"),
+    ("edit", "edit"),
+)
+
+
+def title(name: str, changes: Sequence[Change], place: Place | None) -> str:
+    """`Review · api.py 1/2 · hunk 1/2`: only what there is."""
+    index = next((i for i, change in enumerate(changes) if place and change.id == place.change), None)
+    if index is None or place is None:
+        return name
+    change = changes[index]
+    file = change.path.rsplit("/", 1)[-1]
+    count = f" {index + 1}/{len(changes)}" if len(changes) > 1 else ""
+    hunk = f" · hunk {place.hunk + 1}/{len(change.hunks)}" if change.hunks else ""
+    return f"{name} · {file}{count}{hunk}"
+
+
+def change_rows(changes: Sequence[Change]) -> list[Row]:
+    """A row for each change, its id as the key; below it the reason why it is not as it should be."""
+    rows = []
+    for change in changes:
+        rows.append(_row(change))
+        if change.reason:
+            ink = "failed" if change.state in ("failed", "conflict") else "muted"
+            rows.append(Row("", Line((Piece(f"  {change.reason}", ink),)), wraps=True, hang=2))
+    return rows
+
+
+def hints(changes: Sequence[Change]) -> list[Word]:
+    """The keys that mean something now; when nothing waits, what was decided last and how to undo it."""
+    if not changes:
+        return []
+    if waiting(changes):
+        return [Word(f"review.{name}", text) for name, text in _DECIDE]
+    said = Word("", f"{outcome(changes)} ·")
+    return [said, *(Word(f"review.{name}", text) for name, text in _DECIDED)]
+
+
+def outcome(changes: Sequence[Change]) -> str:
+    """What became of changes that were all decided: `2 applied, 1 skipped`."""
+    counts: dict[str, int] = {}
+    for change in changes:
+        counts[change.state] = counts.get(change.state, 0) + 1
+    return ", ".join(f"{count} {state}" for state, count in counts.items())
+
+
+def without_diff(change: Change) -> str:
+    """What a change does that changes no line."""
+    match change.kind:
+        case "rename":
+            return f"{change.path} becomes {change.rename_to}; its content stays as it is."
+        case "delete":
+            return f"{change.path} goes; it holds no lines."
+        case "create":
+            return f"{change.path} is new, and empty."
+        case _:
+            return f"{change.path} stays as it is: every line is there already."
+
+
+def _row(change: Change) -> Row:
+    pieces = [CHANGES[change.state], Piece(" "), Piece(change.path, "", "start")]
+    if change.rename_to:
+        pieces += [Piece(" → ", "muted"), Piece(change.rename_to, "", "start")]
+    count = f"+{change.added} −{change.removed}"
+    words = [{"create": "new", "delete": "deleted", "rename": "renamed"}.get(change.kind, "")]
+    words.append("" if change.state == "pending" else change.state)
+    words.append("" if change.rung in ("", "exact") else f"found by {change.rung}")
+    long = " · ".join(part for part in (*words, count) if part)
+    short = " · ".join(part for part in (words[0], count) if part)
+    return Row(
+        change.id, Line(tuple(pieces), (Piece(long, "muted"), Piece(short, "muted"), Piece(count, "muted")))
+    )

@@ -1,0 +1,140 @@
+"""The todos: ticked, added, edited and put in order by hand."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from tui_agent.session.session import Session
+from tui_agent.store.state import ReviewSlice, State, Todo
+from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.marks import DONE, OPEN
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.rows import Row, Rows
+
+_EMPTY = "What is to be done is listed here."
+
+
+class TodosPane(Pane):
+    """A row for each todo, and at the bottom a line to write one, shown while it is used."""
+
+    ID = "todos"
+    TITLE = "Todos"
+    SLICES: ClassVar[tuple[str, ...]] = ("todos", "review")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._todos: tuple[Todo, ...] = ()
+        self._review = ReviewSlice()
+        self._unfolded: set[str] = set()
+        #: The todo whose text is in the input; empty for a new one.
+        self._editing = ""
+
+    def compose(self) -> ComposeResult:
+        yield Rows()
+        yield Input(compact=True)
+
+    def show(self, state: State) -> None:
+        self._todos, self._review = state.todos, state.review
+        self._draw()
+
+    async def action_toggle(self, attribute_name: str = "") -> None:
+        """Tick the todo under the cursor, or open it again. The argument is that of the action it stands in for."""
+        if todo := self._current():
+            self.ask(self.session.toggle_todo(todo.id))
+
+    def action_add(self) -> None:
+        self._write("", "")
+
+    def action_edit(self) -> None:
+        if todo := self._current():
+            self._write(todo.id, todo.text)
+
+    def action_remove(self) -> None:
+        if todo := self._current():
+            self.ask(self.session.remove_todo(todo.id))
+
+    def action_move_up(self) -> None:
+        if todo := self._current():
+            self.ask(self.session.move_todo(todo.id, -1))
+
+    def action_move_down(self) -> None:
+        if todo := self._current():
+            self.ask(self.session.move_todo(todo.id, 1))
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Unfold or fold the details of the todo."""
+        event.stop()
+        self._unfolded ^= {event.key}
+        self._draw()
+
+    def on_rows_marked(self, event: Rows.Marked) -> None:
+        event.stop()
+        self.ask(self.session.toggle_todo(event.key))
+
+    def on_rows_moved(self, event: Rows.Moved) -> None:
+        event.stop()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        text = event.value.strip()
+        if text and self._editing:
+            self.ask(self.session.edit_todo(self._editing, text))
+        elif text:
+            self.ask(self.session.add_todo(text))
+        self._stop_writing()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape" and self._input.has_focus:
+            event.stop()
+            self._stop_writing()
+
+    def on_descendant_blur(self) -> None:
+        if not self._input.has_focus and not self._input.value:
+            self._input.display = False
+
+    @property
+    def _rows(self) -> Rows:
+        return self.query_one(Rows)
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one(Input)
+
+    def _current(self) -> Todo | None:
+        return next((todo for todo in self._todos if todo.id == self._rows.cursor), None)
+
+    def _write(self, todo: str, text: str) -> None:
+        self._editing = todo
+        self._input.placeholder = "what is to be done"
+        self._input.value = text
+        self._input.cursor_position = len(text)
+        self._input.display = True
+        self._input.focus()
+
+    def _stop_writing(self) -> None:
+        self._editing = ""
+        self._input.value = ""
+        self._input.display = False
+        self._rows.focus()
+
+    def _draw(self) -> None:
+        done = sum(todo.done for todo in self._todos)
+        self.title_text = label(f"{self.TITLE} {done}/{len(self._todos)}" if self._todos else self.TITLE)
+        rows = [row for todo in self._todos for row in self._row(todo)]
+        self._rows.set_rows(rows or [Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)])
+
+    def _row(self, todo: Todo) -> list[Row]:
+        count = len({change.path for change in self._review.changes if change.id in todo.changes})
+        files = (
+            (Piece(f"{count} file{'s'[: count > 1]}", "muted"), Piece(f"{count}f", "muted")) if count else ()
+        )
+        text = Piece(todo.text, "muted" if todo.done else "", "end")
+        rows = [Row(todo.id, Line((DONE if todo.done else OPEN, Piece(" "), text), files), marked=True)]
+        if todo.details and todo.id in self._unfolded:
+            rows.append(Row("", Line((Piece(f"  {todo.details}", "muted"),)), wraps=True, hang=2))
+        return rows

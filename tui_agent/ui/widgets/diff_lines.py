@@ -1,0 +1,157 @@
+"""A diff laid out in lines to show: context around each hunk, long unchanged stretches folded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+from rich.cells import cell_len
+
+from tui_agent.edits.change import Diff, Hunk
+
+#: Unchanged lines that stay on either side of a hunk.
+CONTEXT = 3
+TAB = 4
+#: Longer lines are compared as wholes: finding their words would cost more than it shows.
+LONGEST_COMPARED = 400
+#: Below this likeness two lines are different lines, not one that was edited.
+LIKE = 0.4
+_WORDS = re.compile(r"\w+|\s+|.")
+
+Span = tuple[int, int]
+
+
+class DiffLine(NamedTuple):
+    """One line on the screen.
+
+    `hunk` is its hunk, -1 between hunks; `at` counts from 0 in the base, or in the hunk's `removed` or `added`;
+    `number` is the line number from 1 on its side. For a `fold`, `number` lines from base line `at` are hidden.
+    """
+
+    kind: Literal["same", "removed", "added", "fold"]
+    hunk: int
+    at: int
+    number: int
+
+
+class DiffLines:
+    """The lines of one diff, in order; `firsts` and `lasts` are where each hunk begins and ends among them."""
+
+    def __init__(self, diff: Diff, unfolded: Collection[int] = ()) -> None:
+        self.diff = diff
+        self.firsts: list[int] = []
+        self.lasts: list[int] = []
+        self.lines: list[DiffLine] = []
+        self._unfolded = unfolded
+        self._build()
+        self.digits = len(str(max((line.number for line in self.lines if line.kind != "fold"), default=1)))
+        self.width = _widest(self._raw(line) for line in self.lines if line.kind != "fold")
+
+    def text(self, line: DiffLine) -> str:
+        """The line's text without its ending, tabs as spaces; not yet cleaned for the screen."""
+        return _bare(self._raw(line))
+
+    def ending(self, line: DiffLine) -> str:
+        """What to say about the line's ending: only within a hunk whose lines do not all end alike."""
+        if line.kind not in ("removed", "added"):
+            return ""
+        hunk = self.diff.hunks[line.hunk]
+        if len({_ending(text) for text in (*hunk.removed, *hunk.added)}) < 2:
+            return ""
+        return _ENDINGS[_ending(self._raw(line))]
+
+    def words(self, line: DiffLine) -> list[Span]:
+        """Where a changed line differs from the one that it stands for, as character spans of `text`."""
+        hunk = self.diff.hunks[line.hunk]
+        if line.kind not in ("removed", "added") or line.at >= min(len(hunk.removed), len(hunk.added)):
+            return []
+        before, after = _bare(hunk.removed[line.at]), _bare(hunk.added[line.at])
+        spans = changed_words(before, after)
+        return spans[0] if line.kind == "removed" else spans[1]
+
+    def _raw(self, line: DiffLine) -> str:
+        match line.kind:
+            case "removed":
+                return self.diff.hunks[line.hunk].removed[line.at]
+            case "added":
+                return self.diff.hunks[line.hunk].added[line.at]
+            case _:
+                return self.diff.base[line.at]
+
+    def _build(self) -> None:
+        at, shift, last = 0, 0, len(self.diff.hunks) - 1
+        for index, hunk in enumerate(self.diff.hunks):
+            self._same(at, hunk.start, shift, before=index > 0, after=True)
+            self.firsts.append(len(self.lines))
+            self._changed(index, hunk, shift)
+            self.lasts.append(len(self.lines) - 1)
+            at = hunk.start + len(hunk.removed)
+            shift += len(hunk.added) - len(hunk.removed)
+        self._same(at, len(self.diff.base), shift, before=last >= 0, after=False)
+
+    def _changed(self, index: int, hunk: Hunk, shift: int) -> None:
+        start = hunk.start + 1
+        self.lines += [DiffLine("removed", index, n, start + n) for n in range(len(hunk.removed))]
+        self.lines += [DiffLine("added", index, n, start + shift + n) for n in range(len(hunk.added))]
+
+    def _same(self, start: int, end: int, shift: int, *, before: bool, after: bool) -> None:
+        """Base lines `start` to `end`; a hunk stands `before` and `after` them."""
+        hide_from = start + (CONTEXT if before else 0)
+        hide_to = end - (CONTEXT if after else 0)
+        if hide_to - hide_from <= 1 or hide_from in self._unfolded:
+            hide_from = hide_to = end
+        self.lines += [DiffLine("same", -1, n, n + shift + 1) for n in range(start, hide_from)]
+        if hide_to > hide_from:
+            self.lines.append(DiffLine("fold", -1, hide_from, hide_to - hide_from))
+            self.lines += [DiffLine("same", -1, n, n + shift + 1) for n in range(hide_to, end)]
+
+
+def changed_words(before: str, after: str) -> tuple[list[Span], list[Span]]:
+    """The spans of either line that are not in the other; none where the lines are too long or too unlike."""
+    if before == after or max(len(before), len(after)) > LONGEST_COMPARED:
+        return [], []
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    blocks = matcher.get_matching_blocks()
+    alike = sum(len(word) for block in blocks for word in old[block.a : block.a + block.size] if word.strip())
+    if alike < LIKE * max(len(before.strip()), len(after.strip())) / 2:
+        return [], []
+    changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    return (
+        list(_spans(old, ((a, b) for _, a, b, _, _ in changes))),
+        list(_spans(new, ((a, b) for _, _, _, a, b in changes))),
+    )
+
+
+def _spans(words: list[str], ranges: Iterable[Span]) -> Iterator[Span]:
+    starts = [0]
+    for word in words:
+        starts.append(starts[-1] + len(word))
+    for first, end in ranges:
+        if end > first:
+            yield starts[first], starts[end]
+
+
+_ENDINGS = {"\n": "LF", "\r\n": "CR LF", "\r": "CR", "": "no newline at the end"}
+
+
+def _ending(text: str) -> str:
+    return text[len(text.rstrip("\r\n")) :] if text.endswith(("\n", "\r")) else ""
+
+
+def _bare(text: str) -> str:
+    text = text.rstrip("\r\n")
+    return text.expandtabs(TAB) if "\t" in text else text
+
+
+def _widest(texts: Iterable[str]) -> int:
+    """Cells of the widest line; lines that cannot be it are not measured."""
+    widest = 0
+    for text in texts:
+        if len(text) * 2 <= widest:
+            continue
+        bare = _bare(text)
+        widest = max(widest, len(bare) if bare.isascii() else cell_len(bare))
+    return widest

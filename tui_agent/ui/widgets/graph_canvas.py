@@ -1,0 +1,132 @@
+"""A layered graph as rows of characters, and which node or line each of them belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tui_agent.ui.widgets.graph_layout import Item, lay_out
+
+_LEFT, _RIGHT, _UP, _DOWN = 1, 2, 4, 8
+_GLYPHS = dict(zip(range(1, 16), "───│┘└┴│┐┌┬│┤├┼", strict=True))
+#: Cells of line before the first lane, and after the last with the arrow and the space behind it.
+_BEFORE, _AFTER = 2, 3
+
+
+class Node(NamedTuple):
+    """Where a node's label stands: its first cell and its row."""
+
+    name: str
+    x: int
+    y: int
+    width: int
+
+
+class Mark(NamedTuple):
+    """One character of a line, and the nodes whose lines meet in it."""
+
+    glyph: str
+    names: frozenset[str]
+
+
+class Canvas:
+    """The drawn graph: `nodes` by name, `marks` by row and then by cell."""
+
+    def __init__(
+        self,
+        layers: Sequence[Sequence[str]],
+        waits_for: Mapping[str, Sequence[str]],
+        widths: Mapping[str, int],
+    ) -> None:
+        self.layout = lay_out(layers, waits_for)
+        self.nodes: dict[str, Node] = {}
+        self.marks: list[dict[int, Mark]] = [{} for _ in range(self.layout.rows)]
+        self.width = 0
+        self.height = self.layout.rows
+        self._bits: list[dict[int, int]] = [{} for _ in range(self.layout.rows)]
+        self._names: dict[tuple[int, int], frozenset[str]] = {}
+        self._lefts, self._rights = self._columns(widths)
+        for index, layer in enumerate(self.layout.layers):
+            self._draw_layer(index, layer, widths)
+        self._ink()
+
+    def _columns(self, widths: Mapping[str, int]) -> tuple[list[int], list[int]]:
+        lefts, rights, x = [], [], 0
+        for layer, lanes in zip(self.layout.layers, self.layout.lanes, strict=True):
+            if lefts:
+                x += _BEFORE + max(2 * lanes - 1, 0) + _AFTER
+            lefts.append(x)
+            x += max((widths[item.name] for item in layer if not item.passes), default=0)
+            rights.append(x)
+        self.width = x
+        return lefts, rights
+
+    def _draw_layer(self, index: int, layer: list[Item], widths: Mapping[str, int]) -> None:
+        left, right = self._lefts[index], self._rights[index]
+        for item in layer:
+            if item.passes:
+                self._run(item.row, left, right - 1, item.name)
+            else:
+                self.nodes[item.name] = Node(item.name, left, item.row, widths[item.name])
+                if item.targets:
+                    self._run(item.row, left + widths[item.name], right - 1, item.name)
+            if item.sources:
+                self._draw_arrival(index, item)
+            if item.targets:
+                self._draw_departure(index, item)
+
+    def _draw_departure(self, index: int, item: Item) -> None:
+        """The line from an item to the furthest lane that it joins; lanes in between are passed behind."""
+        lanes = [target.lane for target in item.targets if target.row != item.row or target.lane >= 0]
+        furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self._rights[index])
+        joined = {self._lane_x(index + 1, lane) for lane in lanes}
+        crossed = self._verticals(index + 1, item.row) - joined
+        for x in range(self._rights[index], furthest + 1):
+            if x not in crossed:
+                self._add(item.row, x, _LEFT | (_RIGHT if x < furthest else 0), item.name)
+
+    def _draw_arrival(self, index: int, item: Item) -> None:
+        """The lane of an item and the line from it to the item, with an arrow before a node."""
+        start = self._rights[index - 1] if item.lane < 0 else self._lane_x(index, item.lane)
+        if item.lane >= 0:
+            low, high = item.span
+            for y in range(low, high + 1):
+                self._add(y, start, (_UP if y > low else 0) | (_DOWN if y < high else 0), item.name)
+            self._add(item.row, start, _RIGHT, item.name)
+            start += 1
+        straight = [source for source in item.sources if source.row == item.row]
+        joined = {self._lane_x(index, other.lane) for source in straight for other in source.targets}
+        crossed = self._verticals(index, item.row) - joined
+        for x in range(start, self._lefts[index]):
+            if x not in crossed:
+                self._add(item.row, x, _LEFT | _RIGHT, item.name)
+        if not item.passes:
+            arrow = self._lefts[index] - 2
+            self._bits[item.row].pop(arrow, None)
+            self._bits[item.row].pop(arrow + 1, None)
+            self.marks[item.row][arrow] = Mark("▶", frozenset({item.name}))
+
+    def _verticals(self, index: int, row: int) -> set[int]:
+        """Cells of `row` that lanes in front of layer `index` pass through without ending at an item there."""
+        found = set()
+        for item in self.layout.layers[index]:
+            low, high = item.span
+            if item.lane >= 0 and low <= row <= high and item.row != row:
+                found.add(self._lane_x(index, item.lane))
+        return found
+
+    def _lane_x(self, index: int, lane: int) -> int:
+        return self._rights[index - 1] + _BEFORE + 2 * lane
+
+    def _run(self, row: int, start: int, end: int, name: str) -> None:
+        for x in range(start, end + 1):
+            self._add(row, x, _LEFT | _RIGHT, name)
+
+    def _add(self, row: int, x: int, bits: int, name: str) -> None:
+        self._bits[row][x] = self._bits[row].get(x, 0) | bits
+        self._names[row, x] = self._names.get((row, x), frozenset()) | {name}
+
+    def _ink(self) -> None:
+        for row, cells in enumerate(self._bits):
+            for x, bits in cells.items():
+                self.marks[row].setdefault(x, Mark(_GLYPHS[bits], self._names[row, x]))

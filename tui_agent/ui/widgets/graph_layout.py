@@ -1,0 +1,158 @@
+"""Where the nodes of a layered graph stand and which way its lines go, in cells.
+
+Layers stand side by side. Between two of them every node on the right has one lane, a vertical line in which all
+that it waits for come together: what is shared is drawn once. A line that skips a layer passes it on a row of
+its own. The order within a layer follows the barycentre of what it is tied to (Sugiyama, Tagawa and Toda, 1981).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median_low
+
+_SWEEPS = 4
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A node, or (with `passes`) the place where a line from that node passes a layer."""
+
+    name: str
+    passes: bool = False
+    row: int = 0
+    sources: list[Item] = field(default_factory=list)
+    targets: list[Item] = field(default_factory=list)
+    #: The lane in front of it, from 0; -1 where its only line comes straight.
+    lane: int = -1
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The rows that its lane reaches over."""
+        rows = [self.row, *(source.row for source in self.sources)]
+        return min(rows), max(rows)
+
+
+@dataclass(slots=True)
+class Layout:
+    """The layers from left to right, each from top to bottom, and the number of lanes in front of each."""
+
+    layers: list[list[Item]]
+    lanes: list[int]
+    rows: int
+
+
+def lay_out(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]) -> Layout:
+    """Place `layers` of names; each name may wait for names of earlier layers."""
+    items = _with_passes(layers, waits_for)
+    _order(items)
+    _place(items)
+    _part_lines(items)
+    lanes = [0, *(_assign_lanes(layer) for layer in items[1:])]
+    rows = 1 + max((item.row for layer in items for item in layer), default=-1)
+    return Layout(items, lanes, rows)
+
+
+def _with_passes(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]) -> list[list[Item]]:
+    columns: list[list[Item]] = []
+    ends: dict[str, tuple[int, Item]] = {}
+    for index, names in enumerate(layers):
+        columns.append([])
+        for name in names:
+            item = Item(name)
+            for needed in dict.fromkeys(waits_for.get(name, ())):
+                if needed in ends and ends[needed][0] < index:
+                    _tie(_reach(columns, ends, needed, index - 1), item)
+            columns[index].append(item)
+        ends |= {item.name: (index, item) for item in columns[index] if not item.passes}
+    return columns
+
+
+def _reach(columns: list[list[Item]], ends: dict[str, tuple[int, Item]], name: str, index: int) -> Item:
+    """The end of the line from `name` in layer `index`, led there past the layers between."""
+    at, item = ends[name]
+    while at < index:
+        at += 1
+        passing = next((other for other in columns[at] if other.passes and other.name == name), None)
+        if passing is None:
+            passing = Item(name, passes=True)
+            columns[at].append(passing)
+            _tie(item, passing)
+        item = passing
+    return item
+
+
+def _tie(source: Item, target: Item) -> None:
+    source.targets.append(target)
+    target.sources.append(source)
+
+
+def _order(items: list[list[Item]]) -> None:
+    for sweep in range(_SWEEPS):
+        forth = sweep % 2 == 0
+        for index in range(1, len(items)) if forth else range(len(items) - 2, -1, -1):
+            beside = {id(item): row for row, item in enumerate(items[index - 1 if forth else index + 1])}
+            centres = {}
+            for row, item in enumerate(items[index]):
+                rows = [beside[id(other)] for other in (item.sources if forth else item.targets)]
+                centres[id(item)] = sum(rows) / len(rows) if rows else row
+            items[index].sort(key=lambda item, centres=centres: centres[id(item)])
+
+
+def _place(items: list[list[Item]]) -> None:
+    """Each item on the middle row of what it is tied to, or the next free one below."""
+    for layer in items:
+        free = 0
+        for item in layer:
+            wanted = median_low(source.row for source in item.sources) if item.sources else free
+            if len(item.sources) == 2:
+                wanted = max(source.row for source in item.sources)
+            item.row = max(wanted, free)
+            free = item.row + 1
+
+
+def _part_lines(items: list[list[Item]]) -> None:
+    """Where lines that leave a row would run into lines that reach it, move the layers behind by half a row."""
+    shift, shifts = 0, [0] * len(items)
+    for index, layer in enumerate(items[:-1]):
+        shift ^= not _is_clear(layer)
+        shifts[index + 1] = shift
+    if not any(shifts):
+        return
+    for layer, down in zip(items, shifts, strict=True):
+        for item in layer:
+            item.row = item.row * 2 + down
+
+
+def _is_clear(layer: Sequence[Item]) -> bool:
+    """Whether every line that reaches a row of this layer can be followed back without doubt."""
+    beyond = {target.row for item in layer for target in item.targets}
+    for source in layer:
+        only_line = {target.row for target in source.targets} == {source.row}
+        fans_out = all(len(target.sources) == 1 for target in source.targets)
+        on_row = any(target.row == source.row for target in source.targets)
+        if source.targets and source.row in beyond and not only_line and not (fans_out and on_row):
+            return False
+    return True
+
+
+def _assign_lanes(layer: Sequence[Item]) -> int:
+    """Give each item that needs one the first lane whose rows are free; how many lanes there are.
+
+    Items that wait for one and the same source only share a lane.
+    """
+    groups: dict[int, list[Item]] = {}
+    for item in layer:
+        if item.sources and item.span[0] != item.span[1]:
+            groups.setdefault(id(item.sources[0] if len(item.sources) == 1 else item), []).append(item)
+    taken: list[list[tuple[int, int]]] = []
+    for group in groups.values():
+        low, high = min(item.span[0] for item in group), max(item.span[1] for item in group)
+        fits = (n for n, spans in enumerate(taken) if all(high < a or low > b for a, b in spans))
+        lane = next(fits, len(taken))
+        if lane == len(taken):
+            taken.append([])
+        taken[lane].append((low, high))
+        for item in group:
+            item.lane = lane
+    return len(taken)

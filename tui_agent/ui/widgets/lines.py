@@ -1,0 +1,135 @@
+"""One line of text and what its parts mean, fitted into a number of cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from rich.cells import cell_len, chop_cells, set_cell_size, split_graphemes
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from tui_agent.ui.sink import one_line
+
+#: A meaning of the theme (`muted`, `added`, …) to the style that shows it; empty is plain text.
+Inks = Callable[[str], Style]
+ELLIPSIS = "…"
+#: A part that gives way keeps this many cells before the line is cut at its end.
+_SHORTEST = 6
+_SPACES = re.compile(r"( +)")
+
+
+class Piece(NamedTuple):
+    """Text and its meaning. `gives` says which end of it is left out first where the line is too narrow."""
+
+    text: str
+    ink: str = ""
+    gives: Literal["", "start", "end"] = ""
+
+
+class Line(NamedTuple):
+    """Pieces from the left, and at the right end the longest of `right` that fits beside them."""
+
+    left: tuple[Piece, ...]
+    right: tuple[Piece, ...] = ()
+
+
+def fit(text: str, width: int, gives: str = "end") -> str:
+    """`text` in at most `width` cells, with an ellipsis where the start or the end of it was left out."""
+    if cell_len(text) <= width:
+        return text
+    if width <= 1:
+        return ELLIPSIS[: max(width, 0)]
+    if gives != "start":
+        return set_cell_size(text, width - 1).rstrip() + ELLIPSIS
+    spans, left = split_graphemes(text)
+    for _, end, size in spans:
+        left -= size
+        if left <= width - 1:
+            return ELLIPSIS + text[end:]
+    return ELLIPSIS
+
+
+def column(text: str, width: int, gives: str = "end") -> str:
+    """`text` in exactly `width` cells: cut, or filled with spaces."""
+    return set_cell_size(fit(one_line(text), width, gives), width)
+
+
+def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip:
+    """The line in exactly `width` cells; `base` lies under every piece, such as the mark of the cursor."""
+    base = base or Style.null()
+    left = [piece._replace(text=one_line(piece.text)) for piece in line.left]
+    right = _right(line.right, width, sum(cell_len(piece.text) for piece in left))
+    room = width - cell_len(right.text) - 1 if right.text else width
+    segments = [Segment(piece.text, inks(piece.ink) + base) for piece in _fitted(left, room)]
+    used = sum(segment.cell_length for segment in segments)
+    segments.append(Segment(" " * max(width - used - cell_len(right.text), 0), base))
+    if right.text:
+        segments.append(Segment(right.text, inks(right.ink) + base))
+    return Strip(segments).crop(0, width)
+
+
+def wrap(text: str, width: int, hang: int = 0) -> list[str]:
+    """`text` in lines of at most `width` cells, broken at spaces; all but the first are indented by `hang`."""
+    hang = min(hang, width // 2)
+    lines = [""]
+    for number, paragraph in enumerate(text.split("\n")):
+        if number:
+            lines.append(" " * hang)
+        for word in _words(one_line(paragraph), max(width - hang, 2)):
+            line = lines[-1]
+            if cell_len(line) + cell_len(word) <= width:
+                lines[-1] = line + word
+            elif word.isspace():
+                lines.append(" " * hang)
+            else:
+                lines.append(" " * hang + word)
+    return [line.rstrip() for line in lines]
+
+
+def _words(text: str, width: int) -> list[str]:
+    """Words and the spaces between them; what is wider than `width` is cut into pieces that are not."""
+    parts = [part for part in _SPACES.split(text) if part]
+    return [
+        piece for part in parts for piece in (chop_cells(part, width) if len(part) * 2 > width else [part])
+    ]
+
+
+def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
+    """The longest that leaves the left side whole; else the shortest, unless it would crowd the left out."""
+    cleaned = [piece._replace(text=one_line(piece.text)) for piece in choices]
+    for piece in cleaned:
+        if left + 1 + cell_len(piece.text) <= width:
+            return piece
+    if cleaned and cell_len(cleaned[-1].text) + 1 <= width // 2:
+        return cleaned[-1]
+    return Piece("")
+
+
+def _fitted(pieces: list[Piece], room: int) -> list[Piece]:
+    """The pieces in at most `room` cells: those that give way first, the widest of them most."""
+    over = sum(cell_len(piece.text) for piece in pieces) - room
+    for index, piece in sorted(enumerate(pieces), key=lambda item: -cell_len(item[1].text)):
+        if over <= 0:
+            break
+        if not piece.gives:
+            continue
+        size = cell_len(piece.text)
+        shorter = fit(piece.text, max(size - over, min(size, _SHORTEST)), piece.gives)
+        pieces[index] = piece._replace(text=shorter)
+        over -= size - cell_len(shorter)
+    return _cut(pieces, room) if over > 0 else pieces
+
+
+def _cut(pieces: list[Piece], room: int) -> list[Piece]:
+    kept: list[Piece] = []
+    for piece in pieces:
+        size = cell_len(piece.text)
+        if size > room:
+            kept.append(piece._replace(text=fit(piece.text, room)))
+            break
+        kept.append(piece)
+        room -= size
+    return kept

@@ -1,0 +1,71 @@
+"""One line of keys and words: what can be done here, for the eye and for the mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+
+from tui_agent.ui.widgets.lined import Lined
+
+
+class Word(NamedTuple):
+    """A word that stands for an action: the id in the table of actions, and the word; no id for plain text."""
+
+    action: str
+    text: str
+
+
+class Words(Lined, can_focus=False):
+    """Shows `a apply  s skip`, with the keys as they are bound; a click presses the word."""
+
+    DEFAULT_CSS = "Words { height: 1; overflow: hidden; }"
+
+    class Pressed(Message):
+        """The mouse pressed a word; `action` is its id in the table of actions."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._words: tuple[Word, ...] = ()
+        self._ends: list[tuple[int, str]] = []
+
+    def set_words(self, words: Sequence[Word]) -> None:
+        if tuple(words) != self._words:
+            self._words = tuple(words)
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.across
+        segments = [Segment(" ")]
+        self._ends = []
+        at = 1
+        for word in self._words if y == 0 else ():
+            key = self._key(word.action)
+            size = cell_len(key) + bool(key) + cell_len(word.text) + 2
+            if at + size - 2 > width:
+                break
+            if key:
+                segments.append(Segment(f"{key} ", self.ink("accent")))
+            segments.append(Segment(f"{word.text}  ", self.ink("muted")))
+            at += size
+            self._ends.append((at - 1, word.action))
+        return Strip(segments).crop_extend(0, width, self.ink(""))
+
+    def on_click(self, event: events.Click) -> None:
+        action = next((action for end, action in self._ends if event.x < end), "")
+        if action:
+            event.stop()
+            self.post_message(self.Pressed(action))
+
+    def _key(self, action: str) -> str:
+        keys = getattr(self.app, "keys", None)
+        return keys.shown(action) if action and keys is not None else ""
