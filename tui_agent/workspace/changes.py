@@ -1,0 +1,120 @@
+"""What a watcher saw, made into changes of files that matter. Lives in the child."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tui_agent.workspace.git import Repository, git, ignored
+from tui_agent.workspace.ignore_files import IGNORE_FILES, rules_for
+from tui_agent.workspace.walk import CONTROL_FOLDERS, as_texts, is_text, walk
+from tui_agent.workspace.watch_plan import GIT_SIGNS, WatchPlan
+
+Kind = Literal["added", "changed", "deleted"]
+ADDED: Final = 1
+DELETED: Final = 3
+
+
+class Seen(Struct):
+    """`changes` are of files (or, deleted, of folders too). `git`: the status may differ.
+
+    `relist`: the rules of what is ignored changed, or git could not tell. `replan`: a folder is new where folders
+    are watched one by one.
+    """
+
+    changes: dict[str, Kind] = {}
+    git: bool = False
+    relist: bool = False
+    replan: bool = False
+
+
+def read_changes(
+    root: str, repository: Repository | None, plan: WatchPlan, raw: Iterable[tuple[int, str]]
+) -> Seen:
+    """What (kind, absolute path) pairs from the watcher mean for the workspace."""
+    seen = Seen()
+    kinds: dict[str, set[int]] = {}
+    for kind, absolute in raw:
+        if not _is_control(root, absolute, plan, seen) and is_text(absolute):
+            kinds.setdefault(os.path.relpath(absolute, root), set()).add(kind)
+    new_folders = [path for path, told in kinds.items() if _one(root, path, told, seen)]
+    for folder in new_folders:
+        seen.replan = seen.replan or os.path.dirname(os.path.join(root, folder)) in plan.single
+        _add_folder(root, repository, folder, seen)
+    _drop_ignored(root, repository, seen)
+    return seen
+
+
+def _is_control(root: str, absolute: str, plan: WatchPlan, seen: Seen) -> bool:
+    """Take note of what happens in folders of version control, which is nobody's change."""
+    folder, name = os.path.split(absolute)
+    if folder in plan.git_folders:
+        seen.git = seen.git or name in GIT_SIGNS
+        seen.relist = seen.relist or name == "exclude"
+        return True
+    if absolute == root or not absolute.startswith(root.rstrip("/") + "/"):
+        return True
+    parts = os.path.relpath(absolute, root).split("/")
+    if CONTROL_FOLDERS.isdisjoint(parts):
+        return False
+    if name == ".git":  # a repository was made, or went
+        seen.git = seen.relist = seen.replan = True
+    return True
+
+
+def _one(root: str, path: str, told: set[int], seen: Seen) -> bool:
+    """Note one path's change; True for a folder that is new."""
+    if os.path.basename(path) in IGNORE_FILES:
+        seen.relist = seen.replan = True
+    try:
+        mode = os.lstat(os.path.join(root, path)).st_mode
+    except OSError:
+        seen.changes[path] = "deleted"
+        return False
+    if stat.S_ISDIR(mode):
+        return ADDED in told
+    if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and not os.path.isdir(os.path.join(root, path))):
+        seen.changes[path] = "added" if ADDED in told else "changed"
+    return False
+
+
+def _add_folder(root: str, repository: Repository | None, folder: str, seen: Seen) -> None:
+    """A folder that was made, moved in or restored comes with files of which nothing else is told."""
+    if repository is None:
+        rules = rules_for(root, folder + "/")
+        found = walk(root, rules, folder + "/").paths if rules else []
+    else:
+        told = git(
+            root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(literal){folder}/"
+        )
+        found = as_texts(told.out).paths
+        seen.relist = seen.relist or not told.ok or any(path.endswith("/") for path in found)
+    seen.changes.update({path: "added" for path in found if os.path.lexists(os.path.join(root, path))})
+
+
+def _drop_ignored(root: str, repository: Repository | None, seen: Seen) -> None:
+    present = [path for path, kind in seen.changes.items() if kind != "deleted"]
+    if not present:
+        return
+    left_out = ignored(repository, present) if repository else _ignored_by_files(root, present)
+    if left_out is None:
+        seen.relist = True
+        seen.changes = {path: kind for path, kind in seen.changes.items() if kind != "added"}
+        return
+    for path in left_out:
+        seen.changes.pop(path, None)
+
+
+def _ignored_by_files(root: str, paths: list[str]) -> set[str]:
+    by_folder: dict[str, list[str]] = {}
+    for path in paths:
+        by_folder.setdefault(path.rpartition("/")[0], []).append(path)
+    left_out: set[str] = set()
+    for folder, inside in by_folder.items():
+        rules = rules_for(root, folder + "/" if folder else "")
+        left_out.update(path for path in inside if rules is None or rules.ignores(path, False))
+    return left_out

@@ -1,0 +1,88 @@
+"""Every file of a work tree that git does not ignore, tracked or not. Lives in the child."""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from msgspec import Struct
+
+from tui_agent.workspace.git import Repository, find_repository, git
+from tui_agent.workspace.walk import Listing, as_texts
+
+#: Repositories inside repositories are followed so deep.
+MAX_DEPTH: Final = 4
+#: In `ls-files -t --stage`: left out by a sparse checkout (`S`), a link (120000), a submodule (160000).
+_SPECIAL: Final = re.compile(rb"\0(?:(S) \d{6}|. (1[26]0000)) [0-9a-f]+ \d\t([^\0]+)")
+_SPECIAL_MARKS: Final = (b"\0S ", b" 120000 ", b" 160000 ")
+
+
+class _Special(Struct, frozen=True):
+    """Tracked names that are not plain files on disk: left out by a sparse checkout, links, and submodules."""
+
+    sparse: frozenset[bytes]
+    links: frozenset[bytes]
+    submodules: frozenset[bytes]
+
+
+def list_files(repository: Repository, depth: int = 0) -> Listing | None:
+    """The files below the repository's `root`, sorted; None where git cannot tell.
+
+    What a sparse checkout leaves out is not there; what was deleted still is, see `deleted_files`. Submodules and
+    other repositories inside are listed by their own rules. A link to a folder is no file and is not followed.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        special = pool.submit(_special_names, repository.root)
+        told = git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        if not told.ok:
+            return None
+        odd = special.result()
+    if odd == _NOTHING and b"/\0" not in told.out:
+        return as_texts(told.out)
+    names = told.out.split(b"\0")
+    inner = {name.rstrip(b"/") for name in names if name.endswith(b"/")} | odd.submodules
+    left_out = odd.sparse | odd.submodules | {name for name in odd.links if _is_folder(repository.root, name)}
+    listing = as_texts(b"\0".join(name for name in names if name not in left_out and name[-1:] != b"/"))
+    return _with_inner(repository.root, listing, inner, depth)
+
+
+def deleted_files(repository: Repository) -> list[str]:
+    """Tracked files that are not on disk. git looks at each for this, so it is asked after the listing."""
+    return as_texts(git(repository.root, "ls-files", "-z", "--deleted").out).paths
+
+
+_NOTHING: Final = _Special(frozenset(), frozenset(), frozenset())
+
+
+def _special_names(root: str) -> _Special:
+    out = b"\0" + git(root, "ls-files", "-z", "-t", "--stage").out
+    if not any(mark in out for mark in _SPECIAL_MARKS):
+        return _NOTHING
+    sparse, links, submodules = set(), set(), set()
+    for found in _SPECIAL.finditer(out):
+        kind = sparse if found[1] else links if found[2] == b"120000" else submodules
+        kind.add(found[3])
+    return _Special(frozenset(sparse), frozenset(links), frozenset(submodules))
+
+
+def _with_inner(root: str, listing: Listing, inner: set[bytes], depth: int) -> Listing:
+    """The listing with the files of the repositories inside; one that was not checked out has none."""
+    paths, unreadable = list(listing.paths), listing.unnamed
+    for name in sorted(inner) if depth < MAX_DEPTH else ():
+        folder = os.fsdecode(name)
+        if not os.path.lexists(os.path.join(root, folder, ".git")) or os.path.islink(
+            os.path.join(root, folder)
+        ):
+            continue
+        repository = find_repository(os.path.join(root, folder))
+        found = list_files(repository, depth + 1) if repository else None
+        if found is not None:
+            paths += [f"{folder}/{path}" for path in found.paths]
+            unreadable += found.unnamed
+    return Listing(sorted(set(paths)), unreadable)
+
+
+def _is_folder(root: str, name: bytes) -> bool:
+    return os.path.isdir(os.path.join(os.fsencode(root), name))

@@ -1,0 +1,60 @@
+"""What git says of a work tree: its branch, its distance from upstream, a mark for each changed path. Child only."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from tui_agent.workspace.git import find_repository, git
+from tui_agent.workspace.walk import is_text
+
+_NO_REPOSITORY: dict[str, Any] = {"is_repository": False, "branch": "", "ahead": 0, "behind": 0, "marks": {}}
+
+
+def read_status(root: str) -> dict[str, Any]:
+    """The status of the work tree below `root`, as the fields of `GitStatus`.
+
+    Marks are git's two letters by path: staged, then not staged, with a space for unchanged; `??` is untracked.
+    A detached head is named by its first seven digits.
+    """
+    repository = find_repository(root)
+    if repository is None:
+        return _NO_REPOSITORY
+    told = git(root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--", ".")
+    if not told.ok:
+        return _NO_REPOSITORY
+    records = [os.fsdecode(record) for record in told.out.split(b"\0")]
+    return {"is_repository": True, **_branch(records), "marks": _marks(records, repository.prefix)}
+
+
+def _branch(records: list[str]) -> dict[str, Any]:
+    facts = dict(record[2:].split(" ", 1) for record in records if record.startswith("# "))
+    branch = facts.get("branch.head", "")
+    if branch == "(detached)":
+        branch = facts.get("branch.oid", "")[:7]
+    distance = re.fullmatch(r"\+(\d+) -(\d+)", facts.get("branch.ab", "+0 -0"))
+    ahead, behind = (int(distance[1]), int(distance[2])) if distance else (0, 0)
+    return {"branch": branch, "ahead": ahead, "behind": behind}
+
+
+def _marks(records: list[str], prefix: str) -> dict[str, str]:
+    """Marks by path relative to the root. The fields before the path are fewer than its words may be."""
+    marks: dict[str, str] = {}
+    rest = iter(records)
+    for record in rest:
+        match record[:2]:
+            case "1 ":
+                mark, path = record[2:4], record.split(" ", 8)[8]
+            case "2 ":
+                mark, path = record[2:4], record.split(" ", 9)[9]
+                next(rest, "")  # the name it had before
+            case "u ":
+                mark, path = record[2:4], record.split(" ", 10)[10]
+            case "? ":
+                mark, path = "??", record[2:]
+            case _:
+                continue
+        if path.startswith(prefix) and is_text(path):
+            marks[path[len(prefix) :]] = mark.replace(".", " ")
+    return marks

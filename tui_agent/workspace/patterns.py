@@ -1,0 +1,196 @@
+"""Patterns over paths: compiled once, matched in bounded time, never touching the disk.
+
+Offered: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any run of folders, `{a,b}`, a leading `./`,
+a trailing `/` for everything below, and a backslash before one of those signs to mean the sign itself. Names
+that begin with a dot are names like any other.
+
+The time is bounded by the shape of the expression: what stands between two wildcards is taken where it first
+fits and never given back (atomic groups), which is right for wildcards as long as every piece has a fixed
+length. Alternatives in braces would break that, so they are written out first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tui_agent.workspace.pattern_signs import ANY, Sign, expand, invalid_sign, read_signs
+
+MAX_LENGTH: Final = 4096
+MAX_WILDCARDS: Final = 64
+
+
+class InvalidPattern(Struct, frozen=True):
+    """A pattern that is not looked for, and the sentence why."""
+
+    text: str
+    why: str
+
+
+class Alternative(Struct, frozen=True):
+    """One reading of a pattern, its braces written out.
+
+    `exact` is the path itself where there is no wildcard. Every match begins with `prefix` (empty, or whole
+    folders with their `/`) and holds `literal` somewhere: both narrow a search before `matches` is asked.
+    """
+
+    exact: str
+    prefix: str
+    literal: str
+    matches: Callable[[str], re.Match[str] | None]
+
+
+class Pattern(Struct, frozen=True):
+    """A compiled pattern: `text` as it was written, and one alternative for each choice of its braces."""
+
+    text: str
+    alternatives: tuple[Alternative, ...]
+
+    def fits(self, path: str) -> bool:
+        """Whether a path (relative to the root, `/` between folders) is one that the pattern means."""
+        return any(alternative.matches(path) for alternative in self.alternatives)
+
+
+def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | InvalidPattern:
+    """The pattern that `text` means, or why it is not looked for.
+
+    `ignore_case` says that the file system takes `A.py` and `a.py` for one file.
+    """
+    why = _refusal(text)
+    if why:
+        return InvalidPattern(text, why)
+    signs = read_signs(text)
+    why = invalid_sign(signs)
+    if why:
+        return InvalidPattern(text, why)
+    choices = expand(signs)
+    if choices is None:
+        return InvalidPattern(text, "the braces stand for too many patterns; write fewer choices")
+    alternatives = []
+    for choice in choices:
+        segments = _segments(choice)
+        why = _segment_refusal(segments)
+        if why:
+            return InvalidPattern(text, why)
+        alternatives.append(_alternative(segments, ignore_case))
+    return Pattern(text, tuple(alternatives))
+
+
+def escape(path: str) -> str:
+    """A pattern that means exactly this path, whatever signs its names hold."""
+    return re.sub(r"([*?\[\]{}\\,])", r"\\\1", path) if re.search(r"[*?\[\]{}\\]", path) else path
+
+
+def _refusal(text: str) -> str:
+    if not text.strip():
+        return "the pattern is empty; name a file or a folder"
+    if len(text) > MAX_LENGTH:
+        return f"the pattern has {len(text):,} characters; {MAX_LENGTH:,} is the limit"
+    if "\0" in text:
+        return "the pattern holds a NUL character, which no path can"
+    if text.startswith(("/", "~")) or re.match(r"[A-Za-z]:[\\/]", text):
+        return "the pattern is absolute; write it relative to the workspace"
+    return ""
+
+
+Segment = Sequence[Sign]
+_DOUBLE: Final = (ANY, ANY)
+
+
+def _segments(signs: Sequence[Sign]) -> list[Segment]:
+    """The names between the slashes; `**` alone is `_DOUBLE`, and a trailing slash means all below."""
+    parts: list[Segment] = [
+        tuple(group) for is_slash, group in groupby(signs, lambda sign: sign.kind == "slash") if not is_slash
+    ]
+    kept = [part for part in parts if _plain(part) != "."]
+    if signs and signs[-1].kind == "slash":
+        kept.append(_DOUBLE)
+    doubled = [_DOUBLE if len(part) > 1 and all(s is ANY for s in part) else part for part in kept]
+    return [
+        part for n, part in enumerate(doubled) if not (n and part is _DOUBLE and doubled[n - 1] is _DOUBLE)
+    ]
+
+
+def _segment_refusal(segments: list[Segment]) -> str:
+    if not segments:
+        return "the pattern names nothing; name a file or a folder"
+    if any(_plain(segment) == ".." for segment in segments):
+        return "the pattern leads out of its folder with '..'; write it relative to the workspace"
+    wildcards = sum(sign.kind == "any" for segment in segments for sign in segment)
+    if wildcards > MAX_WILDCARDS:
+        return f"the pattern has {wildcards} wildcards; {MAX_WILDCARDS} is the limit"
+    return ""
+
+
+def _plain(segment: Segment) -> str | None:
+    """The name that a segment without wildcards is; None where it has one."""
+    if any(sign.kind != "literal" for sign in segment):
+        return None
+    return "".join(sign.text for sign in segment)
+
+
+def _alternative(segments: list[Segment], ignore_case: bool) -> Alternative:
+    expression = re.compile(_path_expression(segments), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+    if ignore_case:
+        return Alternative("", "", "", expression.match)
+    names = [_plain(segment) for segment in segments]
+    leading = []
+    for name in names[:-1]:
+        if name is None:
+            break
+        leading.append(name + "/")
+    exact = "/".join(name for name in names if name) if None not in names else ""
+    return Alternative(exact, "".join(leading), _longest_literal(segments), expression.match)
+
+
+def _longest_literal(segments: list[Segment]) -> str:
+    """The longest text that stands in every match; the slashes beside a `**` may be missing from one."""
+    marked = "\0".join(
+        "".join(sign.text if sign.kind == "literal" else "\0" for sign in segment) for segment in segments
+    )
+    return max(marked.split("\0"), key=len)
+
+
+def _path_expression(segments: list[Segment]) -> str:
+    """`first/run` `**` `middle/run` `**` `last/run`: each middle run where it first fits, the last at the end."""
+    runs = _runs(segments)
+    if len(runs) == 1:
+        return "/".join(_name_expression(segment) for segment in runs[0]) + r"\Z"
+    first, *middle, last = runs
+    parts = [_name_expression(segment) + "/" for segment in first]
+    parts += ["(?>(?:[^/]+/)*?" + "".join(_name_expression(s) + "/" for s in run) + ")" for run in middle]
+    if not last:
+        return "".join(parts) + r".+\Z"
+    return "".join(parts) + "(?:[^/]+/)*" + "/".join(_name_expression(segment) for segment in last) + r"\Z"
+
+
+def _runs(segments: list[Segment]) -> list[list[Segment]]:
+    runs: list[list[Segment]] = [[]]
+    for segment in segments:
+        if segment is _DOUBLE:
+            runs.append([])
+        else:
+            runs[-1].append(segment)
+    return runs
+
+
+def _name_expression(segment: Segment) -> str:
+    """One name: the pieces between its `*`, each where it first fits, the last at the name's end."""
+    pieces = [""]
+    last: Literal["any", "other"] = "other"
+    for sign in segment:
+        if sign.kind != "any":
+            pieces[-1] += sign.expression
+        elif last != "any":
+            pieces.append("")
+        last = "any" if sign.kind == "any" else "other"
+    if len(pieces) == 1:
+        return pieces[0]
+    if pieces == ["", ""]:
+        return "[^/]+"
+    first, *middle, end = pieces
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in middle) + "[^/]*" + end

@@ -1,0 +1,115 @@
+"""Every file of a folder that is not in a repository, found by walking. No library is needed to import it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+#: No workspace is taken to have more; a home folder opened by mistake must not fill the memory.
+MAX_FILES: Final = 500_000
+#: Folders of version control: nothing in them is anybody's file.
+CONTROL_FOLDERS: Final = frozenset({".git", ".hg", ".svn", ".jj"})
+#: Folders that a walk without ignore rules leaves out.
+_BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
+
+
+class Listing(Struct, frozen=True):
+    """Paths, sorted, without doubles.
+
+    `unnamed` counts files whose names are no UTF-8: they cannot be shown, asked for by a model or kept in a
+    session, so they are left out here, at the edge, and the person is told. `cut` says that there were too many.
+    """
+
+    paths: list[str]
+    unnamed: int = 0
+    cut: bool = False
+
+
+class Ignores(Protocol):
+    """The rules in force in one folder."""
+
+    def enter(self, folder: str, names: list[str]) -> Ignores:
+        """The rules in a folder below (`folder` ends in `/`, or is empty), given the names of its files."""
+        ...
+
+    def ignores(self, path: str, is_folder: bool) -> bool:
+        """Whether the rules leave out a path whose folders they do not leave out."""
+        ...
+
+
+class BulkyIgnores:
+    """The rules of a walk that has no others: what is bulky everywhere stays out."""
+
+    def enter(self, folder: str, names: list[str]) -> Ignores:
+        return self
+
+    def ignores(self, path: str, is_folder: bool) -> bool:
+        return is_folder and path.rpartition("/")[2] in _BULKY_FOLDERS
+
+
+def walk(root: str, ignores: Ignores | None = None, folder: str = "", limit: int = MAX_FILES) -> Listing:
+    """The files below `folder` (empty, or ending in `/`) of `root`. Links to folders are not followed.
+
+    `ignores` are the rules in force above `folder`. Folders that cannot be read count as empty.
+    """
+    found: list[str] = []
+    for path in _files(root, folder, ignores or BulkyIgnores()):
+        if len(found) == limit:
+            return _named(found, cut=True)
+        found.append(path)
+    return _named(found)
+
+
+def as_texts(names: bytes) -> Listing:
+    """The names of a list that ends or parts them with NUL."""
+    try:
+        return Listing(sorted(set(names.decode().split("\0")) - {""}))
+    except UnicodeDecodeError:
+        return _named([os.fsdecode(name) for name in names.split(b"\0") if name])
+
+
+def is_text(name: str) -> bool:
+    """Whether a name from the disk can be written as UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _named(paths: list[str], *, cut: bool = False) -> Listing:
+    kept = sorted({path for path in paths if is_text(path)})
+    return Listing(kept, len(set(paths)) - len(kept), cut)
+
+
+def _files(root: str, folder: str, ignores: Ignores) -> Iterator[str]:
+    waiting = [(folder, ignores)]
+    while waiting:
+        folder, above = waiting.pop()
+        folders, files = _entries(os.path.join(root, folder))
+        rules = above.enter(folder, files)
+        yield from (folder + name for name in files if not rules.ignores(folder + name, False))
+        waiting += [
+            (f"{folder}{name}/", rules)
+            for name in folders
+            if name not in CONTROL_FOLDERS and not rules.ignores(folder + name, True)
+        ]
+
+
+def _entries(folder: str) -> tuple[list[str], list[str]]:
+    """The names of the folders and of the files (links to files among them; pipes and devices not)."""
+    folders: list[str] = []
+    files: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif entry.is_file(follow_symlinks=True):
+                    files.append(entry.name)
+    except OSError:
+        pass  # gone, or not ours to read: the person sees an empty folder, as `ls` would show it
+    return folders, files

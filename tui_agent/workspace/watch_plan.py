@@ -1,0 +1,106 @@
+"""Which folders are watched: all but what is ignored, and nothing behind a link. Lives in the child.
+
+The watcher follows links, and a folder that is watched as a whole is watched with what is ignored inside it. So
+only folders without either are watched as a whole; the folders above those are watched for themselves alone.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from msgspec import Struct
+
+from tui_agent.workspace.git import Repository, ignored_folders
+from tui_agent.workspace.ignore_files import IgnoreFiles
+from tui_agent.workspace.walk import CONTROL_FOLDERS, Ignores
+
+#: Files of a git folder that say that the status may have changed.
+GIT_SIGNS: Final = frozenset({"HEAD", "index", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD", "packed-refs"})
+
+
+class WatchPlan(Struct, frozen=True):
+    """Absolute folders: `single` are watched for themselves, `whole` with all below. `git_folders` are git's own."""
+
+    single: frozenset[str]
+    whole: frozenset[str]
+    git_folders: frozenset[str] = frozenset()
+
+
+class _GitIgnores:
+    """The folders that git ignores, as a whole."""
+
+    def __init__(self, folders: set[str]) -> None:
+        self._folders = folders
+
+    def enter(self, folder: str, names: list[str]) -> Ignores:
+        return self
+
+    def ignores(self, path: str, is_folder: bool) -> bool:
+        return path in self._folders
+
+
+def make_plan(root: str, repository: Repository | None) -> WatchPlan:
+    """Look through the folders and say how to watch them."""
+    rules: Ignores = _GitIgnores(ignored_folders(repository)) if repository else IgnoreFiles(root)
+    folders, mixed = _folders(root, rules)
+    single = {_absolute(root, folder) for folder in mixed}
+    whole = {_absolute(root, folder) for folder in folders - mixed if not folder or _parent(folder) in mixed}
+    signs = _git_folders(repository) if repository else set()
+    return WatchPlan(frozenset(single | signs), frozenset(whole), frozenset(signs))
+
+
+def _folders(root: str, rules: Ignores) -> tuple[set[str], set[str]]:
+    """All folders to be watched (relative, the root is ""), and those with an ignored or linked one below."""
+    folders: set[str] = set()
+    mixed: set[str] = set()
+    waiting = [("", rules)]
+    while waiting:
+        folder, above = waiting.pop()
+        folders.add(folder)
+        below, links, files = _entries(os.path.join(root, folder))
+        prefix = folder + "/" if folder else ""
+        inner = above.enter(prefix, files)
+        kept = [n for n in below if n not in CONTROL_FOLDERS and not inner.ignores(prefix + n, True)]
+        waiting += [(prefix + name, inner) for name in kept]
+        if links or len(kept) < len(below):
+            _mark_upwards(folder, mixed)
+    return folders, mixed
+
+
+def _mark_upwards(folder: str, mixed: set[str]) -> None:
+    while folder not in mixed:
+        mixed.add(folder)
+        folder = _parent(folder)
+
+
+def _parent(folder: str) -> str:
+    return folder.rpartition("/")[0]
+
+
+def _absolute(root: str, folder: str) -> str:
+    return os.path.join(root, folder) if folder else root
+
+
+def _git_folders(repository: Repository) -> set[str]:
+    info = os.path.join(repository.common_dir, "info")
+    return {repository.git_dir} | ({info} if os.path.isdir(info) else set())
+
+
+def _entries(folder: str) -> tuple[list[str], bool, list[str]]:
+    """The names of the folders, whether a link to a folder is among the entries, and the names of the files."""
+    folders: list[str] = []
+    files: list[str] = []
+    links = False
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif entry.is_symlink():
+                    links = links or entry.is_dir()
+                else:
+                    files.append(entry.name)
+    except OSError:
+        pass  # gone, or not ours to read
+    return folders, links, files

@@ -1,0 +1,69 @@
+"""The workspace child's program: all that is heavy or slow about the folder, on behalf of `workspace.Workspace`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tui_agent.processes.serve import Announce, Handler, Send, run
+from tui_agent.workspace.git import find_repository, init_with_commit, scrub_environment
+from tui_agent.workspace.git_listing import deleted_files, list_files
+from tui_agent.workspace.git_status import read_status
+from tui_agent.workspace.walk import Listing, walk
+
+#: Paths in one message: the interface takes it in within a millisecond or two.
+CHUNK: Final = 2000
+
+
+async def list_paths(params: dict[str, Any], send: Send) -> None:
+    """{root} → {source, unnamed, cut} once, {paths} in order, {listed: true}, then {gone} for what git had deleted."""
+    root = params["root"]
+    repository = await asyncio.to_thread(find_repository, root)
+    listing = await asyncio.to_thread(list_files, repository) if repository else None
+    source = "git" if listing is not None else "walk"
+    if listing is None:
+        repository, listing = None, await asyncio.to_thread(_walk, root)
+    await send({"source": source, "unnamed": listing.unnamed, "cut": listing.cut})
+    for at in range(0, len(listing.paths), CHUNK):
+        await send({"paths": listing.paths[at : at + CHUNK]})
+    await send({"listed": True})
+    if repository:
+        await send({"gone": await asyncio.to_thread(deleted_files, repository)})
+
+
+async def watch(params: dict[str, Any], send: Send) -> None:
+    """{root, poll} → what `Watcher.run` yields, until it is cancelled."""
+    from contextlib import aclosing
+
+    from tui_agent.workspace.watcher import Watcher
+
+    watcher = Watcher(params["root"], poll=bool(params.get("poll")))
+    async with aclosing(watcher.run()) as items:
+        async for item in items:
+            await send(item)
+
+
+async def git_status(params: dict[str, Any], send: Send) -> dict[str, Any]:
+    """{root} → the fields of `GitStatus`."""
+    return await asyncio.to_thread(read_status, params["root"])
+
+
+async def git_commit_init(params: dict[str, Any], send: Send) -> str:
+    """{root, message} → the name of the first commit of a new repository there; "" where that failed."""
+    return await asyncio.to_thread(init_with_commit, params["root"], params["message"])
+
+
+def build(announce: Announce) -> Mapping[str, Handler]:
+    scrub_environment()
+    return {"list": list_paths, "watch": watch, "git_status": git_status, "git_commit_init": git_commit_init}
+
+
+def _walk(root: str) -> Listing:
+    from tui_agent.workspace.ignore_files import IgnoreFiles
+
+    return walk(root, IgnoreFiles(root))
+
+
+if __name__ == "__main__":
+    run(build)

@@ -1,0 +1,224 @@
+"""The folder being worked on, as the interface sees it: its index, what changes in it, and what git says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.errors import ChildFailed
+from tui_agent.files.gate import Gate
+from tui_agent.processes.child import Child
+from tui_agent.workspace.index import Index
+from tui_agent.workspace.listing import Listed, list_by_child, list_here, takes_case_for_nothing
+
+ChangeKind = Literal["added", "changed", "deleted"]
+Watching = Literal["starting", "watching", "polling", "failed"]
+Level = Literal["info", "warning", "error"]
+#: How long changes have to have stopped before git is asked for its status, in seconds.
+STATUS_DELAY = 0.3
+MOST_WATCHES = 3
+
+
+class FileChange(Struct, frozen=True):
+    """One path that was added, changed or deleted on disk; a deleted one may have been a folder."""
+
+    kind: ChangeKind
+    path: str
+
+
+class GitStatus(Struct, frozen=True):
+    """What git says: `marks` are its two letters by path. All empty where there is no repository."""
+
+    is_repository: bool = False
+    branch: str = ""
+    ahead: int = 0
+    behind: int = 0
+    marks: dict[str, str] = {}
+
+
+#: (how many files, whether the listing is complete)
+OnIndex = Callable[[int, bool], None]
+#: What changed on disk, in one go.
+OnBatch = Callable[[Sequence[FileChange]], None]
+OnStatus = Callable[[GitStatus], None]
+#: (how changes are seen, why that is not by the system's events or not at all)
+OnWatch = Callable[[Watching, str], None]
+#: (level, one sentence for the person)
+OnNotice = Callable[[Level, str], None]
+
+
+class Workspace:
+    """One folder. Belongs to the loop that starts it; nothing runs in it while nothing happens."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        own: Sequence[Path] = (),
+        on_index: OnIndex | None = None,
+        on_batch: OnBatch | None = None,
+        on_status: OnStatus | None = None,
+        on_watch: OnWatch | None = None,
+        on_notice: OnNotice | None = None,
+    ) -> None:
+        """`own` are folders of tui-agent's own, which the gate keeps closed. Raises `PathRefused` for no folder.
+
+        The callbacks are called on the loop and must not raise; `listen` sets them later.
+        """
+        self.gate = Gate(root, own)
+        self.root = self.gate.root
+        self.index = Index(ignore_case=takes_case_for_nothing(self.root))
+        self.listen(on_index, on_batch, on_status, on_watch, on_notice)
+        self._child = Child("tui_agent.workspace.worker", name="workspace", nice=5)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._indexed = asyncio.Event()
+        self._listing = asyncio.Lock()
+        self._status_lock = asyncio.Lock()
+        self._status: GitStatus | None = None
+        self._status_timer: asyncio.TimerHandle | None = None
+
+    def listen(
+        self,
+        on_index: OnIndex | None = None,
+        on_batch: OnBatch | None = None,
+        on_status: OnStatus | None = None,
+        on_watch: OnWatch | None = None,
+        on_notice: OnNotice | None = None,
+    ) -> None:
+        """Say who is told what: these, and nobody else."""
+        self._on_index = on_index or _nobody
+        self._on_batch = on_batch or _nobody
+        self._on_status = on_status or _nobody
+        self._on_watch = on_watch or _nobody
+        self._on_notice = on_notice or _nobody
+
+    def start(self) -> None:
+        """Begin to list and to watch; returns at once. `ready()` waits for the index."""
+        self._spawn(self._begin())
+
+    async def ready(self) -> None:
+        """Wait until the first listing is through."""
+        await self._indexed.wait()
+
+    async def refresh(self) -> None:
+        """List again; the index changes only where the folder did."""
+        async with self._listing:
+            try:
+                listed = await list_by_child(self._child, self.root)
+            except ChildFailed as error:
+                listed = await self._list_without(error)
+            self._take(listed)
+
+    async def git_status(self) -> GitStatus:
+        """Ask git, and tell the listener if that is news.
+
+        Empty where there is no repository, or the child does not answer.
+        """
+        async with self._status_lock:
+            try:
+                answer = await self._child.ask("git_status", {"root": str(self.root)})
+            except ChildFailed as error:
+                self._on_notice("warning", f"{error}; the marks of git are not up to date")
+                return GitStatus()
+        status = msgspec.convert(answer, GitStatus)
+        if status != self._status:
+            self._status = status
+            self._on_status(status)
+        return status
+
+    async def commit_init(self, message: str) -> str:
+        """Make a repository of the folder, everything in its first commit; the commit, or "" where that failed."""
+        return await self._child.ask("git_commit_init", {"root": str(self.root), "message": message})
+
+    async def close(self) -> None:
+        """Stop watching and end the child."""
+        if self._status_timer is not None:
+            self._status_timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._child.close()
+
+    async def _begin(self) -> None:
+        self._on_watch("starting", "")
+        async with self._listing:
+            try:
+                listed = await list_by_child(self._child, self.root, on_listed=self._take)
+            except ChildFailed as error:
+                listed = await self._list_without(error)
+            self._take(listed)
+        self._spawn(asyncio.to_thread(self.index.warm))
+        self._spawn(self._refresh_status())
+        self._spawn(self._watch())
+
+    async def _list_without(self, error: ChildFailed) -> Listed:
+        self._on_notice("warning", f"{error}; until then files are listed without the rules of git")
+        return await list_here(self.root)
+
+    def _take(self, listed: Listed) -> None:
+        first = not self._indexed.is_set()
+        if first and listed.note:
+            self._on_notice("warning", listed.note)
+        if first or listed.paths != self.index.paths:
+            self.index.replace(listed.paths)
+            self._on_index(len(self.index), True)
+        self._indexed.set()
+
+    async def _watch(self) -> None:
+        """Follow the watcher; when its process dies it is started anew, and what was missed is listed."""
+        for _ in range(MOST_WATCHES):
+            try:
+                async for item in self._child.stream("watch", {"root": str(self.root)}):
+                    await self._heard(item)
+            except ChildFailed as error:
+                self._on_watch("failed", str(error))
+
+    async def _heard(self, item: dict[str, Any]) -> None:
+        if "state" in item:
+            self._on_watch(item["state"], item["why"])
+            self._spawn(self.refresh())  # what happened between the listing and this moment
+            return
+        changes = [FileChange(kind, path) for kind, path in item["changes"]]
+        if changes:
+            self._change(changes)
+        if item["relist"]:
+            self._spawn(self.refresh())
+        if item["git"] or (self._status and self._status.is_repository):
+            self._want_status()
+
+    def _change(self, changes: Sequence[FileChange]) -> None:
+        """Follow a batch; a file that was replaced is told as added by the system, and is no news to the index."""
+        known = [
+            FileChange("changed", change.path)
+            if change.kind == "added" and self.index.contains(change.path)
+            else change
+            for change in changes
+        ]
+        added = [change.path for change in known if change.kind != "deleted"]
+        removed = [change.path for change in known if change.kind == "deleted"]
+        if self.index.update(added, removed):
+            self._on_index(len(self.index), True)
+        self._on_batch(known)
+
+    def _want_status(self) -> None:
+        if self._status_timer is not None:
+            self._status_timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._status_timer = loop.call_later(STATUS_DELAY, lambda: self._spawn(self._refresh_status()))
+
+    async def _refresh_status(self) -> None:
+        await self.git_status()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _nobody(*_: Any) -> None:
+    """Whom nobody asked to be told."""
