@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import AsyncGenerator
 from functools import cache
@@ -85,6 +86,7 @@ async def _open(request: ModelRequest, *, with_schema: bool) -> Any:
     options: dict[str, Any] = {}
     if request.tools:
         options["tools"] = list(request.tools)
+        options |= _plain_tools()
     if with_schema and await asyncio.to_thread(_takes_schema, request.model):
         options["response_format"] = response_format(request.schema or {})
     async with asyncio.timeout(request.timeout):
@@ -98,6 +100,15 @@ async def _open(request: ModelRequest, *, with_schema: bool) -> Any:
             max_retries=0,
             **options,
         )
+
+
+@cache
+def _plain_tools() -> dict[str, bool]:
+    """Keeps litellm from looking whether the tools are MCP's, for which it imports a package that need not be
+    there. The name is internal to it, so it is only given to a version that knows it."""
+    name = "_skip_mcp_handler"
+    completion = inspect.unwrap(litellm().completion)
+    return {name: True} if name in completion.__code__.co_consts else {}
 
 
 def response_format(schema: dict[str, Any]) -> dict[str, Any]:
