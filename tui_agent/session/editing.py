@@ -108,7 +108,6 @@ class Editing:
             self._journal.tell(e.BufferClashed(path, True))
             raise Outdated(error.what, "reload it, or save once more to overwrite what is there") from error
         self._stored[path] = decode(data)
-        self._journal.forget([f"buffer:{path}"])
         mtime = await asyncio.to_thread(self._mtime, path)
         await self._journal.record(e.BufferSaved(path, written, mtime))
 
@@ -120,7 +119,6 @@ class Editing:
                 f"{path} has unsaved text", "save it, or close it once more to give the text up"
             )
         self._stored.pop(path, None)
-        self._journal.forget([f"buffer:{path}", f"cursor:{path}"])
         await self._journal.record(e.BufferClosed(path))
 
     async def look_again(self, path: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tui_agent.errors import SessionError
 from tui_agent.session.log import Log
+from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
 from tui_agent.store.store import Store
 
@@ -61,7 +62,7 @@ class Journal:
                 self.log.keep(event)
 
     def forget(self, keys: Iterable[str]) -> None:
-        """A lasting event took the place of what grew under these keys."""
+        """What grew under these keys is given up, by the person or because it came to nothing."""
         keys = tuple(keys)
         for key in keys:
             self._growing.pop(key, None)
@@ -88,7 +89,10 @@ class Journal:
         def failed(error: SessionError) -> None:
             self._loop.call_soon_threadsafe(_fail, durable, error)
 
-        self.log.append(events, on_disk, failed)
+        ended = [key for event in events for key in ended_by(event)]
+        for key in ended:
+            self._growing.pop(key, None)
+        self.log.append(events, on_disk, failed, drop=ended)
         await asyncio.shield(durable)
 
     def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
@@ -96,6 +100,19 @@ class Journal:
             self.store.emit(event)
         if not durable.done():
             durable.set_result(None)
+
+
+def ended_by(event: Lasting) -> tuple[str, ...]:
+    """The keys of what was growing and is now kept by this event."""
+    match event:
+        case e.ReplyRead() | e.TurnEnded():
+            return ("reply",)
+        case e.BufferSaved(path):
+            return (f"buffer:{path}",)
+        case e.BufferClosed(path):
+            return (f"buffer:{path}", f"cursor:{path}")
+        case _:
+            return ()
 
 
 def _fail(durable: asyncio.Future[None], error: SessionError) -> None:

@@ -47,7 +47,8 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
     folders = folders or user_folders()
     unwritable = await asyncio.to_thread(why_not_writable, folders.data)
     if unwritable:
-        kept, state = Kept(None, None, Blobs(_memory_folder())), State()
+        folder = _memory_folder()
+        kept, state = Kept(None, None, Blobs(folder), folder), State()
     else:
         kept, state = await asyncio.to_thread(_open_log, opening, folders)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
@@ -75,10 +76,10 @@ def _open_log(opening: Opening, folders: Folders) -> tuple[Kept, State]:
     data = folders.data
     blobs = Blobs(data / "blobs")
     if not opening.session:
-        folder = data / "sessions" / catalog.new_id()
+        folder = catalog.folder_of(data, catalog.new_id())
         lock = SessionLock.take(folder)
-        return Kept(Log.create(folder / catalog.LOG), lock, blobs), State()
-    folder = data / "sessions" / _wanted(opening, data)
+        return Kept(Log.create(folder / catalog.LOG), lock, blobs, folder), State()
+    folder = catalog.folder_of(data, _wanted(opening, data))
     if not (folder / catalog.LOG).exists():
         raise SessionError(f"There is no session {opening.session}", "`tui-agent sessions list` shows them")
     lock = SessionLock.take(folder)
@@ -91,19 +92,25 @@ def _open_log(opening: Opening, folders: Folders) -> tuple[Kept, State]:
         ) from error
     read = log.load()
     state = fold_all([*read.events, *read.growing])
-    return Kept(log, lock, blobs, lost=tuple(read.lost)), state
+    return Kept(log, lock, blobs, folder, tuple(read.lost)), state
 
 
 def _wanted(opening: Opening, data: Path) -> str:
     if opening.session != "last":
         return opening.session
-    newest = catalog.newest(data, opening.workspace)
+    newest = catalog.newest(data, opening.workspace) or _begun_here(data, opening.workspace)
     if newest is None:
         raise SessionError(
             f"There is no session for {opening.workspace} yet",
             "start one with `tui-agent`, without --continue",
         )
     return newest.id
+
+
+def _begun_here(data: Path, folder: Path) -> catalog.Entry | None:
+    """The newest rehearsal that was started from this folder: its workspace is a temporary one that nobody knows."""
+    entries = (entry for entry in catalog.list_sessions(data) if entry.started_from == str(folder))
+    return next((entry for entry in entries if entry.workspace != str(folder)), None)
 
 
 async def _begin(

@@ -33,7 +33,7 @@ def choose(review: ReviewSlice, picks: Sequence[Pick]) -> list[Chosen]:
     found = []
     for change in review.changes:
         mine = [pick for pick in picks if pick.change == change.id]
-        if picks and not mine or not picks and not change.is_open:
+        if not (mine if picks else change.is_open):
             continue
         wanted = {pick.hunk for pick in mine}
         pending = {place for place, state in enumerate(change.hunks) if state == "pending"}

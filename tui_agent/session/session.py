@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -79,6 +80,13 @@ class Session:
         self.workspace = Workspace(workspace, own=(folders.data, folders.config, folders.cache))
         self._editing = Editing(journal, self.workspace)
         self._watching = Watching(journal, self.workspace, self._editing)
+        self.workspace.listen(
+            on_index=self._watching.on_index,
+            on_batch=self._watching.on_batch,
+            on_status=self._watching.on_status,
+            on_watch=self._watching.on_watch,
+            on_notice=self._watching.on_notice,
+        )
         self._decisions = Decisions(journal, self.workspace, kept.blobs, self._editing, kept.folder)
         self._todos = TodoList(journal)
         self._turns = Turns(journal, self._desk, self._get_ready)
@@ -93,7 +101,7 @@ class Session:
 
     async def start_services(self) -> None:
         """Start the workspace child and the model child; call it after the first frame. Returns at once."""
-        await self._watching.start()
+        self.workspace.start()
         if self.loaded.settings.model or self.state.session.replay:
             await self.model.start()
 
@@ -107,6 +115,7 @@ class Session:
         for task in self._tasks:
             task.cancel()
         await self._watching.close()
+        await self.workspace.close()
         await self.model.close()
         await self.journal.close()
         if self.kept.lock is not None:
@@ -256,11 +265,29 @@ class Session:
         if turn.running:
             sentence = "Interrupted: what had come so far is here; send “continue” to go on."
             await self.journal.record(e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True))
-            self.journal.forget(["reply"])
         for sentence in await self._decisions.heal():
             await self.journal.record(e.NoticeGiven("warning", sentence))
         await self._editing.restore()
         await self._watching.look_at_everything()
+
+    def describe(self, started_from: Path | None) -> None:
+        """Keep what the list of sessions shows of this one up to date."""
+        log = self.kept.log
+        if log is None:
+            return
+        log.set_meta(workspace=str(self.workspace.root), started_from=str(started_from or ""))
+
+        def note(event: e.Event, state: State) -> None:
+            match event:
+                case e.TurnStarted(turn, request):
+                    first = {"first_request": request[:200]} if turn == 1 else {}
+                    log.set_meta(turns=turn, updated=time.time(), **first)
+                case e.TurnEnded():
+                    log.set_meta(updated=time.time())
+                case e.SessionRenamed(name):
+                    log.set_meta(name=name)
+
+        self.subscribe(note)
 
     def _desk(self) -> Desk:
         return Desk(

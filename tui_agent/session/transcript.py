@@ -1,23 +1,28 @@
-"""Paging the transcript: what was said before the part that is in memory."""
+"""The transcript as the log has it: all of it, or the part before what is in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tui_agent.session.log import Log
+from tui_agent.store.events import Event
 from tui_agent.store.fold import fold
 from tui_agent.store.state import ChatMessage, State
 
 
 def messages_before(log: Log, before: int, count: int) -> tuple[ChatMessage, ...]:
-    """Up to `count` messages with numbers below `before`, oldest first, folded anew from the log."""
-    return tuple(message for message in said(log) if before - count <= message.number < before)
+    """Up to `count` messages with numbers below `before`, oldest first."""
+    return tuple(message for message in said(log.load().events) if before - count <= message.number < before)
 
 
-def said(log: Log) -> list[ChatMessage]:
-    """Every message of the session, the changes that came with each named in it."""
+def said(events: Iterable[Event]) -> list[ChatMessage]:
+    """Every message of a session, each with the changes that came with it."""
     messages: dict[int, ChatMessage] = {}
     state = State()
-    for event in log.load().events:
+    for event in events:
+        before = state.chat.messages
         state = fold(state, event)
-        # an event touches the newest message, or one that a change belongs to a little before it
-        messages.update((message.number, message) for message in state.chat.messages[-3:])
+        if state.chat.messages is not before:
+            # an event adds a message, or names a change in one of the last few
+            messages.update((message.number, message) for message in state.chat.messages[-4:])
     return [messages[number] for number in sorted(messages)]

@@ -89,7 +89,6 @@ class Turns:
         ended = await self._ended(turn, text, attachments)
         seconds = round(time.monotonic() - started, 3)
         await self._journal.record(e.TurnEnded(turn, seconds=seconds, **ended))
-        self._journal.forget(["reply"])
         if self.state.input.queue and not ended.get("stopped"):
             await self._begin(self.state.input.queue[0], (), queued=True)
 
@@ -116,8 +115,6 @@ class Turns:
                 self._keep_reply(event)
             else:
                 await self._journal.record(event)
-                if isinstance(event, e.ReplyRead):
-                    self._journal.forget(["reply"])
 
     async def _prepare(self) -> None:
         """Wait for the model to be known; a message that is sent before that says so by its phase."""

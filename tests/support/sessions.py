@@ -1,0 +1,112 @@
+"""Real sessions for tests: a real workspace, log and children; only the model answers from a recording.
+
+    async with open_session(folder, replies=[reply(summary="…", fileChanges=[…])]) as session:
+        await session.submit("…")
+        await session.finished()
+
+Each reply answers the next request, whatever its words; a string is the raw text of the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tui_agent.model.client import (
+    Abilities,
+    CallChunk,
+    Chunk,
+    EndChunk,
+    ModelRequest,
+    TextChunk,
+    TokenCount,
+    UsageChunk,
+)
+from tui_agent.session import opening
+from tui_agent.session.opening import Opening
+from tui_agent.session.session import Session
+
+Reply = str | dict[str, Any] | Sequence[Chunk] | Exception
+
+
+def reply(summary: str = "Done.", **fields: Any) -> dict[str, Any]:
+    """A structured reply; the fields have the names that they have on the wire."""
+    return {"summary": summary, **fields}
+
+
+def calls(*made: tuple[str, dict[str, Any]], text: str = "") -> list[Chunk]:
+    """A reply of function calls, as a provider would stream it."""
+    chunks: list[Chunk] = [TextChunk(text)] if text else []
+    for index, (name, arguments) in enumerate(made):
+        chunks.append(CallChunk(index, f"call_{index}", name, json.dumps(arguments)))
+    return [*chunks, UsageChunk(10, 5), EndChunk("tool_calls")]
+
+
+class ScriptedModel:
+    """Answers requests in order from a list, streamed in pieces, and keeps every request."""
+
+    def __init__(self, replies: Sequence[Reply], protocol: str = "structured") -> None:
+        self.replies = list(replies)
+        self.requests: list[ModelRequest] = []
+        self.tools = protocol == "tools"
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def abilities(self, model: str) -> Abilities:
+        return Abilities(model, 100_000, tools=self.tools, known=True)
+
+    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
+        return TokenCount(tuple(len(text) // 4 for text in texts), exact=False)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        self.requests.append(request)
+        answer = self.replies.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        for chunk in _chunks(answer):
+            yield chunk
+
+
+def _chunks(answer: Reply) -> Sequence[Chunk]:
+    if isinstance(answer, dict):
+        answer = json.dumps(answer)
+    if not isinstance(answer, str):
+        return answer  # type: ignore[return-value]
+    pieces = [answer[at : at + 40] for at in range(0, len(answer), 40)]
+    return [*(TextChunk(piece) for piece in pieces), UsageChunk(100, 20, 50, 0.001), EndChunk("stop")]
+
+
+@asynccontextmanager
+async def open_session(
+    workspace: Path,
+    replies: Sequence[Reply] = (),
+    *,
+    protocol: str = "structured",
+    services: bool = True,
+    prepare: Callable[[Session], None] | None = None,
+    **options: Any,
+) -> AsyncIterator[Session]:
+    """A session over `workspace` whose model gives these replies; `options` go to `Opening`."""
+    overrides = ("model=scripted", f"protocol={protocol}", *options.pop("overrides", ()))
+    session = await opening.open_session(Opening(workspace, overrides=overrides, **options))
+    session.model = ScriptedModel(replies, protocol)
+    if prepare:
+        prepare(session)
+    try:
+        if services:
+            await session.start_services()
+            await session.wait_for_files()
+        yield session
+    finally:
+        await session.close()
+
+
+def model_of(session: Session) -> ScriptedModel:
+    """The scripted model behind a session, for what it was asked."""
+    assert isinstance(session.model, ScriptedModel)
+    return session.model
