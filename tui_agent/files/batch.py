@@ -54,13 +54,30 @@ def write_batch(
         raise file_error(error, journal, "written") from error
     try:
         _write(gate, plan, steps)
-        if record is not None:
+        if record is None:
+            _forget(journal)
+        else:
             record()
     except BaseException as error:
         _undo(gate, journal, blobs, plan, error)
         raise
-    forget(journal)
+    if record is not None:
+        _forget_recorded(journal)
     return ["" if step.data is None else md5(step.data) for step in steps]
+
+
+def _forget(journal: Path) -> None:
+    try:
+        forget(journal)
+    except OSError as error:
+        raise file_error(error, journal, "removed") from error
+
+
+def _forget_recorded(journal: Path) -> None:
+    try:
+        forget(journal)
+    except OSError:
+        pass  # the record says that it is done: the next `heal` removes it
 
 
 def _planned(gate: Gate, blobs: Blobs, steps: Sequence[Step]) -> tuple[Entry, ...]:
