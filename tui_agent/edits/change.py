@@ -21,7 +21,8 @@ class Change(Struct, frozen=True):
     file that did not exist, `new` is empty for one that goes. `hunks` holds a state for each hunk of the diff
     between the two, in order; the diff itself is computed from the texts. `state` is `merged` for a pending
     change that was rebased onto a newer file without a conflict. `rung` names the step of the ladder that
-    found its places. `written` is the hash of what the last apply left on disk.
+    found its places. `written` is the hash of what the last apply left on disk. `ask` says why nothing but the
+    person's own pick may apply it, never "all" without a screen; it is empty for most.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Change(Struct, frozen=True):
     reason: str = ""
     todo: str = ""
     written: str = ""
+    ask: str = ""
 
     @property
     def is_open(self) -> bool:

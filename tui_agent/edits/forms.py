@@ -1,0 +1,181 @@
+"""What a model wrote, in any of its forms, and the text it starts from: what the file would become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from tui_agent.answers import patches
+from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.edits import patch
+from tui_agent.edits.change import ChangeKind
+from tui_agent.edits.elisions import elision
+from tui_agent.edits.ground import Ground
+from tui_agent.edits.lines import BOM, ended_like, plain
+from tui_agent.edits.locate import Place, Wanted, locate, lower, places
+from tui_agent.errors import Ambiguous, EditFailed
+
+#: A floor above every score: nothing is near enough.
+NEVER_NEAR = 2.0
+
+
+class Proposal(Struct, frozen=True):
+    """What a request comes to. `new_text` is None for a file that goes, or that only moves.
+
+    `rung` is the lowest step of the ladder that was needed, empty where nothing had to be found.
+    """
+
+    kind: ChangeKind
+    new_text: str | None = None
+    rename_to: str = ""
+    rung: str = ""
+
+
+def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.9) -> Proposal:
+    """The new text of a request against `base`, None for a file that does not exist.
+
+    The file's line endings, byte-order mark and final newline stay. Raises `EditFailed`, or `Ambiguous`.
+    """
+    rename = request.rename_to or ""
+    if base is None and (request.delete or rename):
+        raise EditFailed(f"{request.path} does not exist", "name a file that does")
+    if request.delete:
+        return Proposal("delete")
+    text, rung = _text(request, base, near_threshold)
+    if text is None and not rename:
+        raise EditFailed(f"the change of {request.path} is empty", "say what should become of the file")
+    if base is not None and text is not None:
+        _refuse_elision(request.path, base, text)
+    kind: ChangeKind = "create" if base is None else "rename" if rename else "edit"
+    return Proposal(kind, text, rename, rung)
+
+
+def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[str | None, str]:
+    if request.content is not None:
+        return whole(request.content, base), ""
+    if request.edits:
+        return edited(request.edits, base, request.path, threshold)
+    if request.diff is not None:
+        return patched(request.diff, base, request.path, threshold)
+    return None, ""
+
+
+def _refuse_elision(path: str, base: str, text: str) -> None:
+    remark = elision(base, text)
+    if remark:
+        raise EditFailed(
+            f"the new text of {path} leaves something out (`{remark}`)",
+            "send the whole text, or edits of the places that change",
+        )
+
+
+def whole(content: str, base: str | None) -> str:
+    """New content in the manner of the file it replaces."""
+    text = plain(content)
+    if base is None:
+        return content
+    ground = Ground(base)
+    text = text.removeprefix(BOM)
+    if ground.text and text:
+        if ground.ended and not text.endswith("\n"):
+            text += "\n"
+        elif not ground.ended and text.endswith("\n") and text != ground.text:
+            text = text[:-1]
+    return ground.bom + ended_like(base.removeprefix(BOM), text)
+
+
+def edited(edits: Sequence[SearchReplace], base: str | None, path: str, threshold: float) -> tuple[str, str]:
+    """The text after all search/replace edits, and the lowest rung that one of them needed.
+
+    All are looked for in the file as it was; one that is not there may stand in what an earlier one wrote.
+    """
+    if not (base or "").strip() and len(edits) == 1 and not edits[0].search.strip():
+        return whole(edits[0].replace, base), ""
+    if base is None:
+        raise EditFailed(f"{path} does not exist, so there is nothing to search in", "send its whole content")
+    ground = Ground(base)
+    found: list[Place] = []
+    rung = ""
+    for number, edit in _distinct(edits):
+        name = f"the search text of edit {number + 1}"
+        if not edit.search:
+            raise EditFailed(f"{name} is empty", f"copy the text that should change from {path}")
+        wanted = Wanted(edit.search, edit.replace, name, threshold)
+        repeats = edits.count(edit) if len(edits) < 1000 else 1
+        here = _places(ground, wanted, repeats, found)
+        if here is None:
+            ground, found = Ground(_finished(ground, found)), []
+            here = [locate(ground, wanted)]
+        found.extend(here)
+        rung = lower(rung, here[0].rung)
+    return _like_base(base, ground, found), rung
+
+
+def _distinct(edits: Sequence[SearchReplace]) -> list[tuple[int, SearchReplace]]:
+    """Each edit once, with its number, without those that change nothing."""
+    first = {edit: number for number, edit in reversed(list(enumerate(edits)))}
+    return sorted((number, edit) for edit, number in first.items() if edit.search != edit.replace)
+
+
+def _places(ground: Ground, wanted: Wanted, repeats: int, found: Sequence[Place]) -> list[Place] | None:
+    """Where an edit goes in the file as it was; None where only the text after the edits before it can tell.
+
+    An edit that was written as often as its text stands in the file means all of those places.
+    """
+    try:
+        here = [locate(ground, wanted)]
+    except Ambiguous:
+        here = places(ground, wanted)
+        if repeats < 2 or len(here) != repeats:
+            raise
+    except EditFailed:
+        if not found:
+            raise
+        return None
+    if any(_touch(place, other) for place in here for other in found):
+        return None
+    return here
+
+
+def _touch(place: Place, other: Place) -> bool:
+    return place.start < other.end and other.start < place.end
+
+
+def patched(diff: str, base: str | None, path: str, threshold: float) -> tuple[str, str]:
+    """The text after a unified diff or the section of an envelope, and the lowest rung that was needed."""
+    hunks = [hunk for section in patches.sections(diff) for hunk in patch.parse(section.body)]
+    if not hunks:
+        raise EditFailed(f"the diff of {path} has no hunks", "send the lines that change, with context")
+    if base is None:
+        if any(hunk.old for hunk in hunks):
+            raise EditFailed(f"{path} does not exist, so its diff has no place", "send its whole content")
+        return "".join(line + "\n" for hunk in hunks for line in hunk.new), ""
+    ground = Ground(base)
+    found = list(patch.place_all(ground, hunks, threshold))
+    rung = ""
+    for place in found:
+        rung = lower(rung, place.rung)
+    says = [hunk.final_newline for hunk in hunks if hunk.final_newline is not None]
+    return _like_base(base, ground, found, says[-1] if says else None), rung
+
+
+def _like_base(base: str, ground: Ground, found: Sequence[Place], final_newline: bool | None = None) -> str:
+    text = _finished(ground, found, final_newline)
+    return text[: len(ground.bom)] + ended_like(base.removeprefix(BOM), text[len(ground.bom) :])
+
+
+def _finished(ground: Ground, found: Sequence[Place], final_newline: bool | None = None) -> str:
+    """The text with every place replaced, byte-order mark in front and the last newline as it was."""
+    parts: list[str] = [ground.bom]
+    at = 0
+    for place in sorted(found, key=lambda place: (place.start, place.end)):
+        parts.extend((ground.text[at : place.start], place.text))
+        at = place.end
+    text = "".join((*parts, ground.text[at:]))
+    ended = ground.ended if final_newline is None else final_newline
+    if not ended and text.endswith("\n"):
+        return text[:-1]
+    if ended and ground.text and text[len(ground.bom) :] and not text.endswith("\n"):
+        return text + "\n"
+    return text

@@ -1,0 +1,48 @@
+"""Lines and their endings: only a line feed ends one, and a file keeps the endings that it has."""
+
+from __future__ import annotations
+
+from tui_agent.edits.align import matches
+
+BOM = "\ufeff"
+
+
+def split(text: str) -> list[str]:
+    """The lines with their endings; form feeds and Unicode separators are part of a line, as for git."""
+    parts = text.split("\n")
+    last = parts.pop()
+    lines = [part + "\n" for part in parts]
+    return [*lines, last] if last else lines
+
+
+def plain(text: str) -> str:
+    """The text with a line feed alone at each line's end."""
+    if "\r" not in text:
+        return text
+    text = text.replace("\r\n", "\n")
+    return text if "\n" in text else text.replace("\r", "\n")
+
+
+def dominant_ending(text: str) -> str:
+    """The ending that most lines have: a line feed where there is none."""
+    crlf = text.count("\r\n")
+    if not crlf and "\n" not in text and "\r" in text:
+        return "\r"
+    return "\r\n" if crlf * 2 > text.count("\n") else "\n"
+
+
+def ended_like(base: str, new: str) -> str:
+    """`new` (line feeds alone) with the line endings of `base`: each kept line's own, elsewhere the usual one."""
+    if "\r" not in base:
+        return new
+    ending = dominant_ending(base)
+    if ending == "\r":
+        return new.replace("\n", "\r")
+    if base.count("\r\n") == base.count("\n"):
+        return new.replace("\n", ending)
+    old, lines = split(base), split(new)
+    bare = [line.replace("\r\n", "\n") for line in old]
+    result = [line.replace("\n", ending) for line in lines]
+    for start, at, length in matches(bare, lines):
+        result[at : at + length] = old[start : start + length]
+    return "".join(result)
