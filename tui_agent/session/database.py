@@ -153,11 +153,8 @@ def read_records(connection: sqlite3.Connection) -> Iterator[Record]:
 
 
 def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
-    """What was kept of things that grow, by key, the oldest first."""
-    try:
-        rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
-    except sqlite3.DatabaseError:
-        return []
+    """What was kept of things that grow, by key, the oldest first. Raises sqlite3.Error."""
+    rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
     return [(row[0], Record(*row[1:])) for row in rows]
 
 

@@ -184,21 +184,36 @@ class Log:
 
 def load(path: Path) -> Loaded:
     """Read a log that nobody needs to have open, without changing it. Raises SessionError."""
+    with closing(database.connect_to_read(path)) as connection:
+        events, lost, last_at = _lasting(connection)
+        growing, lost_growing = _growing(connection)
+    return Loaded(events, growing, lost + lost_growing, last_at)
+
+
+def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], float]:
     events: list[Lasting] = []
-    growing: list[Growing] = []
     lost: list[str] = []
     numbers: list[int] = []
     last_at = 0.0
-    with closing(database.connect_to_read(path)) as connection:
-        for record in database.read_records(connection):
-            numbers.append(record.number)
-            last_at = max(last_at, record.at) if record.is_whole else last_at
-            found = records.lasting(record)
-            lost.append(found) if isinstance(found, str) else events.append(found)
-        for key, record in database.read_growing(connection):
-            found = records.growing(record, key)
-            lost.append(found) if isinstance(found, str) else growing.append(found)
-    return Loaded(events, growing, [*records.gaps(numbers), *lost], last_at)
+    for record in database.read_records(connection):
+        numbers.append(record.number)
+        last_at = record.at if record.is_whole else last_at
+        found = records.lasting(record)
+        lost.append(found) if isinstance(found, str) else events.append(found)
+    return events, records.gaps(numbers) + lost, last_at
+
+
+def _growing(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
+    growing: list[Growing] = []
+    lost: list[str] = []
+    try:
+        rows = database.read_growing(connection)
+    except sqlite3.Error as error:
+        return [], [f"drafts and unsaved text cannot be read ({error})"]
+    for key, record in rows:
+        found = records.growing(record, key)
+        lost.append(found) if isinstance(found, str) else growing.append(found)
+    return growing, lost
 
 
 def set_aside(path: Path) -> Path:

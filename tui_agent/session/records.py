@@ -28,7 +28,10 @@ class Record(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        return self.checksum == checksum(self.number, self.at, self.type, self.version, self.body)
+        """Whether it is as it was written; in a damaged file a column can hold anything."""
+        return isinstance(self.body, bytes) and self.checksum == checksum(
+            self.number, self.at, self.type, self.version, self.body
+        )
 
 
 class Body(Struct, frozen=True):

@@ -1,0 +1,93 @@
+"""The list of sessions: newest first, one workspace's or all, broken ones left out."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from tui_agent.errors import SessionError
+from tui_agent.session import catalog
+from tui_agent.session.log import Log
+from tui_agent.store import events as e
+
+
+def make(data: Path, session: str, **meta: object) -> Path:
+    path = catalog.folder_of(data, session) / catalog.LOG
+    log = Log.create(path)
+    log.set_meta(**meta)
+    log.close()
+    return path
+
+
+def test_newest_first_and_by_workspace(tmp_path: Path) -> None:
+    make(tmp_path, "a", workspace="/w", updated=10.0, turns=3, first_request="do [this]", name="named")
+    make(tmp_path, "b", workspace="/w", updated=30.0, started_from="/w/src")
+    make(tmp_path, "c", workspace="/other", updated=20.0)
+    assert [entry.id for entry in catalog.list_sessions(tmp_path)] == ["b", "c", "a"]
+    b, a = catalog.list_sessions(tmp_path, Path("/w"))
+    assert (a.name, a.turns, a.first_request, a.updated) == ("named", 3, "do [this]", 10.0)
+    assert b.started_from == "/w/src" and b.size > 4096
+    newest = catalog.newest(tmp_path, Path("/other"))
+    assert newest is not None and newest.id == "c"
+    assert catalog.newest(tmp_path, Path("/nowhere")) is None
+
+
+def test_an_append_makes_a_session_the_newest(tmp_path: Path) -> None:
+    make(tmp_path, "a", workspace="/w", updated=10.0)
+    make(tmp_path, "b", workspace="/w", updated=20.0)
+    log = Log.open(catalog.folder_of(tmp_path, "a") / catalog.LOG)
+    done = threading.Event()
+    log.append([e.NoticeGiven("info", "x")], lambda _: done.set())
+    assert done.wait(30)
+    newest = catalog.newest(tmp_path, Path("/w"))
+    assert newest is not None and newest.id == "a", "also while it is open"
+    log.close()
+
+
+def test_without_notes_it_is_listed_by_the_age_of_its_file(tmp_path: Path) -> None:
+    path = make(tmp_path, "a")
+    (entry,) = catalog.list_sessions(tmp_path)
+    assert entry.updated == path.stat().st_mtime
+
+
+def test_broken_ones_are_left_out(tmp_path: Path) -> None:
+    make(tmp_path, "good", workspace="/w", updated=1.0)
+    make(tmp_path, "odd", workspace=["no", "text"], updated="never")
+    for name, content in (("empty", b""), ("torn", b"SQLite format 3\0garbage"), ("text", b"hello")):
+        (tmp_path / "sessions" / name).mkdir()
+        (tmp_path / "sessions" / name / catalog.LOG).write_bytes(content)
+    (tmp_path / "sessions" / "no-log").mkdir()
+    (tmp_path / "sessions" / "file").write_bytes(b"")
+    (tmp_path / "sessions" / ".hidden").mkdir()
+    assert [entry.id for entry in catalog.list_sessions(tmp_path)] == ["good"]
+
+
+def test_no_sessions_yet(tmp_path: Path) -> None:
+    assert catalog.list_sessions(tmp_path / "missing") == []
+
+
+def test_reading_the_list_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = make(tmp_path, "a")
+    before = {p.name: p.stat().st_mtime_ns for p in path.parent.iterdir()}
+    catalog.list_sessions(tmp_path)
+    assert (
+        {p.name: p.stat().st_mtime_ns for p in path.parent.iterdir()}
+        == before
+        == {catalog.LOG: before[catalog.LOG]}
+    )
+
+
+def test_ids_sort_by_time_and_are_folder_names(tmp_path: Path) -> None:
+    ids = [catalog.new_id() for _ in range(3)]
+    assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", one) for one in ids)
+    assert [one[:15] for one in ids] == sorted(one[:15] for one in ids)
+    assert catalog.folder_of(tmp_path, ids[0]) == tmp_path / "sessions" / ids[0]
+
+
+@pytest.mark.parametrize("session", ["", "..", ".", "../x", "a/b", "a\0", "\x1b[31m", "a" * 101, "-x"])
+def test_what_is_no_id(tmp_path: Path, session: str) -> None:
+    with pytest.raises(SessionError, match="no session id"):
+        catalog.folder_of(tmp_path, session)

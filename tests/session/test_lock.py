@@ -1,0 +1,87 @@
+"""One writer a session: others are told who it is; a dead one holds nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+from support.privileges import unprivileged
+
+from tui_agent.errors import SessionError
+from tui_agent.session.lock import NAME, SessionLock, holder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "sessions" / "one"
+
+
+def test_one_at_a_time(folder: Path) -> None:
+    with SessionLock.take(folder) as lock:
+        assert lock.folder == folder
+        assert holder(folder) == os.getpid()
+        with pytest.raises(SessionError, match=rf"session one is open in process {os.getpid()}.*fork one"):
+            SessionLock.take(folder)
+    SessionLock.take(folder).release()
+
+
+def test_releasing_twice_does_no_harm(folder: Path) -> None:
+    lock = SessionLock.take(folder)
+    lock.release()
+    with SessionLock.take(folder):
+        lock.release()
+        with pytest.raises(SessionError):
+            SessionLock.take(folder)
+
+
+def test_another_process_is_named_and_its_death_ends_the_lock(folder: Path) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            SessionLock.take(folder)._sign()
+            os.write(writing, b"x")
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as said:
+        assert said.read(1) == b"x"
+    try:
+        with pytest.raises(SessionError, match=f"process {child}"):
+            SessionLock.take(folder)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    with SessionLock.take(folder):
+        assert holder(folder) == os.getpid()
+
+
+def test_a_lock_file_with_rubbish_in_it(folder: Path) -> None:
+    with SessionLock.take(folder):
+        (folder / NAME).write_bytes(b"\xff\x00 not a number")
+        with pytest.raises(SessionError, match="another process"):
+            SessionLock.take(folder)
+    with SessionLock.take(folder):
+        assert (folder / NAME).read_bytes() == b"%d\n" % os.getpid()
+
+
+def test_private(folder: Path) -> None:
+    with SessionLock.take(folder):
+        assert stat.S_IMODE((folder / NAME).stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_home_that_cannot_be_written() -> None:
+    with unprivileged() as public:
+        public.chmod(0o500)
+        with pytest.raises(SessionError, match="Permission denied"):
+            SessionLock.take(public / "one")
+
+
+def test_a_lock_is_not_inherited(folder: Path) -> None:
+    with SessionLock.take(folder) as lock:
+        assert not os.get_inheritable(lock._descriptor)
