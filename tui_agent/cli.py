@@ -179,7 +179,7 @@ def open_(debug: bool, path: str | None, resume: str | None, **options: Any) -> 
     named = [(key, options[key]) for key in ("model", "planner_model", "theme")]
     return open_screen(
         ScreenOptions(
-            workspace=_workspace(path or "."),
+            workspace=_workspace("." if path is None else path),
             resume=resume,
             continue_newest=options["continue_newest"],
             overrides=arguments.overrides(options["settings"], named),

@@ -18,6 +18,8 @@ _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", 
 
 def workspace_folder(path: str) -> Path:
     """The folder to work in, resolved; it exists and can be listed."""
+    if not path:
+        raise UsageError("the name of the folder is empty", "name a folder, or none for the one you are in")
     shown = visible(path)
     try:
         folder = Path(path).expanduser().resolve(strict=True)

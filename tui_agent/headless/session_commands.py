@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
+from tui_agent.errors import SessionError
 from tui_agent.headless import arguments
 from tui_agent.headless.command_errors import CommandGroup
 from tui_agent.headless.commands import all_option, json_option
@@ -50,7 +53,7 @@ def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
 @click.argument("session", metavar="ID")
 @click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", help="Markdown or JSON.")
 @click.option("--output", metavar="FILE", help="Where to write it; standard output if not given.")
-def export(session: str, form: str, output: str | None) -> int:
+def export(session: str, form: Literal["md", "json"], output: str | None) -> int:
     """A session as one file."""
     from tui_agent.headless import sessions as body
 
@@ -62,9 +65,7 @@ def export(session: str, form: str, output: str | None) -> int:
 @click.option("--remove-legacy", is_flag=True, help="Remove an older messages file once all of it is kept.")
 def import_(source: str, remove_legacy: bool) -> int:
     """An export, or a Roo-style task folder, into this workspace."""
-    from tui_agent.headless import sessions as body
-
-    return body.import_session(arguments.workspace_folder("."), source, remove_legacy=remove_legacy)
+    raise SessionError(f"{source} was not imported", "this version cannot import sessions yet")
 
 
 @sessions.command()

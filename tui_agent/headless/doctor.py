@@ -1,0 +1,166 @@
+"""`tui-agent doctor`: what is installed, what is found, what is missing; keys by their names only."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import click
+import msgspec
+from msgspec import Struct
+
+from tui_agent import __version__
+from tui_agent.errors import TuiAgentError
+from tui_agent.headless.surroundings import (
+    Surroundings,
+    key_names,
+    surroundings,
+)
+from tui_agent.model.child import ChildModel
+from tui_agent.model.client import Abilities
+from tui_agent.model.discover import discover
+from tui_agent.settings import trust
+from tui_agent.settings.faults import visible
+from tui_agent.settings.folders import Folders, user_folders, why_not_writable
+from tui_agent.settings.loading import Loaded, load
+
+#: Seconds that the model's process may take to be ready on a slow machine.
+START_TIMEOUT = 60.0
+#: Asked about where no model is configured, to see that litellm answers at all.
+_ANY_MODEL = "openai/gpt-4o"
+
+
+class Helper(Struct, frozen=True):
+    """The process that reaches the model: whether it starts, in how many seconds, and why not."""
+
+    starts: bool
+    seconds: float
+    error: str = ""
+
+
+class ModelReport(Struct, frozen=True):
+    """`name` is "" where none is configured; `suggestions` are models that could be used here, and why."""
+
+    name: str
+    planner: str
+    known: bool
+    window: int
+    keys: tuple[str, ...]
+    suggestions: dict[str, str]
+    process: Helper
+
+
+class Report(Struct, frozen=True):
+    """All that `--json` prints, as one object. `problems` are sentences; `ok` is that there are none."""
+
+    ok: bool
+    version: str
+    surroundings: Surroundings
+    folders: dict[str, str]
+    writable: bool
+    workspace: str
+    trust: str
+    model: ModelReport
+    problems: tuple[str, ...]
+
+
+def doctor(workspace: Path, as_json: bool) -> int:
+    """Print the report; 1 where something is wrong."""
+    report = asyncio.run(examine(workspace, user_folders()))
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+    else:
+        for mark, words in _lines(report):
+            click.echo(f"{mark:<8} {visible(words)}")
+    return 0 if report.ok else 1
+
+
+async def examine(workspace: Path, folders: Folders) -> Report:
+    """Look at everything. Asks no one outside this machine."""
+    loaded = await asyncio.to_thread(load, folders, workspace, trust.is_trusted(workspace, folders))
+    around = await asyncio.to_thread(surroundings)
+    why = await asyncio.to_thread(why_not_writable, folders.data)
+    model = await _model(loaded)
+    problems = [
+        *around.problems,
+        *([why] if why else []),
+        *map(str, loaded.faults),
+        *([model.process.error] if model.process.error else []),
+    ]
+    return Report(
+        ok=not problems,
+        version=__version__,
+        surroundings=around,
+        folders={name: str(getattr(folders, name)) for name in ("config", "data", "cache")},
+        writable=not why,
+        workspace=str(workspace),
+        trust=trust.standing(workspace, folders),
+        model=model,
+        problems=tuple(problems),
+    )
+
+
+async def _model(loaded: Loaded) -> ModelReport:
+    name = loaded.settings.model
+    process, abilities = await _process(name or _ANY_MODEL)
+    return ModelReport(
+        name=name,
+        planner=loaded.settings.planner_model,
+        known=bool(name) and abilities.known,
+        window=loaded.settings.context.window or (abilities.window if name else 0),
+        keys=key_names(),
+        suggestions={found.model: found.because for found in await discover()},
+        process=process,
+    )
+
+
+async def _process(name: str) -> tuple[Helper, Abilities]:
+    model = ChildModel()
+    begin = time.monotonic()
+    try:
+        async with asyncio.timeout(START_TIMEOUT):
+            abilities = await model.abilities(name)
+        return Helper(True, round(time.monotonic() - begin, 1)), abilities
+    except (TuiAgentError, TimeoutError) as error:
+        why = str(error) or f"it was not ready within {START_TIMEOUT:g} seconds"
+        error_words = f"the model's process does not start: {why}"
+        return Helper(False, round(time.monotonic() - begin, 1), error_words), Abilities(name)
+    finally:
+        await model.close()
+
+
+def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], str]]:
+    """The report for a person, a line each; problems last."""
+    around, model = report.surroundings, report.model
+    yield "ok", f"tui-agent {report.version}, Python {around.python}, {around.platform}"
+    yield "ok", _packages_in_words(around)
+    if around.git:
+        yield "ok", around.git
+    yield "ok", around.terminal.in_words()
+    yield "ok", "folders: " + ", ".join(f"{name} {path}" for name, path in report.folders.items())
+    yield "ok", f"workspace {report.workspace}: {report.trust}"
+    if model.process.starts:
+        yield "ok", f"the model's process starts in {model.process.seconds} s"
+    yield ("ok", f"keys: {', '.join(model.keys)}") if model.keys else ("note", "no key in the environment")
+    yield _model_line(model)
+    for name, because in model.suggestions.items():
+        yield "note", f"could be used: {name} ({because})"
+    for problem in report.problems:
+        yield "problem", problem
+
+
+def _packages_in_words(around: Surroundings) -> str:
+    """The versions, but for the grammars of the editor, which are many."""
+    names = [name for name in around.packages if not name.startswith("tree-sitter-")]
+    return ", ".join(f"{name} {around.packages[name]}" for name in names)
+
+
+def _model_line(model: ModelReport) -> tuple[Literal["ok", "note"], str]:
+    if not model.name:
+        return "note", "no model is configured: set `model`, or give --model NAME"
+    if not model.known and not model.window:
+        return "note", f"model {model.name}: litellm does not know it; set context.window to its size"
+    return "ok", f"model {model.name}, {model.window:,} tokens"
