@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -39,6 +40,16 @@ from tui_agent.model.client import (
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SECRET = "sk-proj-0123456789abcdefghij"
 MODEL = "openai/test-model"
+SPY = """
+import os, sys
+log = os.open(os.environ["SPY_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def spy(event, args):
+    if event == "socket.connect":
+        os.write(log, f"{args[1]!r}\\n".encode())
+    elif event == "socket.getaddrinfo":
+        os.write(log, f"{args[:2]!r}\\n".encode())
+sys.addaudithook(spy)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +58,30 @@ def server() -> Iterator[Provider]:
         yield provider
 
 
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a spy in the child writes every address that anything there looks up or connects to."""
+    folder = tmp_path_factory.mktemp("spy")
+    (folder / "sitecustomize.py").write_text(SPY)
+    return folder / "log"
+
+
+@pytest.fixture(scope="module")
+def statuses() -> list[ModelStatus]:
+    return []
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def model(server: Provider) -> AsyncGenerator[ChildModel, None]:
+async def model(server: Provider, log: Path, statuses: list[ModelStatus]) -> AsyncGenerator[ChildModel, None]:
     """One child for all tests here: litellm takes seconds to import."""
-    model = ChildModel(environment={**server.environment, "OPENAI_API_KEY": SECRET})
+    environment = {
+        **server.environment,
+        "OPENAI_API_KEY": SECRET,
+        "HOSTED_VLLM_API_BASE": dead_url(),
+        "SPY_LOG": str(log),
+        "PYTHONPATH": os.pathsep.join((str(log.parent), str(Path(__file__).parents[2]))),
+    }
+    model = ChildModel(environment=environment, on_status=statuses.append)
     await model.start()
     yield model
     await model.close()
@@ -366,13 +397,30 @@ async def test_counting_is_exact_with_the_models_own_vocabulary(model: ChildMode
     assert (await model.count("anthropic/claude-sonnet-4-5", ["hello world"])).exact is False
 
 
-# ── the child's own life (last, since these restart it) ──────────────────────────────────────────────────
+# ── the child's own life ─────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_server_that_is_not_there(model: ChildModel) -> None:
+    with pytest.raises(Unreachable, match=r"hosted_vllm/x cannot be reached: .* and HOSTED_VLLM_API_BASE"):
+        await answer(model, request(model="hosted_vllm/x"))
+
+
+async def test_nothing_is_asked_for_but_on_loopback(model: ChildModel, provider: Provider, log: Path) -> None:
+    provider.answer("ok")
+    assert text(await answer(model, request(model="openai/gpt-4o"))) == "ok"
+    await model.abilities("gemini/gemini-2.5-pro")
+    await model.count("openai/gpt-4o", ["hello"])
+    lines = (await asyncio.to_thread(log.read_text)).splitlines()
+    assert any(str(provider.port) in line for line in lines), "the request itself is seen"
+    assert {line for line in lines if "'127.0.0.1'" not in line} == set()
 
 
 async def test_a_child_that_dies_in_the_middle_says_so_and_comes_back(
-    model: ChildModel, provider: Provider
+    model: ChildModel, provider: Provider, statuses: list[ModelStatus]
 ) -> None:
-    provider.answer(Answer("one two", hang_after=1), "again")
+    """Until it is warm again counts are estimates, and requests wait."""
+    provider.answer("warm", Answer("one two", hang_after=1), "again")
+    assert text(await answer(model)) == "warm"
     pid = model.pid
     assert pid is not None
     async with aclosing(model.stream(request())) as stream:
@@ -380,56 +428,8 @@ async def test_a_child_that_dies_in_the_middle_says_so_and_comes_back(
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ModelError, match="in the middle of the answer: what came is kept"):
             await anext(stream)
-    assert model.status == "failed"
+    assert statuses == ["starting", "ready", "failed"]
+    assert await model.count("openai/gpt-4o", ["twelve bytes"]) == TokenCount((3,), exact=False)
     assert text(await answer(model)) == "again"
     assert model.pid != pid
-
-
-async def test_before_it_is_warm_counts_are_estimates_and_requests_wait(provider: Provider) -> None:
-    statuses: list[ModelStatus] = []
-    model = ChildModel(environment=provider.environment, on_status=statuses.append)
-    await model.start()
-    assert await model.count("openai/gpt-4o", ["twelve bytes"]) == TokenCount((3,), exact=False)
-    provider.answer("at last")
-    assert text(await answer(model)) == "at last"
-    await model.close()
-    assert statuses == ["starting", "ready", "idle"]
-
-
-SPY = """
-import os, sys
-log = os.open(os.environ["SPY_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-def spy(event, args):
-    if event == "socket.connect":
-        os.write(log, f"{args[1]!r}\\n".encode())
-    elif event == "socket.getaddrinfo":
-        os.write(log, f"{(args[0], args[1])!r}\\n".encode())
-sys.addaudithook(spy)
-"""
-
-
-async def test_nothing_is_asked_for_but_at_the_provider(
-    provider: Provider, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path_factory.mktemp("spy")
-    (folder / "sitecustomize.py").write_text(SPY)
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    model = ChildModel(environment={**provider.environment, "SPY_LOG": str(folder / "log")})
-    provider.answer("ok")
-    assert text(await answer(model, request(model="openai/gpt-4o"))) == "ok"
-    await model.abilities("anthropic/claude-sonnet-4-5")
-    await model.count("openai/gpt-4o", ["hello"])
-    await model.close()
-    lines = (folder / "log").read_text().splitlines()
-    assert lines, "the spy saw the request itself"
-    assert {line for line in lines if "127.0.0.1" not in line or str(provider.port) not in line} == set()
-
-
-async def test_a_server_that_is_not_there(provider: Provider) -> None:
-    address = dead_url()
-    model = ChildModel(
-        environment={**provider.environment, "OPENAI_API_BASE": address, "OPENAI_BASE_URL": address}
-    )
-    with pytest.raises(Unreachable, match="openai/test-model cannot be reached: check that it runs"):
-        await answer(model)
-    await model.close()
+    assert statuses[:4] == ["starting", "ready", "failed", "starting"]

@@ -1,0 +1,84 @@
+"""The countdown before another attempt, without waiting for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from tui_agent.errors import RateLimited
+from tui_agent.model.client import Chunk, RetryChunk, TextChunk
+from tui_agent.model.explain import Meaning
+from tui_agent.model.retrying import LONGEST_ASKED_SECONDS, NotNow, with_retries
+
+
+class Attempts:
+    """Fails as often as there are meanings, then says "done"; `first` is said before each failure."""
+
+    def __init__(self, *meanings: Meaning, first: str = "") -> None:
+        self.made = 0
+        self._meanings = meanings
+        self._first = first
+
+    async def __call__(self) -> AsyncGenerator[Chunk, None]:
+        self.made += 1
+        if self._first:
+            yield TextChunk(self._first)
+        if self.made <= len(self._meanings):
+            raise NotNow(self._meanings[self.made - 1])
+        yield TextChunk("done")
+
+
+def busy(seconds: float | None = None) -> Meaning:
+    return Meaning(RateLimited("The server is busy", "wait"), again=True, seconds=seconds)
+
+
+class Sleeps(list[float]):
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+async def everything(attempts: Attempts, retries: int = 5) -> tuple[list[Chunk], Sleeps]:
+    sleeps = Sleeps()
+    return [chunk async for chunk in with_retries(attempts, retries, sleeps)], sleeps
+
+
+async def test_each_second_of_waiting_is_told() -> None:
+    chunks, sleeps = await everything(Attempts(busy(2.5)))
+    waits = [(chunk.attempt, chunk.seconds) for chunk in chunks if isinstance(chunk, RetryChunk)]
+    assert waits == [(2, 2.5), (2, 2.0), (2, 1.0)]
+    assert sleeps == [0.5, 1.0, 1.0]
+    assert chunks[-1] == TextChunk("done")
+    assert all(chunk.why == "The server is busy" for chunk in chunks if isinstance(chunk, RetryChunk))
+
+
+async def test_without_a_word_from_the_provider_waits_double() -> None:
+    _, sleeps = await everything(Attempts(*[busy()] * 5))
+    assert sum(sleeps) == 2 + 4 + 8 + 16 + 30
+
+
+async def test_the_last_error_says_how_often_it_was_tried() -> None:
+    attempts = Attempts(*[busy(0)] * 9)
+    with pytest.raises(RateLimited, match="The server is busy, also after asking again 2 times: wait"):
+        await everything(attempts, retries=2)
+    assert attempts.made == 3
+
+
+async def test_without_retries_the_error_is_as_it_was() -> None:
+    with pytest.raises(RateLimited) as caught:
+        await everything(Attempts(busy()), retries=0)
+    assert str(caught.value) == "The server is busy: wait"
+
+
+async def test_an_attempt_that_said_something_is_not_repeated() -> None:
+    attempts = Attempts(busy(1), first="Well")
+    with pytest.raises(RateLimited):
+        await everything(attempts)
+    assert attempts.made == 1
+
+
+async def test_a_wait_of_hours_is_told_and_not_begun() -> None:
+    attempts = Attempts(busy(LONGEST_ASKED_SECONDS + 1))
+    with pytest.raises(RateLimited, match="asks to wait 301 s"):
+        await everything(attempts)
+    assert attempts.made == 1
