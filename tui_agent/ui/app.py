@@ -7,11 +7,11 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import App
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.session import Session
 from tui_agent.ui.actions import APP, bindings_of
 from tui_agent.ui.keys import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys import load_keys
@@ -20,7 +20,10 @@ from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Palette, load_palette, names, theme_of
 from tui_agent.ui.widgets.asking import GROUP
 
-OpenSession = Callable[[], Awaitable[Session]]
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+OpenSession = Callable[[], Awaitable["Session"]]
 #: Seconds in which the second press of the key that quits must come.
 QUIT_WITHIN = 3.0
 #: Seconds that a call on the session may still take when the person quits.
@@ -43,6 +46,8 @@ class WorkspaceApp(App[int], inherit_bindings=False):
     ) -> None:
         """`folders` may hold `keys.toml` and `themes/`; the nearest is last."""
         no_colour = bool(os.environ.get("NO_COLOR"))
+        if not no_colour:
+            os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
         super().__init__()
         self._open_session = open_session
         self._theme_folders = [folder / "themes" for folder in folders]

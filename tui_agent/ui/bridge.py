@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tui_agent.session.session import Session
 from tui_agent.store.events import Event
 from tui_agent.store.state import State
 from tui_agent.ui.widgets.pane import Pane
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 INTERVAL = 1 / 30
 

@@ -11,6 +11,8 @@ from tui_agent.store.state import LayoutSlice
 
 Mode = Literal["wide", "medium", "narrow"]
 WIDE_FROM, MEDIUM_FROM = 120, 90
+#: Cells of ground between panes side by side.
+GAP = 1
 
 
 class Place(NamedTuple):
@@ -34,6 +36,9 @@ class Cell(NamedTuple):
 
 
 Row = tuple[Cell, ...]
+
+#: Panes whose own first line is their title, where they share their place with no other.
+OWN_TITLE = frozenset({"buffers"})
 
 
 class Column(NamedTuple):
@@ -91,12 +96,14 @@ def places(size: Size, layout: LayoutSlice) -> list[Place]:
         return [_place(mode, (layout.zoomed,), layout, size.region)]
     found = []
     columns = [column for column in LAYOUTS[mode] if _left(column, layout)]
-    for column, x, width in zip(columns, *_columns(columns, size.width), strict=True):
+    for column, x, width in zip(
+        columns, *_columns(columns, size.width - GAP * (len(columns) - 1)), strict=True
+    ):
         rows = [(share, row) for share, row in column.rows if any(_shown(cell, layout) for cell in row)]
         for (_, row), y, height in zip(rows, *_split([share for share, _ in rows], size.height), strict=True):
             cells = [cell for cell in row if _shown(cell, layout)]
             shares = [cell.share for cell in cells]
-            for cell, left, across in zip(cells, *_split(shares, width), strict=True):
+            for cell, left, across in zip(cells, *_split(shares, width, GAP), strict=True):
                 region = Region(x + left, y, across, height)
                 found.append(_place(mode, _shown(cell, layout), layout, region))
     return found
@@ -106,7 +113,8 @@ def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, region: Regi
     key = f"{mode}.{panes[0]}"
     chosen = layout.focus if layout.focus in panes else layout.tabs.get(key, "")
     front = chosen if chosen in panes else panes[0]
-    header, body = region.split_horizontal(min(1, region.height))
+    own = panes[0] if len(panes) == 1 else ""
+    header, body = region.split_horizontal(0 if own in OWN_TITLE else min(1, region.height))
     return Place(key, panes, front, header, body)
 
 
@@ -125,16 +133,18 @@ def _columns(columns: Sequence[Column], width: int) -> tuple[list[int], list[int
     if widths:
         widest = max(range(len(widths)), key=lambda i: columns[i].share)
         widths[widest] += width - sum(widths)
-    return _starts(widths), widths
+    return _starts(widths, GAP), widths
 
 
-def _split(shares: Sequence[float], length: int) -> tuple[list[int], list[int]]:
+def _split(shares: Sequence[float], length: int, gap: int = 0) -> tuple[list[int], list[int]]:
+    """Offsets and lengths of parts side by side, so many cells apart."""
     total = sum(shares) or 1
+    length -= gap * (len(shares) - 1)
     lengths = [round(length * share / total) for share in shares]
     if lengths:
         lengths[0] += length - sum(lengths)
-    return _starts(lengths), lengths
+    return _starts(lengths, gap), lengths
 
 
-def _starts(lengths: Sequence[int]) -> list[int]:
-    return [sum(lengths[:i]) for i in range(len(lengths))]
+def _starts(lengths: Sequence[int], gap: int) -> list[int]:
+    return [sum(lengths[:i]) + gap * i for i in range(len(lengths))]

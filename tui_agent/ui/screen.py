@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 from textual import events
@@ -12,15 +12,20 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_agent.session.session import Session
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.bridge import Bridge
+from tui_agent.ui.places import places
 from tui_agent.ui.sink import plain
 from tui_agent.ui.widgets.asking import ask
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.tab_line import TabLine
 from tui_agent.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+    from tui_agent.ui.app import WorkspaceApp
+    from tui_agent.ui.widgets.chooser import Row
 
 
 class WorkspaceScreen(Screen[None], inherit_bindings=False):
@@ -39,6 +44,11 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def compose(self) -> Iterable[Widget]:
         yield self.workspace
         yield Static("opening …", id="opening", markup=False)
+
+    @property
+    def owner(self) -> WorkspaceApp:
+        """The application, as what it is."""
+        return cast("WorkspaceApp", self.app)
 
     @property
     def arrangement(self) -> LayoutSlice:
@@ -159,21 +169,77 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             self.ask(self.session.stop())
 
     def action_theme(self) -> None:
-        self.app.next_theme()
+        self.owner.next_theme()
+
+    def action_palette(self) -> None:
+        from tui_agent.ui.widgets.chooser import Chooser
+
+        self.app.push_screen(Chooser("Do", self._palette_rows, "type what it does"), self._do)
+
+    def _palette_rows(self, words: str) -> list[Row]:
+        from tui_agent.ui.palette import rows
+
+        return rows(words, self.owner.keys, self.arrangement.focus)
+
+    def action_leader(self) -> None:
+        from tui_agent.ui.widgets.leader import Leader
+
+        self.app.push_screen(Leader(self.owner.keys.after_leader()), self._do)
+
+    def action_help(self) -> None:
+        from tui_agent.ui.widgets.key_help import KeyHelp
+
+        self.app.push_screen(KeyHelp(self.owner.keys, self.arrangement.focus))
+
+    def action_notices(self) -> None:
+        from tui_agent.ui.palette import notice_rows
+        from tui_agent.ui.widgets.chooser import Chooser
+
+        notices = self.session.state.notices.items if self.session else ()
+        self.app.push_screen(Chooser("Notices", lambda words: notice_rows(words, notices)))
+
+    async def _do(self, action_id: str | None) -> None:
+        if action_id:
+            await self.run_action_by_id(action_id)
 
     async def action_to_pane(self, name: str, method: str) -> None:
         pane = self.workspace.pane(name)
         if pane:
             await self.app.run_action(method, pane)
 
-    async def run(self, action_id: str) -> None:
+    async def run_action_by_id(self, action_id: str) -> None:
         """Do what a key would do, from the palette or the mouse; an action of a pane goes there first."""
         action = ACTIONS[action_id]
         match action.pane:
-            case "":
+            case pane if pane == ANYWHERE:
                 await self.app.run_action(action.call, self)
-            case "app":
+            case pane if pane == APP:
                 await self.app.run_action(action.call, self.app)
-            case name:
-                self.focus_pane(name)
-                await self.action_to_pane(name, action.call)
+            case pane:
+                self.focus_pane(pane)
+                await self.action_to_pane(pane, action.call)
+
+
+def _other_panes() -> list[type[Pane]]:
+    """Every pane but the chat and the status line, in the order in which they are mounted."""
+    from tui_agent.ui.panes.buffers import BuffersPane
+    from tui_agent.ui.panes.files import FilesPane
+    from tui_agent.ui.panes.known import KnownPane
+    from tui_agent.ui.panes.plan import PlanPane
+    from tui_agent.ui.panes.review import ReviewPane
+    from tui_agent.ui.panes.subtasks import SubTasksPane
+    from tui_agent.ui.panes.todos import TodosPane
+
+    return [FilesPane, PlanPane, BuffersPane, ReviewPane, TodosPane, SubTasksPane, KnownPane]
+
+
+def _in_front(layout: LayoutSlice, name: str, workspace: Workspace) -> LayoutSlice:
+    """The layout with a pane shown, in front of the others in its place, and focused."""
+    hidden = tuple(pane for pane in layout.hidden if pane != name)
+    layout = replace(layout, focus=name, hidden=hidden, zoomed=name if layout.zoomed else "")
+    tabs = {
+        place.key: name
+        for place in places(workspace.size, layout)
+        if name in place.panes and not layout.zoomed
+    }
+    return replace(layout, tabs={**layout.tabs, **tabs})

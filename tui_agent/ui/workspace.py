@@ -43,11 +43,15 @@ class InPlaces(Layout):
 
     name = "places"
 
-    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
+    def arrange(
+        self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True
+    ) -> ArrangeResult:
         assert isinstance(parent, Workspace)
         regions = parent.regions(size)
         return [
-            WidgetPlacement(regions[child], NULL_OFFSET, NULL_SPACING, child) for child in children if child in regions
+            WidgetPlacement(regions[child], NULL_OFFSET, NULL_SPACING, child)
+            for child in children
+            if child in regions
         ]
 
 
@@ -60,14 +64,16 @@ class Workspace(Widget):
         super().__init__(id="workspace")
         self._by_id: dict[str, Widget] = {name: Blank(name) for name in PANES}
         self._lines = [TabLine() for _ in PANES]
-        self._layout = LayoutSlice()
+        self._arrangement = LayoutSlice()
+        self._in_places = InPlaces()
 
     def compose(self) -> Iterable[Widget]:
         yield from self._lines
         yield from self._by_id.values()
 
-    def on_mount(self) -> None:
-        self.styles.layout = InPlaces()
+    @property
+    def layout(self) -> Layout:
+        return self._in_places
 
     async def put(self, pane: Pane) -> None:
         """Mount a pane where it belongs."""
@@ -77,7 +83,7 @@ class Workspace(Widget):
         with self.app.batch_update():
             await self.mount(pane)
             await blank.remove()
-        self.arranged(self._layout)
+        self.arranged(self._arrangement)
 
     def pane(self, name: str) -> Pane | None:
         """The pane of that name; None while it is not there yet."""
@@ -92,11 +98,11 @@ class Workspace(Widget):
         return [place.front for place in self.places(self.size)]
 
     def places(self, size: Size) -> list[Place]:
-        return places(size, self._layout)
+        return places(size, self._arrangement)
 
     def arranged(self, layout: LayoutSlice) -> None:
         """Show the panes as this layout has them."""
-        self._layout = layout
+        self._arrangement = layout
         found = self.places(self.size)
         fronts = {place.front for place in found}
         for name, widget in self._by_id.items():
@@ -113,7 +119,7 @@ class Workspace(Widget):
         return found
 
     def on_resize(self, event: events.Resize) -> None:
-        self.arranged(self._layout)
+        self.arranged(self._arrangement)
 
     def on_pane_retitled(self, message: Pane.Retitled) -> None:
         message.stop()
@@ -121,8 +127,10 @@ class Workspace(Widget):
 
     def _title_lines(self, found: list[Place]) -> None:
         for line, place in zip(self._lines, found, strict=False):
-            line.display = True
-            line.show([(name, self._title(name)) for name in place.panes], place.front, self._layout.focus)
+            line.display = place.header.height > 0
+            line.show(
+                [(name, self._title(name)) for name in place.panes], place.front, self._arrangement.focus
+            )
         for line in self._lines[len(found) :]:
             line.display = False
 

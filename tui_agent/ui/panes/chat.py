@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.timer import Timer
@@ -10,7 +11,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.session import Session
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.actions import actions_of
 from tui_agent.ui.sink import parts
@@ -19,6 +19,9 @@ from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.picker import Picker
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 #: Seconds of quiet after which a draft is handed to the session.
 DRAFT_AFTER = 0.5

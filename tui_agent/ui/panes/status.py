@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_agent.session.session import Session
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
 from tui_agent.ui.keys import Keys
 from tui_agent.ui.sink import clean, parts
 from tui_agent.ui.widgets.pane import Pane
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 #: The severity of a toast for each level of a notice, and the seconds it stays.
 _SEVERITY = {"info": "information", "warning": "warning", "error": "error"}
@@ -38,7 +41,9 @@ class StatusPane(Pane):
     def show(self, state: State) -> None:
         hints = hint_line(getattr(self.app, "keys", Keys({})), state.layout.focus, self._room)
         self.query_one("#hints", Static).update(hints)
-        self.query_one("#facts", Static).update(facts_line(state, self.app.size.width - hints.cell_length - 4))
+        self.query_one("#facts", Static).update(
+            facts_line(state, self.app.size.width - hints.cell_length - 4)
+        )
         self._tell(state.notices)
 
     @property

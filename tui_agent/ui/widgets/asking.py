@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.dom import DOMNode
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.session import Session
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 GROUP = "ask"
 

@@ -99,7 +99,8 @@ class Lined(ScrollView, can_focus=True):
             self._plain = plain
             self._rich_style_cache.clear()
             self._forget_styles()
-        return super().render_lines(crop)
+        ground = Style(color=plain.color, bgcolor=plain.bgcolor)
+        return [strip.apply_style(ground) for strip in super().render_lines(crop)]
 
     def _forget_styles(self) -> None:
         self._inks.clear()

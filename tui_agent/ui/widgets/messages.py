@@ -158,5 +158,3 @@ def _agent_text(summary: str, text: str) -> Iterable[Widget]:
 
 def _count(number: int, noun: str) -> str:
     return "" if not number else f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-

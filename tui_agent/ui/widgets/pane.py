@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.containers import Container
 from textual.content import Content
@@ -13,10 +13,12 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
-from tui_agent.session.session import Session
 from tui_agent.store.state import State
 from tui_agent.ui.actions import bindings_of
 from tui_agent.ui.widgets.asking import ask
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 
 class Pane(Container):

@@ -7,15 +7,14 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from tui_agent.ui.sink import parts
+from tui_agent.ui.sink import label
 
 
 class TabLine(Widget):
     """Titles side by side; a click on one asks for its pane."""
 
     DEFAULT_CSS = """
-    TabLine { height: 1; background: $surface; color: $muted; border-left: wide $surface; padding: 0 1; }
-    TabLine.-focused { border-left: wide $accent; }
+    TabLine { height: 1; background: $background; color: $muted; padding: 0 1 0 2; }
     """
 
     class Chosen(Message):
@@ -42,14 +41,17 @@ class TabLine(Widget):
         return Content("   ").join(self._label(pane, title) for pane, title in self._tabs)
 
     def _label(self, pane: str, title: str | Content) -> Content:
-        if isinstance(title, Content) and pane == self._front:
-            return title
-        text = title.plain if isinstance(title, Content) else title
-        if len(self._tabs) > 4 and pane != self._front:
-            text = text.partition(" ")[0] if self.size.width < _width(self._tabs) else text
-        if pane != self._front:
-            return parts((text, "$muted"))
-        return parts((text, "bold $accent" if self._focused else "bold $text"))
+        words = title if isinstance(title, Content) else label(title)
+        if pane == self._front:
+            return words.stylize_before("bold $accent" if self._focused else "bold $text")
+        text = words.plain
+        if len(self._tabs) > 1 and self.size.width < self._needed():
+            text = text.partition(" ")[0]
+        return label(text, "$muted")
+
+    def _needed(self) -> int:
+        """Cells that all titles need side by side."""
+        return sum(len(title) + 3 for _, title in self._tabs)
 
     def on_click(self, event: events.Click) -> None:
         x = event.get_content_offset_capture(self).x
@@ -58,8 +60,3 @@ class TabLine(Widget):
             if x < 0:
                 self.post_message(self.Chosen(pane))
                 return
-
-
-def _width(tabs: list[tuple[str, str | Content]]) -> int:
-    """Cells that all titles need side by side."""
-    return sum(len(title) + 3 for _, title in tabs)

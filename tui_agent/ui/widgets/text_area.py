@@ -44,4 +44,3 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     def get_line(self, line_index: int) -> Text:
         return Text(clean(self.document.get_line(line_index)), end="", no_wrap=True)
-

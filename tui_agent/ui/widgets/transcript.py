@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Static
 
-from tui_agent.session.session import Session
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.messages import LiveReply, MessageBlock, Reasoning, facts_of
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 #: How many messages stand in the widget when it is opened, come with a page, and may stand in it at most.
 FIRST, PAGE, MOST = 30, 20, 90

@@ -1,0 +1,229 @@
+"""The open files: a tab for each, an editor, and what the disk has done meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.store.state import Buffer, BuffersSlice, State
+from tui_agent.ui.keys import Keys
+from tui_agent.ui.sink import parts
+from tui_agent.ui.themes import editor_theme
+from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.file_tabs import FileTabs
+from tui_agent.ui.widgets.find_bar import FindBar
+from tui_agent.ui.widgets.pane import Pane
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+#: Seconds of quiet after which the editor's text is handed to the session.
+HAND_OVER_AFTER = 0.3
+
+
+class BuffersPane(Pane):
+    ID = "buffers"
+    TITLE = "Editor"
+    SLICES = ("buffers",)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._editors: dict[str, Editor] = {}
+        self._timer: Timer | None = None
+
+    can_focus = True
+
+    def compose(self) -> Iterable[Widget]:
+        yield FileTabs()
+        yield Static("", id="banner", markup=False)
+        yield Static("", id="no-file", markup=False)
+        yield FindBar()
+
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._recolour())
+
+    @property
+    def keys(self) -> Keys:
+        return getattr(self.app, "keys", Keys({}))
+
+    @property
+    def editor(self) -> Editor | None:
+        """The editor in front."""
+        return self._editors.get(self.session.state.buffers.active)
+
+    @property
+    def entry(self) -> Widget:
+        return self.editor or self
+
+    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def show(self, state: State) -> None:
+        buffers = state.buffers
+        self.title_text = f"Editor {len(buffers.open)}" if buffers.open else "Editor"
+        self.query_one(FileTabs).show(buffers)
+        self._close_gone(buffers)
+        active = buffers.get(buffers.active)
+        if active:
+            self._show_editor(active)
+        for path, editor in self._editors.items():
+            editor.display = path == buffers.active
+        self._show_banner(active)
+        self._show_empty(active is None)
+
+    def _close_gone(self, buffers: BuffersSlice) -> None:
+        for path in self._editors.keys() - {buffer.path for buffer in buffers.open}:
+            editor = self._editors.pop(path)
+            if editor.has_focus:
+                self.focus()
+            editor.remove()
+
+    def _show_editor(self, buffer: Buffer) -> None:
+        editor = self._editors.get(buffer.path)
+        if editor is None:
+            editor = Editor(buffer, editor_theme(self.app.palette))
+            focused = self.has_focus_within or self.has_focus
+            self._editors[buffer.path] = editor
+            self.mount(editor, before="#no-file")
+            self.call_later(self._fill, editor, focused)
+        elif editor.is_mounted:
+            editor.take(buffer)
+            if self.has_focus and not editor.has_focus:
+                editor.focus()
+
+    def _fill(self, editor: Editor, focused: bool) -> None:
+        buffer = self.session.state.buffers.get(editor.path)
+        if buffer and editor.is_attached:
+            editor.take(buffer)
+            if focused and self.editor is editor:
+                editor.focus()
+
+    def _show_banner(self, buffer: Buffer | None) -> None:
+        banner = self.query_one("#banner", Static)
+        words = Content()
+        if buffer and buffer.clash:
+            reload, overwrite = self.keys.shown("buffers.reload"), self.keys.shown("buffers.overwrite")
+            words = parts(
+                ("Changed on disk while you edited it. ", "$warning"),
+                (f"{reload} ", "$accent"),
+                "takes the disk's text, ",
+                (f"{overwrite} ", "$accent"),
+                "saves yours over it.",
+            )
+        elif buffer and buffer.note:
+            words = parts((f"Read only: {buffer.note}", "$muted"))
+        banner.display = bool(words)
+        banner.update(words)
+
+    def _show_empty(self, empty: bool) -> None:
+        line = self.query_one("#no-file", Static)
+        line.display = empty
+        if empty:
+            find, files = self.keys.shown("files.find"), self.keys.shown("pane.files")
+            line.update(
+                parts(
+                    ("No file is open. ", "$muted"), (f"{files} {find}", "$accent"), (" finds one.", "$muted")
+                )
+            )
+
+    def _recolour(self) -> None:
+        theme = editor_theme(self.app.palette)
+        for editor in self._editors.values():
+            editor.use_colours(theme)
+
+    # ── what the person types ────────────────────────────────────────────────────────────────────────────
+
+    def on_text_area_changed(self) -> None:
+        self._hand_over_soon()
+
+    def on_text_area_selection_changed(self) -> None:
+        self._hand_over_soon()
+
+    def _hand_over_soon(self) -> None:
+        if self._timer is None:
+            self._timer = self.set_timer(HAND_OVER_AFTER, self._hand_over)
+
+    def _hand_over(self) -> None:
+        self._timer = None
+        for path, editor in self._editors.items():
+            buffer = self.session.state.buffers.get(path)
+            if buffer is None or editor.revision != buffer.revision:
+                continue
+            cursor, anchor = editor.place
+            if editor.text != buffer.text:
+                editor.told = (cursor, anchor)
+                self.session.edit_buffer(path, editor.text, cursor, anchor)
+            elif (cursor, anchor) != editor.told:
+                editor.told = (cursor, anchor)
+                self.session.move_cursor(path, cursor, anchor)
+
+    async def flush(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._hand_over()
+
+    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def action_save(self) -> None:
+        if active := self.session.state.buffers.active:
+            self.ask(self.session.save_buffer(active))
+
+    def action_overwrite(self) -> None:
+        if active := self.session.state.buffers.active:
+            self.ask(self.session.save_buffer(active, overwrite=True))
+
+    def action_reload(self) -> None:
+        if active := self.session.state.buffers.active:
+            self.ask(self.session.reload_buffer(active))
+
+    def action_close(self) -> None:
+        if active := self.session.state.buffers.active:
+            self.ask(self.session.close_buffer(active))
+
+    def action_discard(self) -> None:
+        if active := self.session.state.buffers.active:
+            self.ask(self.session.close_buffer(active, discard=True))
+
+    def action_next_tab(self) -> None:
+        self._step(1)
+
+    def action_previous_tab(self) -> None:
+        self._step(-1)
+
+    def _step(self, step: int) -> None:
+        buffers = self.session.state.buffers
+        paths = [buffer.path for buffer in buffers.open]
+        if buffers.active in paths:
+            self._activate(paths[(paths.index(buffers.active) + step) % len(paths)])
+
+    def _activate(self, path: str) -> None:
+        self.ask(self._bring(path))
+
+    async def _bring(self, path: str) -> None:
+        focused = self.has_focus_within
+        await self.session.activate_buffer(path)
+        if focused:
+            self.call_later(self.enter)
+
+    def on_file_tabs_chosen(self, message: FileTabs.Chosen) -> None:
+        self._activate(message.path)
+
+    def action_find(self) -> None:
+        if self.editor:
+            self.query_one(FindBar).open_for("find", self.editor)
+
+    def action_goto_line(self) -> None:
+        if self.editor:
+            self.query_one(FindBar).open_for("line", self.editor)
+
+    def on_find_bar_closed(self) -> None:
+        self.enter()
+
+    def on_focus(self, event: events.Focus) -> None:
+        if self.editor:
+            self.editor.focus()

@@ -1,0 +1,119 @@
+"""The files of the workspace: what git says of them, which are known or stale, which are open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.widget import Widget
+from textual.widgets import Tree
+
+from tui_agent.store.state import State
+from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.chooser import Chooser, Row
+from tui_agent.ui.widgets.file_tree import Entry, FileTree, Mark
+from tui_agent.ui.widgets.pane import Pane
+
+FOUND = 60
+
+
+class FilesPane(Pane):
+    ID = "files"
+    TITLE = "Files"
+    SLICES = ("workspace", "known", "buffers")
+
+    def compose(self) -> Iterable[Widget]:
+        yield FileTree(self.session.folder)
+
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.show(self.session.state))
+        self._revision = -1
+
+    @property
+    def tree(self) -> FileTree:
+        return self.query_one(FileTree)
+
+    def show(self, state: State) -> None:
+        where = state.workspace
+        count = f" {where.files:,}" if where.files else ""
+        self.title_text = f"Files{count}" + (" …" if where.indexing else "")
+        if where.revision != self._revision:
+            self._revision = where.revision
+            self.tree.update_files()
+        self.tree.mark(marks_of(state), self.app.palette.colors)
+
+    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_tree_node_selected(self, event: Tree.NodeSelected[Entry]) -> None:
+        entry = event.node.data
+        if entry and entry.more:
+            self.action_find()
+        elif entry and not entry.is_folder:
+            self._open(entry.path)
+
+    def action_open(self) -> None:
+        self.tree.action_select_cursor()
+
+    def _open(self, path: str) -> None:
+        self.ask(self._opened(path))
+
+    async def _opened(self, path: str) -> None:
+        await self.session.open_file(path)
+        self.screen.focus_pane("buffers")
+
+    def action_find(self) -> None:
+        self.app.push_screen(Chooser("Find a file", self._found), self._chosen)
+
+    def _found(self, query: str) -> list[Row]:
+        return [Row(path, label(path)) for path in self.session.find(query, FOUND)]
+
+    def _chosen(self, path: str | None) -> None:
+        if path:
+            self._open(path)
+
+    def action_mention(self) -> None:
+        entry = self.tree.current
+        if entry and not entry.more:
+            self.ask(self._mention(entry.path))
+
+    async def _mention(self, path: str) -> None:
+        draft = self.session.state.input.draft
+        gap = " " if draft and not draft.endswith((" ", "\n")) else ""
+        name = f'@"{path}"' if " " in path else f"@{path}"
+        self.session.set_draft(f"{draft}{gap}{name} ")
+        self.screen.focus_pane("chat")
+
+    def action_reveal(self) -> None:
+        if active := self.session.state.buffers.active:
+            self.tree.go_to(active)
+
+
+def marks_of(state: State) -> dict[str, Mark]:
+    """The marks of every path that has one, and of the folders above changed files."""
+    after: dict[str, list[tuple[str, str]]] = {}
+    for path, entry in state.known.files.items():
+        after.setdefault(path, []).append(("⚠", "stale") if entry.stale else ("◆", "faint"))
+    for buffer in state.buffers.open:
+        after.setdefault(buffer.path, []).append(("●", "warning" if buffer.unsaved else "faint"))
+    marks = {path: Mark(after=tuple(signs)) for path, signs in after.items()}
+    for path, letters in state.workspace.marks.items():
+        letter, colour = _git_mark(letters)
+        marks[path] = marks.get(path, Mark())._replace(git=letter, git_colour=colour)
+        for folder in _above(path):
+            marks.setdefault(folder, Mark("·", "stale"))
+    return marks
+
+
+def _git_mark(letters: str) -> tuple[str, str]:
+    """One letter and a colour for git's two: what is staged is done, what is not is to be looked at."""
+    staged, unstaged = letters[:1].strip(), letters[1:2].strip()
+    if letters == "??":
+        return "?", "muted"
+    if "U" in letters:
+        return "U", "failed"
+    return (unstaged, "stale") if unstaged else (staged, "done")
+
+
+def _above(path: str) -> Iterable[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path

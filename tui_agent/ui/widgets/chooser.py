@@ -1,0 +1,91 @@
+"""A list to choose from, narrowed by typing: the palette, the file finder, the notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from textual import events
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
+
+from tui_agent.ui.sink import label
+
+MOST = 200
+
+
+class Row(NamedTuple):
+    """What is chosen, and how it looks."""
+
+    value: str
+    words: Content
+
+
+class Chooser(ModalScreen[str | None], inherit_bindings=False):
+    """Gives the value of the chosen row, or None. `rows` makes them for what is typed."""
+
+    BINDINGS = [Binding("escape", "dismiss(None)", show=False)]
+    DEFAULT_CSS = """
+    Chooser {
+        align: center top; background: $background 40%;
+        & > Vertical { width: 76; max-width: 94%; height: auto; max-height: 70%; margin-top: 3; background: $overlay; padding: 1 2; }
+        & Static { height: 1; color: $accent; text-style: bold; }
+        & Input { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $overlay; }
+        & OptionList { border: none; height: auto; max-height: 100%; background: $overlay; padding: 0; scrollbar-size-vertical: 1; }
+        & OptionList:focus { border: none; background-tint: transparent; }
+        & OptionList > .option-list--option-highlighted { background: $accent-surface; color: $text; text-style: none; }
+    }
+    """
+
+    def __init__(
+        self, title: str, rows: Callable[[str], Sequence[Row]], to_type: str = "type to narrow"
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._make = rows
+        self._to_type = to_type
+        self._rows: list[Row] = []
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static(label(self._title), markup=False)
+            yield Input(placeholder=self._to_type, compact=True)
+            yield OptionList(markup=False, compact=True)
+
+    def on_mount(self) -> None:
+        self._narrow("")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._narrow(event.value)
+
+    def _narrow(self, words: str) -> None:
+        self._rows = list(self._make(words))[:MOST]
+        options = self.query_one(OptionList)
+        options.set_options([row.words for row in self._rows])
+        options.highlighted = 0 if self._rows else None
+
+    def on_input_submitted(self) -> None:
+        self._choose(self.query_one(OptionList).highlighted)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self._choose(event.option_index)
+
+    def _choose(self, at: int | None) -> None:
+        self.dismiss(self._rows[at].value if at is not None and at < len(self._rows) else None)
+
+    def on_key(self, event: events.Key) -> None:
+        options = self.query_one(OptionList)
+        moves = {
+            "up": options.action_cursor_up,
+            "down": options.action_cursor_down,
+            "pageup": options.action_page_up,
+            "pagedown": options.action_page_down,
+        }
+        if event.key in moves:
+            event.stop()
+            event.prevent_default()
+            moves[event.key]()

@@ -1,0 +1,159 @@
+"""The files of the workspace as a tree that asks for a folder when it is opened, and draws marks beside names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from rich.style import Style
+from rich.text import Text
+from textual.widgets import Tree
+from textual.widgets.tree import TreeNode
+
+from tui_agent.ui.sink import rich_label
+
+#: Files of one folder that stand in the tree; the rest is found by name.
+MOST = 2_000
+
+Folder = Callable[[str], tuple[list[str], list[str]]]
+
+
+class Entry(NamedTuple):
+    """A file or folder by its path from the root; `more` is how many files did not fit here."""
+
+    path: str
+    is_folder: bool
+    more: int = 0
+
+
+class Mark(NamedTuple):
+    """`git` is one letter in front of a name; `after` are signs behind it, each with the name of its colour."""
+
+    git: str = ""
+    git_colour: str = ""
+    after: tuple[tuple[str, str], ...] = ()
+
+
+class FileTree(Tree[Entry]):
+    """Names come from `folder(path)`: the folders and files in it, sorted."""
+
+    ICON_NODE = "▸ "
+    ICON_NODE_EXPANDED = "▾ "
+
+    DEFAULT_CSS = """
+    FileTree {
+        background: $surface; padding: 0 1 0 0; scrollbar-size-vertical: 1; height: 1fr;
+        &:focus { background-tint: transparent; }
+        & > .tree--cursor { background: $surface-raised; color: $text; text-style: none; }
+        &:focus > .tree--cursor { background: $accent-surface; color: $text; text-style: none; }
+        & > .tree--highlight-line { background: $surface-raised; }
+        & > .tree--highlight { text-style: none; }
+    }
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._listed: dict[str, tuple[list[str], list[str]]] = {}
+        self._marks: dict[str, Mark] = {}
+        self._colours: dict[str, str] = {}
+        super().__init__("", Entry("", True))
+        self.show_root = False
+        self.show_guides = False
+        self.guide_depth = 2
+        self.auto_expand = True
+
+    # ── filling ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def update_files(self) -> None:
+        """Look again at the folders that are open; the cursor and what is open stay."""
+        if self._listed and all(self._folder(path) == seen for path, seen in self._listed.items()):
+            return
+        cursor = self.cursor_node.data if self.cursor_node else None
+        opened = {node.data.path for node in self._nodes_below() if node.data and node.is_expanded}
+        scroll = self.scroll_y
+        self._listed = {}
+        self.root.remove_children()
+        self._fill(self.root, opened)
+        self.root.expand()
+        if cursor:
+            self.call_after_refresh(self.go_to, cursor.path, scroll)
+
+    def _fill(self, node: TreeNode[Entry], opened: set[str]) -> None:
+        assert node.data is not None
+        path = node.data.path
+        folders, files = self._listed[path] = self._folder(path)
+        prefix = f"{path}/" if path else ""
+        for name in folders:
+            child = node.add(rich_label(name), Entry(prefix + name, True))
+            if prefix + name in opened:
+                self._fill(child, opened)
+                child.expand()
+        for name in files[:MOST]:
+            node.add_leaf(rich_label(name), Entry(prefix + name, False))
+        if len(files) > MOST:
+            more = len(files) - MOST
+            node.add_leaf(rich_label(f"and {more:,} more"), Entry(path, False, more))
+
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[Entry]) -> None:
+        entry = event.node.data
+        if entry and entry.path not in self._listed:
+            self._fill(event.node, set())
+
+    def _nodes_below(self) -> Iterator[TreeNode[Entry]]:
+        stack = list(self.root.children)
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(node.children)
+
+    def go_to(self, path: str, scroll: float | None = None) -> None:
+        """Put the cursor on a path, opening the folders above it."""
+        node = self.root
+        for depth in range(1, path.count("/") + 2):
+            wanted = "/".join(path.split("/")[:depth])
+            found = next((n for n in node.children if n.data and n.data.path == wanted), None)
+            if found is None:
+                break
+            node = found
+            if node.data and node.data.is_folder and wanted != path:
+                if wanted not in self._listed:
+                    self._fill(node, set())
+                node.expand()
+        if node is not self.root:
+            self.call_after_refresh(self.move_cursor, node)
+        if scroll is not None:
+            self.call_after_refresh(self.scroll_to, None, scroll, animate=False)
+
+    @property
+    def current(self) -> Entry | None:
+        return self.cursor_node.data if self.cursor_node else None
+
+    # ── marks ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def mark(self, marks: dict[str, Mark], colours: dict[str, str]) -> None:
+        """Draw these marks; `colours` are the palette's, by name."""
+        if (marks, colours) != (self._marks, self._colours):
+            self._marks, self._colours = marks, colours
+            for node in self._nodes_below():
+                node.refresh()
+
+    def render_label(self, node: TreeNode[Entry], base_style: Style, style: Style) -> Text:
+        entry = node.data
+        if entry is None:
+            return super().render_label(node, base_style, style)
+        mark = self._marks.get(entry.path, Mark())
+        line = Text(style=style, end="", no_wrap=True)
+        if entry.is_folder:
+            line.append(self.ICON_NODE_EXPANDED if node.is_expanded else self.ICON_NODE, self._style("muted"))
+        else:
+            line.append(f"{mark.git or ' '} ", self._style(mark.git_colour))
+        label = rich_label(str(node.label), "")
+        if entry.more or (mark.git and entry.is_folder):
+            label.stylize(self._style("muted" if entry.more else mark.git_colour))
+        line.append_text(label)
+        for sign, colour in mark.after:
+            line.append(f" {sign}", self._style(colour))
+        return line
+
+    def _style(self, colour: str) -> Style:
+        return Style(color=self._colours.get(colour)) if colour else Style()
