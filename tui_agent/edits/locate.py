@@ -182,138 +182,6 @@ def _near(ground: Ground, wanted: Wanted) -> Iterator[Place]:
         yield _in_window(ground, wanted, first, replaced if text is None else text, "near")
 
 
-_LADDER:
-        places = [place for place in rung(ground, wanted) if place.start >= wanted.after]
-        if places:
-            return _only(wanted, places)
-    raise EditFailed(f"{wanted.name} is not in the file", near.hint(ground, wanted.search))
-
-
-def places(ground: Ground, wanted: Wanted) -> list[Place]:
-    """Every place on the first rung that has any, but for a near one."""
-    wanted = _plain(wanted)
-    for rung in _LADDER[:-1]:
-        found = list(rung(ground, wanted))
-        if found:
-            return found
-    return []
-
-
-def _plain(wanted: Wanted) -> Wanted:
-    """With line feeds alone; `\\r` outside a line ending stays."""
-    search, replacement = plain(wanted.search), plain(wanted.replace)
-    return Wanted(search, replacement, wanted.name, wanted.threshold, wanted.line, wanted.after)
-
-
-def _only(wanted: Wanted, found: list[Place]) -> Place:
-    if len(found) == 1:
-        return found[0]
-    told = [place for place in found if place.line == wanted.line]
-    if len(told) == 1:
-        return told[0]
-    numbers = [str(place.line + 1) for place in found[:4]]
-    more = f" and {len(found) - 4} more" if len(found) > 4 else ""
-    where = f"{', '.join(numbers[:-1])} and {numbers[-1]}" if not more else ", ".join(numbers) + more
-    raise Ambiguous(
-        f"{wanted.name} stands at {len(found)} places, in lines {where}",
-        "take more of the lines around it into the search text, so that it stands only once",
-    )
-
-
-def _exact(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    if not wanted.search:
-        return
-    as_written = "\r" not in ground.raw or "\n" not in wanted.search
-    for start in every(ground.text, wanted.search):
-        span = Span(start, start + len(wanted.search), ground.line_of(start))
-        yield _place(ground, span, wanted.search, wanted.replace, "exact" if as_written else "line-endings")
-
-
-def _trailing_space(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    search = _formed(wanted.search, bare_end)
-    if search.strip():
-        changed = not search.endswith("\n")
-        for span in ground.without_trailing.spans(search, changed and search != wanted.search, True):
-            yield _place(ground, span, wanted.search, wanted.replace, "trailing-space", carry=True)
-
-
-def _line_numbers(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    """`12: text` as it was shown, copied with the number; the number then also tells between equal places."""
-    searched = _unnumbered(wanted.search)
-    replaced = _unnumbered(wanted.replace)
-    if searched is None or replaced is None:
-        if searched is None or _has_numbers(wanted.replace):
-            return
-        replaced = (wanted.replace, 0)
-    bare = Wanted(searched[0], replaced[0], wanted.name, wanted.threshold, searched[1] - 1, wanted.after)
-    for rung in (_exact, _trailing_space):
-        found = list(rung(ground, bare))
-        if found:
-            told = [place for place in found if place.line == bare.line]
-            yield from (_renamed(place) for place in (told or found))
-            return
-
-
-def _renamed(place: Place) -> Place:
-    return Place(place.start, place.end, place.line, place.text, "line-numbers")
-
-
-def _indentation(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    lines, _ = _whole_lines(wanted.search)
-    for first in _windows(ground, lines):
-        known = indent.mapping(lines, ground.lines[first : first + len(lines)])
-        replaced, _ = _whole_lines(wanted.replace)
-        text = None if known is None else indent.reindented(replaced, known)
-        if text is not None:
-            yield _in_window(ground, wanted, first, text, "indentation")
-
-
-def _in_window(ground: Ground, wanted: Wanted, first: int, text: list[str], rung: str) -> Place:
-    """Whole lines from `first` on give way to `text`, the replacement's lines in the file's manner."""
-    lines, ended = _whole_lines(wanted.search)
-    replaced, replaced_ended = _whole_lines(wanted.replace)
-    kept = _carried(lines, ground.lines[first : first + len(lines)], replaced, text)
-    span = ground.span_of_lines(first, len(lines))
-    end = span.end + (1 if ended and not replaced else 0)
-    more = "\n" if replaced_ended and not ended else ""
-    return Place(span.start, end, first, "\n".join(kept) + more, rung)
-
-
-def _windows(ground: Ground, lines: list[str]) -> Iterator[int]:
-    """First lines of the windows whose lines are these but for the space around them."""
-    bare = [line.strip() for line in lines]
-    anchor = max(range(len(bare)), key=lambda number: len(bare[number]), default=-1)
-    if anchor < 0 or not bare[anchor]:
-        return
-    for number in ground.by_stripped.get(bare[anchor], ()):
-        first = number - anchor
-        if first >= 0 and ground.stripped[first : first + len(bare)] == bare:
-            yield first
-
-
-def _look_alikes(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    search = _formed(wanted.search, look_alike)
-    if search.strip():
-        open_end = not search.endswith("\n") and len(search) != len(wanted.search)
-        for span in ground.looking_alike.spans(search, open_end, open_end):
-            yield _place(ground, span, wanted.search, wanted.replace, "look-alikes", carry=True)
-
-
-def _near(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    lines, ended = _whole_lines(wanted.search)
-    first = near.window(ground, lines, wanted.threshold) if wanted.threshold <= 1 else None
-    if first is None:
-        return
-    found = ground.lines[first : first + len(lines)]
-    known = indent.mapping(lines, found)
-    replaced, _ = _whole_lines(wanted.replace)
-    text = indent.reindented(replaced, known) if known is not None else replaced
-    kept = _carried(lines, wanted_lines(replaced), found, text if text is not None else replaced)
-    span = ground.span_of_lines(first, len(lines))
-    end = span.end + (1 if ended and not wanted.replace else 0)
-    yield Place(span.start, end, first, "\n".join(kept), "near")
-
-
 _LADDER: tuple[_Rung, ...] = (_exact, _trailing_space, _line_numbers, _indentation, _look_alikes, _near)
 
 
@@ -353,7 +221,9 @@ def _carried(
     result = list(text)
     if len(search) != len(found):
         return result
-    for start, at, length in matches([bare_end(line) for line in search], [bare_end(line) for line in replaced]):
+    for start, at, length in matches(
+        [bare_end(line) for line in search], [bare_end(line) for line in replaced]
+    ):
         result[at : at + length] = found[start : start + length]
     return result
 
