@@ -104,7 +104,7 @@ class TestRun:
             ([], "missing argument 'PROMPT'"),
             (["a", "b"], "put words that belong together in quotes"),
             ([" "], "the request is empty"),
-            (["x", "--aply", "all"], "did you mean --apply?"),
+            (["x", "--applyy", "all"], "did you mean --apply?"),
             (["x", "--apply", "some"], "'some' is not one of"),
             (["x", "--workspace", "nowhere"], "there is no folder nowhere"),
             (["x", "--workspace", "a.py"], "a.py is a file"),
@@ -203,7 +203,7 @@ class TestOpening:
             ("nowhere", "there is no folder nowhere"),
             ("a.py", "a.py is a file: name its folder: ."),
             ("a.py/x", "a.py/x"),
-            ("sesions", "did you mean `tui-agent sessions`?"),
+            ("sessionz", "did you mean `tui-agent sessions`?"),
             ("x" * 300, "too long"),
             ("", "the name of the folder is empty"),
         ],
@@ -263,7 +263,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("words", "says"),
         [
-            (["--modle", "x"], "`tui-agent` has no option --modle: did you mean --model?"),
+            (["--mdel", "x"], "`tui-agent` has no option --mdel: did you mean --model?"),
             (
                 ["sessions", "lst"],
                 "`tui-agent sessions` has no command lst: did you mean `tui-agent sessions list`?",

@@ -49,7 +49,7 @@ def test_show_lists_every_setting_and_where_it_comes_from(run, workspace, monkey
 
 
 def test_check_names_every_fault_and_ends_with_2(run, workspace, monkeypatch):
-    file = user_settings("max_stps = 3\nmax_steps = 0\n")
+    file = user_settings("max_stepz = 3\nmax_steps = 0\n")
     theme = user_folders().config / "themes" / "mine.toml"
     theme.parent.mkdir()
     theme.write_text("[broken\n")
@@ -59,7 +59,7 @@ def test_check_names_every_fault_and_ends_with_2(run, workspace, monkeypatch):
     assert outcome.status == 2
     lines = outcome.err.splitlines()
     assert len(lines) == 5
-    assert lines[0].startswith(f"tui-agent: {file}, line 1: there is no setting `max_stps`: did you mean")
+    assert lines[0].startswith(f"tui-agent: {file}, line 1: there is no setting `max_stepz`: did you mean")
     assert lines[1].startswith(f"tui-agent: {file}, line 2: `max_steps` cannot be 0: write a whole number")
     assert "did you mean `TUI_AGENT_THEME`?" in lines[2]
     assert str(workspace / ".tui-agent" / "settings.toml") in lines[3]
