@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tui_agent.edits.change import Change, Diff, Pick
 from tui_agent.edits.hunks import diff_of
+from tui_agent.edits.resolve import picked, skip
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.text import decode
 from tui_agent.session.applying import Applying
 from tui_agent.session.editing import Editing
 from tui_agent.session.journal import Journal
-from tui_agent.session.picking import Chosen, after_skip, choose
+from tui_agent.session.texts import text_under
 from tui_agent.session.undoing import Undoing
 from tui_agent.session.writing import Writing
 from tui_agent.store import events as e
@@ -29,28 +29,31 @@ class Decisions:
     ) -> None:
         self._journal = journal
         self._blobs = blobs
-        writing = Writing(journal, workspace, blobs, editing, folder)
-        self._writing = writing
-        self._applying = Applying(journal, workspace, blobs, writing)
-        self._undoing = Undoing(journal, blobs, writing)
+        self._writing = Writing(journal, workspace, blobs, editing, folder)
+        self._applying = Applying(journal, workspace, blobs, self._writing)
+        self._undoing = Undoing(journal, blobs, self._writing)
         self._one_at_a_time = asyncio.Lock()
 
     async def diff(self, change_id: str) -> Diff:
         """The change as it can be shown; a file that goes shows every line as removed."""
-        change = self._named(change_id)
-        base, new = await asyncio.to_thread(self._texts, change)
-        return await asyncio.to_thread(diff_of, change.path, base, new)
+        return await asyncio.to_thread(self._diff, self._named(change_id))
 
     async def apply(self, picks: Sequence[Pick]) -> None:
         """Write what was picked, or with no picks every open change, all or nothing. Raises `EditFailed`."""
         async with self._one_at_a_time:
-            await self._applying.apply(self._chosen(picks), by_name=bool(picks))
+            changes = self._open_changes(picks)
+            if not picks:
+                self._refuse_broken_batch(changes)
+            await self._applying.apply(changes, picks)
 
     async def skip(self, picks: Sequence[Pick]) -> None:
         """Decide against what was picked; with no picks against every open change."""
         async with self._one_at_a_time:
-            for chosen in self._chosen(picks):
-                await self._journal.record(after_skip(chosen), e.ModelOwesNews(_skipped(chosen)))
+            for change in self._open_changes(picks):
+                state, hunks = skip(change, picks)
+                await self._journal.record(
+                    e.ChangeMoved(change.id, state, hunks), e.ModelOwesNews(_skipped(change, picks))
+                )
 
     async def undo(self, checkpoint: str) -> None:
         async with self._one_at_a_time:
@@ -65,18 +68,32 @@ class Decisions:
         recorded = [point.id for point in self._journal.store.state.review.checkpoints]
         return await self._writing.heal([*recorded, *self._undoing.recorded_names()])
 
-    def _chosen(self, picks: Sequence[Pick]) -> list[Chosen]:
+    def _refuse_broken_batch(self, changes: Sequence[Change]) -> None:
+        """A batch is all the changes of one turn: one that failed or conflicts blocks it (E5)."""
+        turns = {change.turn for change in changes}
+        broken = [
+            change
+            for change in self._journal.store.state.review.changes
+            if change.turn in turns and change.state in ("failed", "conflict")
+        ]
+        if broken:
+            names = ", ".join(f"{change.path} ({change.state})" for change in broken)
+            raise EditFailed(f"Nothing was written, {names}", "skip it, or apply the others one by one")
+
+    def _open_changes(self, picks: Sequence[Pick]) -> list[Change]:
+        """The changes that a decision is about, oldest first. Raises `SessionError` for what cannot be decided."""
         review = self._journal.store.state.review
-        for pick in picks:
-            change = self._named(pick.change)
-            if not change.is_open and change.state != "conflict":
+        if not picks:
+            if not review.open:
+                raise SessionError("Nothing is pending", "ask the model for a change first")
+            return list(review.open)
+        changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
+        for change in changes:
+            if not change.is_open and change.state not in ("conflict", "failed"):
                 raise SessionError(
-                    f"{change.id} ({change.path}) is {change.state}", "undo it first, or ask anew"
+                    f"{change.id} ({change.path}) is {change.state}", "only a pending change can be decided"
                 )
-        chosen = choose(review, picks)
-        if not chosen:
-            raise EditFailed("Nothing is pending", "ask the model for a change first")
-        return chosen
+        return changes
 
     def _named(self, change_id: str) -> Change:
         change = self._journal.store.state.review.change(change_id)
@@ -84,17 +101,14 @@ class Decisions:
             raise SessionError(f"There is no change {change_id}", "choose one from the review")
         return change
 
-    def _texts(self, change: Change) -> tuple[str, str]:
-        return text_of(self._blobs, change.base), text_of(self._blobs, change.new)
+    def _diff(self, change: Change) -> Diff:
+        base, new = text_under(self._blobs, change.base), text_under(self._blobs, change.new)
+        return diff_of(change.path, base or "", new or "")
 
 
-def text_of(blobs: Blobs, key: str) -> str:
-    """The text that is kept under a hash; empty for no file."""
-    return decode(blobs.get(key)).text if key else ""
-
-
-def _skipped(chosen: Chosen) -> str:
-    if chosen.whole:
-        return f"Your change to {chosen.change.path} was skipped by the person."
-    numbers = ", ".join(str(number + 1) for number in sorted(chosen.hunks))
-    return f"Of your change to {chosen.change.path} the person skipped hunk {numbers} of {len(chosen.change.hunks)}."
+def _skipped(change: Change, picks: Sequence[Pick]) -> str:
+    chosen = picked(change, picks)
+    if len(chosen) == len(change.hunks):
+        return f"Your change to {change.path} was skipped by the person."
+    numbers = ", ".join(str(number + 1) for number in sorted(chosen))
+    return f"Of your change to {change.path} the person skipped hunk {numbers} of {len(change.hunks)}."

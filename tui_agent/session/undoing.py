@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
-from tui_agent.edits.change import Change, ChangeState, Checkpoint, FileStep, HunkState
-from tui_agent.edits.merge import merge
+from msgspec.structs import replace
+
+from tui_agent.edits.change import Change, Checkpoint, FileStep
+from tui_agent.edits.resolve import Conflict, OnDisk, after, picked, reopened, settled, undo
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
 from tui_agent.session.journal import Journal
-from tui_agent.session.writing import Current, Target, Writing
+from tui_agent.session.texts import text_under
+from tui_agent.session.writing import Target, Writing
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
 
@@ -24,16 +26,14 @@ class Undoing:
 
     async def undo(self, name: str) -> None:
         """Take an apply back: the one named, or the last that stands. Raises `EditFailed` on a conflict."""
-        point = _named(self._review, name, undone=False)
-        await self._move(point, undone=True)
+        await self._move(_named(self._review, name, undone=False), undone=True)
 
     async def redo(self, name: str) -> None:
         """Do an apply again: the one named, or the last that was undone."""
-        point = _named(self._review, name, undone=True)
-        await self._move(point, undone=False)
+        await self._move(_named(self._review, name, undone=True), undone=False)
 
     def recorded_names(self) -> list[str]:
-        """The names under which undos and redos that the log knows were written."""
+        """The names under which the last move of each checkpoint was written."""
         return [_batch_name(point, point.undone) for point in self._review.checkpoints]
 
     @property
@@ -41,66 +41,53 @@ class Undoing:
         return self._journal.store.state.review
 
     async def _move(self, point: Checkpoint, undone: bool) -> None:
-        targets, conflicts = [], []
-        for step in point.files:
-            start, goal = (step.after, step.before) if undone else (step.before, step.after)
-            now = await self._writing.current(step.path)
-            try:
-                targets.append(await asyncio.to_thread(self._target, now, start, goal))
-            except EditFailed as error:
-                conflicts.append(error)
-        if conflicts:
-            raise EditFailed(f"Nothing was written: {conflicts[0].what}", conflicts[0].remedy)
+        steps = point.files if undone else tuple(FileStep(s.path, s.after, s.before) for s in point.files)
+        targets = [target for step in steps if (target := await self._target(step)) is not None]
 
-        def events(steps: tuple[FileStep, ...]) -> list[e.Event]:
-            written = {step.path: step.after for step in steps}
+        def events(written: tuple[FileStep, ...]) -> list[e.Event]:
             word = "undone" if undone else "applied again"
             paths = ", ".join(step.path for step in steps)
             return [
-                e.CheckpointUndone(point.id, undone, written),
+                e.CheckpointUndone(point.id, undone, {step.path: step.after for step in written}),
                 *self._changes(point, undone),
                 e.ModelOwesNews(f"An applied change to {paths} was {word} by the person."),
             ]
 
         await self._writing.write(_batch_name(point, undone), targets, events)
 
-    def _target(self, now: Current, start: str, goal: str) -> Target:
-        """What the file is to become so that `start` becomes `goal` and all that came since stays."""
-        stored = self._stored(goal or start)
-        if now.md5 == start:
-            return Target(
-                now if now.text is not None else _as_stored(now, stored), stored.text if goal else None
+    async def _target(self, step: FileStep) -> Target | None:
+        """What a file is to become for `step.after` to be `step.before` again; None where it is so already."""
+        now = await self._writing.current(step.path)
+        before, after_text = await asyncio.to_thread(self._texts, step)
+        decided = await asyncio.to_thread(undo, step, before, after_text, OnDisk(now.text, now.md5))
+        if isinstance(decided, Conflict):
+            raise EditFailed(
+                f"Nothing was written, {decided.path}: {decided.reason}",
+                "change it by hand, or leave it as it is",
             )
-        if not goal or not start or now.text is None:
-            raise EditFailed(f"{now.path} changed since", "bring it to where it was, or leave it as it is")
-        merged = merge(self._stored(start).text, now.text, stored.text)
-        if merged.conflicts:
-            raise EditFailed(f"{now.path} changed in the same place since", "change it by hand")
-        return Target(now, merged.text)
+        if not decided.needed:
+            return None
+        if now.text is None:
+            now = replace(now, stored=await asyncio.to_thread(self._stored, step.before))
+        return Target(now, decided.text)
+
+    def _texts(self, step: FileStep) -> tuple[str | None, str | None]:
+        return text_under(self._blobs, step.before), text_under(self._blobs, step.after)
 
     def _stored(self, key: str) -> TextFile:
         return decode(self._blobs.get(key))
 
-    def _changes(self, point: Checkpoint, undone: bool) -> Sequence[e.Event]:
+    def _changes(self, point: Checkpoint, undone: bool) -> list[e.Event]:
         names = dict.fromkeys(pick.change for pick in point.picks)
         found = [change for name in names if (change := self._review.change(name)) is not None]
         return [_moved(change, point, undone) for change in found]
 
 
-def _as_stored(now: Current, stored: TextFile) -> Current:
-    return Current(now.path, None, "", stored)
-
-
 def _moved(change: Change, point: Checkpoint, undone: bool) -> e.ChangeMoved:
-    mine = {pick.hunk for pick in point.picks if pick.change == change.id}
-    decided: HunkState = "pending" if undone else "applied"
-    hunks = tuple(decided if place in mine else state for place, state in enumerate(change.hunks))
-    state: ChangeState = "undone" if undone else "applied"
-    if undone and "applied" in hunks:
-        state = "pending"
-    if not undone and "pending" in hunks:
-        state = "pending"
-    return e.ChangeMoved(change.id, state, hunks)
+    if undone:
+        return e.ChangeMoved(change.id, *reopened(change, point.picks))
+    hunks = after(change.hunks, picked(change, point.picks), "applied")
+    return e.ChangeMoved(change.id, settled(hunks), hunks)
 
 
 def _named(review: ReviewSlice, name: str, undone: bool) -> Checkpoint:

@@ -33,14 +33,14 @@ async def ask(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
     gathered.reply = reply
     sent = await _keep(desk, composed, answer.message(reply))
     yield e.UsageCounted(answer.usage or _estimated(composed, sent))
-    ids = change_ids(desk, gathered.turn, len(reply.changes))
+    first = changes_of(desk, gathered.turn) + 1
+    ids = tuple(f"c{gathered.turn}.{number}" for number in range(first, first + len(reply.changes)))
     yield _read_event(gathered.turn, reply, answer.reasoning, sent, ids)
 
 
-def change_ids(desk: Desk, turn: int, count: int) -> tuple[str, ...]:
-    """Ids for the next changes of a turn: the turn and a number, so that the same log gives the same ids."""
-    already = sum(change.turn == turn for change in desk.state().review.changes)
-    return tuple(f"c{turn}.{number}" for number in range(already + 1, already + count + 1))
+def changes_of(desk: Desk, turn: int) -> int:
+    """How many changes a turn has proposed so far; the next one's id is the turn and the number after that."""
+    return sum(change.turn == turn for change in desk.state().review.changes)
 
 
 class _Answer:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from msgspec.structs import replace
-
 from tui_agent.answers.values import ChangeRequest, Reply, TodoItem
 from tui_agent.edits.change import Change
+from tui_agent.edits.proposals import Seen
 from tui_agent.edits.proposals import propose as propose_change
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 from tui_agent.subtasks.graph import SubTask, faults
-from tui_agent.turn.asking import change_ids
+from tui_agent.turn.asking import changes_of
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.reading import text_on_disk
 
@@ -30,9 +29,9 @@ async def propose(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, Non
     todos = _merged_todos(desk.state().todos, reply, gathered.turn)
     if todos is not None:
         yield e.TodosChanged(todos)
-    ids = change_ids(desk, gathered.turn, len(reply.changes))
-    for name, request in zip(ids, reply.changes, strict=True):
-        change = await _change(desk, gathered.turn, name, request, _todo_id(request, reply, todos))
+    first = changes_of(desk, gathered.turn) + 1
+    for number, request in enumerate(reply.changes, first):
+        change = await _change(desk, gathered.turn, number, request, _todo_id(request, reply, todos))
         yield e.ChangeProposed(change)
         if change.state == "failed":
             yield e.ModelOwesNews(f"Your change to {change.path} was not taken: {change.reason}")
@@ -40,21 +39,31 @@ async def propose(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, Non
         yield event
 
 
-async def _change(desk: Desk, turn: int, name: str, request: ChangeRequest, todo: str) -> Change:
+async def _change(desk: Desk, turn: int, number: int, request: ChangeRequest, todo: str) -> Change:
     try:
         base = await _base(desk, request)
-        change = await asyncio.to_thread(
-            propose_change,
-            request,
-            change_id=name,
-            turn=turn,
-            base=base,
-            put_text=desk.blobs.put_text,
-            near_threshold=desk.settings.review.near_threshold,
-        )
     except TuiAgentError as error:
-        return Change(name, turn, request.path, "edit", "failed", reason=str(error), todo=todo)
-    return replace(change, todo=todo)
+        return Change(f"c{turn}.{number}", turn, request.path, "edit", "failed", reason=str(error), todo=todo)
+    text, md5 = base or (None, "")
+    return await asyncio.to_thread(
+        propose_change,
+        request,
+        turn,
+        number,
+        text,
+        md5,
+        desk.blobs.put_text,
+        near_threshold=desk.settings.review.near_threshold,
+        seen=_seen(desk, request.path),
+        todo=todo,
+    )
+
+
+def _seen(desk: Desk, path: str) -> Seen:
+    entry = desk.state().known.files.get(path)
+    if entry is None:
+        return "never"
+    return "whole" if entry.whole else "part"
 
 
 async def _base(desk: Desk, request: ChangeRequest) -> tuple[str, str] | None:
