@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from support.anthropic_wire import SIGNATURE
 from support.provider import Answer, Provider, ToolCall, dead_url
 
 from tui_agent.errors import (
@@ -78,6 +79,7 @@ async def model(server: Provider, log: Path, statuses: list[ModelStatus]) -> Asy
         **server.environment,
         "OPENAI_API_KEY": SECRET,
         "HOSTED_VLLM_API_BASE": dead_url(),
+        "ANTHROPIC_API_KEY": "test",
         "SPY_LOG": str(log),
         "PYTHONPATH": os.pathsep.join((str(log.parent), str(Path(__file__).parents[2]))),
     }
@@ -239,8 +241,8 @@ async def test_a_key_that_a_server_repeats_is_masked(model: ChildModel, provider
 
 
 async def test_a_missing_key_names_the_variable_to_set(model: ChildModel) -> None:
-    with pytest.raises(BadKey, match="no key for anthropic/claude-sonnet-4-5: set ANTHROPIC_API_KEY"):
-        await answer(model, request(model="anthropic/claude-sonnet-4-5"))
+    with pytest.raises(BadKey, match=r"no key for gemini/gemini-2.5-pro: set GEMINI_API_KEY or"):
+        await answer(model, request(model="gemini/gemini-2.5-pro"))
 
 
 async def test_a_model_of_no_provider_is_named(model: ChildModel) -> None:
@@ -377,6 +379,56 @@ async def test_a_content_filter_before_and_within_an_answer(model: ChildModel, p
 async def test_an_answer_that_ran_out_of_room(model: ChildModel, provider: Provider) -> None:
     provider.answer(Answer("one two", finish="length"))
     assert (await answer(model))[-1] == EndChunk("length")
+
+
+# ── a provider with an API of its own ────────────────────────────────────────────────────────────────────
+
+CLAUDE = "anthropic/test-model"
+
+
+async def test_thought_that_a_provider_wants_back_is_kept_as_it_came(
+    model: ChildModel, provider: Provider
+) -> None:
+    call = ToolCall("read_files", {"actions": []})
+    provider.answer(Answer("Looking.", reasoning="two and two", calls=(call,), usage=(1000, 7, 900)))
+    chunks = await answer(model, request(model=CLAUDE))
+    assert chunks[-1] == EndChunk(
+        "tool_calls", ({"type": "thinking", "thinking": "two and two ", "signature": SIGNATURE},)
+    )
+    assert text(chunks) == "Looking."
+    assert "".join(chunk.arguments for chunk in chunks if isinstance(chunk, CallChunk)) == call.text
+    usage = next(chunk for chunk in chunks if isinstance(chunk, UsageChunk))
+    assert (usage.input, usage.output, usage.cached) == (1000, 7, 900)
+
+
+async def test_its_stream_that_just_ends_is_cut(model: ChildModel, provider: Provider) -> None:
+    provider.answer(Answer("one two three", cut_after=4, cut_cleanly=True))
+    chunks = await answer(model, request(model=CLAUDE))
+    assert (text(chunks), chunks[-1]) == ("one two", EndChunk("cut"))
+
+
+async def test_its_overload_is_waited_for(model: ChildModel, provider: Provider) -> None:
+    overloaded = Answer(status=529, code="overloaded_error", message="Overloaded", retry_after=1)
+    provider.answer(overloaded, "done")
+    chunks = await answer(model, request(model=CLAUDE))
+    assert [type(chunk) for chunk in chunks[:2]] == [RetryChunk, TextChunk]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message", "kind"),
+    [
+        (401, "authentication_error", "invalid x-api-key", BadKey),
+        (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", ContextTooLong),
+        (404, "not_found_error", "model: test-model", RequestRejected),
+    ],
+)
+async def test_its_errors(
+    model: ChildModel, provider: Provider, status: int, code: str, message: str, kind: type[ModelError]
+) -> None:
+    provider.answer(Answer(status=status, code=code, message=message))
+    with pytest.raises(kind) as caught:
+        await answer(model, request(model=CLAUDE))
+    assert type(caught.value) is kind
 
 
 # ── what is known, counted ───────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,8 @@
 Answers are used in the order in which they were scripted, one a request; when none is left, `provider.otherwise`
 is used, which says so with status 400. The model is to be named like `openai/test-model`. The server runs on a
 thread of its own; everything here may be called from any thread. `Answer(hold_after=n)` waits after n pieces for
-`provider.release()`, so that a test can look at a stream that is half-way, without sleeping.
+`provider.release()`, so that a test can look at a stream that is half-way, without sleeping. The same answers
+also come in Anthropic's own form, to a model named like `anthropic/test-model`.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from support.openai_wire import Answer, ToolCall, completion, error_body, events
+from support import anthropic_wire, openai_wire
+from support.openai_wire import Answer, ToolCall
 
 __all__ = ["Answer", "Provider", "Request", "ToolCall", "dead_url"]
 PATIENCE_SECONDS = 30.0
+CHAT, MESSAGES = "/chat/completions", "/messages"
 
 
 @dataclass(slots=True)
@@ -91,7 +94,12 @@ class Provider:
     @property
     def environment(self) -> dict[str, str]:
         """What a program must find in its environment to come here."""
-        return {"OPENAI_API_BASE": self.url, "OPENAI_BASE_URL": self.url, "OPENAI_API_KEY": "test"}
+        return {
+            "OPENAI_API_BASE": self.url,
+            "OPENAI_BASE_URL": self.url,
+            "OPENAI_API_KEY": "test",
+            "ANTHROPIC_API_BASE": self.url.removesuffix("/v1"),
+        }
 
     def answer(self, *answers: str | Script) -> None:
         """Put these at the end of the script."""
@@ -146,7 +154,7 @@ class Provider:
             writer.close()
 
     async def _serve(self, request: Request, reader: StreamReader, writer: StreamWriter) -> None:
-        if not request.path.endswith("/chat/completions"):
+        if not request.path.endswith((CHAT, MESSAGES)):
             await _send(writer, 200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
             return
         with self._changed:
@@ -172,15 +180,16 @@ class Provider:
             await asyncio.Event().wait()
         elif answer.status != 200:
             headers = {"retry-after": str(answer.retry_after)} if answer.retry_after is not None else {}
-            await _send(writer, answer.status, error_body(answer), headers)
+            wire = anthropic_wire if request.path.endswith(MESSAGES) else openai_wire
+            await _send(writer, answer.status, wire.error_body(answer), headers)
         elif request.body.get("stream"):
             await self._stream(answer, request, writer)
         else:
-            await _send(writer, 200, completion(answer, request.body))
+            await _send(writer, 200, openai_wire.completion(answer, request.body))
 
     async def _stream(self, answer: Answer, request: Request, writer: StreamWriter) -> None:
         writer.write(_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
-        for number, event in enumerate(_sse(answer, request.body)):
+        for number, event in enumerate(_sse(answer, request)):
             if number == answer.cut_after:
                 if answer.cut_cleanly:
                     writer.write(b"0\r\n\r\n")
@@ -204,8 +213,11 @@ def dead_url() -> str:
         return provider.url
 
 
-def _sse(answer: Answer, body: dict[str, Any]) -> Iterator[bytes]:
-    for event in events(answer, body):
+def _sse(answer: Answer, request: Request) -> Iterator[bytes]:
+    if request.path.endswith(MESSAGES):
+        yield from map(anthropic_wire.sse, anthropic_wire.events(answer, request.body))
+        return
+    for event in openai_wire.events(answer, request.body):
         yield f"data: {json.dumps(event)}\n\n".encode()
     yield b"data: [DONE]\n\n"
 

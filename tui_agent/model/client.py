@@ -88,7 +88,8 @@ class Abilities(Struct, frozen=True):
 
 
 class TokenCount(Struct, frozen=True):
-    """Tokens of each text; `exact` is false for an estimate made before the tokenizer was ready."""
+    """Tokens of each text. `exact` is false for an estimate made before the tokenizer was ready, and for a count
+    with another model's vocabulary."""
 
     counts: tuple[int, ...]
     exact: bool
