@@ -1,0 +1,47 @@
+"""The requests of the rehearsal, with the planner and the chain that are really used."""
+
+from __future__ import annotations
+
+from tui_agent.planning.chain import Attempt, climb
+from tui_agent.planning.words import plan_from_words
+from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST
+from tui_agent.workspace.index import Index
+
+
+def index() -> Index:
+    project = FOLDER / "project"
+    return Index(path.relative_to(project).as_posix() for path in project.rglob("*") if path.is_file())
+
+
+async def attempts(request: str) -> dict[str, list[Attempt]]:
+    """What ended, by action."""
+    tried = {}
+    for action in plan_from_words(request, index()).files:
+        tried[action.name] = [
+            attempt async for attempt in climb(action, index()) if attempt.outcome != "looking"
+        ]
+    return tried
+
+
+async def test_the_first_request_finds_a_file_at_the_first_the_second_and_the_third_pattern() -> None:
+    tried = await attempts(FIRST_REQUEST)
+    assert [[attempt.outcome for attempt in each] for each in tried.values()] == [
+        ["hit"],
+        ["miss", "miss", "hit"],
+        ["miss", "hit"],
+    ]
+    assert [each[-1].paths for each in tried.values()] == [
+        ("shop/settings.py",),
+        ("shop/clients/orders_v2.py",),
+        ("shop/clients/payments.py",),
+    ]
+
+
+async def test_the_second_request_needs_one_file_and_finds_it() -> None:
+    tried = await attempts(SECOND_REQUEST)
+    assert [[attempt.paths for attempt in each] for each in tried.values()] == [[("shop/retry.py",)]]
+
+
+def test_neither_request_asks_for_a_listing() -> None:
+    plans = [plan_from_words(request, index()) for request in (FIRST_REQUEST, SECOND_REQUEST)]
+    assert [plan.directories for plan in plans] == [(), ()]
