@@ -1,0 +1,73 @@
+"""The real litellm in its real child, against a provider with an API of its own."""
+
+from __future__ import annotations
+
+import pytest
+from support.anthropic_wire import SIGNATURE
+from support.asking import answer, request, text
+from support.provider import Answer, Provider, ToolCall
+
+from tui_agent.errors import (
+    BadKey,
+    ContextTooLong,
+    ModelError,
+    RequestRejected,
+)
+from tui_agent.model.child import ChildModel
+from tui_agent.model.client import (
+    CallChunk,
+    EndChunk,
+    RetryChunk,
+    TextChunk,
+    UsageChunk,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+CLAUDE = "anthropic/test-model"
+
+
+async def test_thought_that_a_provider_wants_back_is_kept_as_it_came(
+    model: ChildModel, provider: Provider
+) -> None:
+    call = ToolCall("read_files", {"actions": []})
+    provider.answer(Answer("Looking.", reasoning="two and two", calls=(call,), usage=(1000, 7, 900)))
+    chunks = await answer(model, request(model=CLAUDE))
+    assert chunks[-1] == EndChunk(
+        "tool_calls", ({"type": "thinking", "thinking": "two and two ", "signature": SIGNATURE},)
+    )
+    assert text(chunks) == "Looking."
+    assert "".join(chunk.arguments for chunk in chunks if isinstance(chunk, CallChunk)) == call.text
+    usage = next(chunk for chunk in chunks if isinstance(chunk, UsageChunk))
+    assert (usage.input, usage.output, usage.cached) == (1000, 7, 900)
+
+
+async def test_its_stream_that_just_ends_is_cut(model: ChildModel, provider: Provider) -> None:
+    provider.answer(Answer("one two three", cut_after=4, cut_cleanly=True))
+    chunks = await answer(model, request(model=CLAUDE))
+    assert (text(chunks), chunks[-1]) == ("one two", EndChunk("cut"))
+
+
+async def test_its_overload_is_waited_for(model: ChildModel, provider: Provider) -> None:
+    overloaded = Answer(status=529, code="overloaded_error", message="Overloaded", retry_after=1)
+    provider.answer(overloaded, "done")
+    chunks = await answer(model, request(model=CLAUDE))
+    assert [type(chunk) for chunk in chunks[:2]] == [RetryChunk, TextChunk]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message", "kind"),
+    [
+        (401, "authentication_error", "invalid x-api-key", BadKey),
+        (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", ContextTooLong),
+        (404, "not_found_error", "model: test-model", RequestRejected),
+    ],
+)
+async def test_its_errors(
+    model: ChildModel, provider: Provider, status: int, code: str, message: str, kind: type[ModelError]
+) -> None:
+    provider.answer(Answer(status=status, code=code, message=message))
+    with pytest.raises(kind) as caught:
+        await answer(model, request(model=CLAUDE))
+    assert type(caught.value) is kind

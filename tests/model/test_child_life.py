@@ -1,0 +1,75 @@
+"""What the model child knows, whom it talks to, and what happens when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from support.asking import MODEL, answer, request, text
+from support.provider import Answer, Provider
+
+from tui_agent.errors import (
+    ModelError,
+    Unreachable,
+)
+from tui_agent.model.child import ChildModel, ModelStatus
+from tui_agent.model.client import (
+    TextChunk,
+    TokenCount,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_what_litellm_knows_of_models(model: ChildModel) -> None:
+    known = await model.abilities("anthropic/claude-sonnet-4-5")
+    assert known.known and known.tools and known.schema and known.cache_marks
+    assert known.window == 200_000
+    unknown = await model.abilities(MODEL)
+    assert (unknown.known, unknown.window, unknown.tools, unknown.schema) == (False, 0, False, False)
+
+
+async def test_counting_is_exact_with_the_models_own_vocabulary(model: ChildModel) -> None:
+    await model._ask("warm", {})
+    counted = await model.count("openai/gpt-4o", ["hello world", "", "<|endoftext|>"])
+    assert (counted.counts, counted.exact) == ((2, 0, 7), True)
+    assert (await model.count("anthropic/claude-sonnet-4-5", ["hello world"])).exact is False
+
+
+async def test_a_server_that_is_not_there(model: ChildModel) -> None:
+    with pytest.raises(Unreachable, match=r"hosted_vllm/x cannot be reached: .* and HOSTED_VLLM_API_BASE"):
+        await answer(model, request(model="hosted_vllm/x"))
+
+
+async def test_nothing_is_asked_for_but_on_loopback(model: ChildModel, provider: Provider, log: Path) -> None:
+    provider.answer("ok")
+    assert text(await answer(model, request(model="openai/gpt-4o"))) == "ok"
+    await model.abilities("gemini/gemini-2.5-pro")
+    await model.count("openai/gpt-4o", ["hello"])
+    lines = (await asyncio.to_thread(log.read_text)).splitlines()
+    assert any(str(provider.port) in line for line in lines), "the request itself is seen"
+    assert {line for line in lines if "'127.0.0.1'" not in line} == set()
+
+
+async def test_a_child_that_dies_in_the_middle_says_so_and_comes_back(
+    model: ChildModel, provider: Provider, statuses: list[ModelStatus]
+) -> None:
+    """Until it is warm again counts are estimates, and requests wait."""
+    provider.answer("warm", Answer("one two", hang_after=1), "again")
+    assert text(await answer(model)) == "warm"
+    pid = model.pid
+    assert pid is not None
+    async with aclosing(model.stream(request())) as stream:
+        assert await anext(stream) == TextChunk("one")
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ModelError, match="in the middle of the answer: what came is kept"):
+            await anext(stream)
+    assert statuses == ["starting", "ready", "failed"]
+    assert await model.count("openai/gpt-4o", ["twelve bytes"]) == TokenCount((3,), exact=False)
+    assert text(await answer(model)) == "again"
+    assert model.pid != pid
+    assert statuses[:4] == ["starting", "ready", "failed", "starting"]
