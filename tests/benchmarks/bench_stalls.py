@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from figures import Figure, show
-from programs import HERE, OUR_MARK, big_workspace, home, small_workspace
+from programs import ECHO, HERE, KEY, OUR_MARK, big_workspace, home, small_workspace
 from terminal import Terminal
 
 #: How long it is watched after the first key: litellm's import and the index both end well before.
@@ -35,8 +35,8 @@ def watch(when: str, workspace: Path) -> list[Figure]:
         command = [sys.executable, str(HERE / "beating.py"), str(beats), "."]
         with Terminal(command, workspace, env) as terminal:
             painted = terminal.wait_for(OUR_MARK)
-            terminal.press("Ω")
-            ready = terminal.wait_for("Ω")
+            terminal.press(KEY)
+            ready = terminal.wait_for(ECHO)
             echoes = echo_for(terminal, SECONDS)
             time.sleep(1)  # the last beats are written within half a second
             gaps = [(end - ready, late) for end, late in json.loads(beats.read_text()) if end > painted]

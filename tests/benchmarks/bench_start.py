@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from figures import Figure, paired, ratio, show
-from programs import BARE, BARE_MARK, OUR_MARK, TUI_AGENT, home, small_workspace
+from programs import BARE, BARE_MARK, ECHO, KEY, OUR_MARK, TUI_AGENT, home, small_workspace
 from terminal import Terminal
 
 PAIRS = 9
-#: A letter that is drawn nowhere else.
-KEY = "Ω"
 HEAVY = ("textual", "litellm", "rich", "git", "watchfiles", "tiktoken")
 
 
@@ -47,7 +45,7 @@ def start(command: list[str], mark: str, workspace: Path, env: dict[str, str]) -
     with Terminal(command, workspace, env) as terminal:
         painted = terminal.wait_for(mark)
         terminal.press(KEY)
-        return Start(painted - terminal.started, terminal.wait_for(KEY) - terminal.started)
+        return Start(painted - terminal.started, terminal.wait_for(ECHO) - terminal.started)
 
 
 def painted(*runs: list[Start]) -> Iterator[list[float]]:

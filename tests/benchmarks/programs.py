@@ -14,6 +14,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 BARE = [sys.executable, str(HERE / "bare_app.py")]
 TUI_AGENT = [sys.executable, "-m", "tui_agent"]
+#: A letter that is drawn nowhere else, and where it counts: in the input, not where early keys are kept meanwhile.
+KEY = "Ω"
+ECHO = rf"(?<!opening …  ){KEY}"
 #: Drawn with the first frame of each.
 BARE_MARK, OUR_MARK = "nothing typed yet", "Chat"
 #: Nobody listens there; a benchmark that wants an answer starts a server and gives its address.

@@ -52,13 +52,13 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def wait_for(self, text: str, timeout: float = 30.0) -> float:
-        """Read until `text` has been drawn since the last `forget`; the moment at which it was.
+        """Read until `text`, an expression, has been drawn since the last `forget`; the moment at which it was.
 
         Raises `TimeoutError` with the end of what was drawn.
         """
         deadline = time.monotonic() + timeout
         while (moment := time.monotonic()) < deadline:
-            if self.read(min(0.5, deadline - moment)) and text in self.text:
+            if self.read(min(0.5, deadline - moment)) and re.search(text, self.text):
                 return self._moment
             if self.process.poll() is not None and not self.read(0):
                 break
