@@ -41,6 +41,13 @@ def has_half(text: str) -> bool:
     return not text.isascii() and _HALF.search(text) is not None
 
 
+def paired(text: str) -> str:
+    """The text with the halves of surrogate pairs put together; lone halves stay."""
+    if not has_half(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def joined(text: str) -> str:
     """The text with the halves of surrogate pairs put together, and lone halves as U+FFFD."""
     if not has_half(text):

@@ -12,7 +12,7 @@ from tui_agent.answers import patches
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
-_PATH = r"(?:[\w@.~+-]+/)*[\w@.~+-]*(?:\.[A-Za-z0-9]{1,10}|(?<=/)[\w-]+|Makefile|Dockerfile)"
+_PATH = r"(?:[\w@.~+-]+/)*[\w@.~+-]*(?:\.(?=\w*[A-Za-z])\w{1,10}|(?<=/)[\w-]+|Makefile|Dockerfile)"
 _INFO = re.compile(
     rf"(?:[\w+#-]+(?:\s+|:))?(?:(?:title|file|filename|path|name)\s*=\s*)?[\"'`]?({_PATH})[\"'`]?"
 )
@@ -103,7 +103,7 @@ def _read_fence(fence: Fence, found: list[ChangeRequest], faults: list[str]) -> 
     if patches.BEGIN in fence.text:
         _read_envelopes(fence.text, found, faults)
         return
-    path = path_in_info(fence.info) or path_in_label(fence.label)
+    path = path_in_info(fence.info) or _sure_label(fence.label)
     is_diff = language in _DIFF_LANGUAGES
     if not fence.closed:
         if path or is_diff:
@@ -111,7 +111,7 @@ def _read_fence(fence: Fence, found: list[ChangeRequest], faults: list[str]) -> 
     elif is_diff:
         _read_diff(fence.text, path_in_label(fence.label), found, faults)
     elif _BLOCK_BEGIN.search(fence.text):
-        _read_blocks(fence.text, path, found, faults)
+        _read_blocks(fence.text, path or path_in_label(fence.label), found, faults)
     elif path and fence.nested:
         faults.append(f"The fenced block for {path} holds fences itself, so its end is not certain.")
     elif path and language not in _SHOWN_ONLY:
@@ -125,13 +125,20 @@ def path_in_info(info: str) -> str:
 
 
 def path_in_label(line: str) -> str:
-    """The path that a line of prose consists of: `**src/a.py**`, `### src/a.py`, `File: src/a.py`."""
+    """The path that a line of prose consists of: `**src/a.py**`, `### src/a.py`, `File: a.py`."""
     if len(line) > 300:
         return ""
     bare = line.strip().lstrip("#>-*`_ ").rstrip(":*`_ ")
     words = _LABEL_WORDS.match(bare)
     bare = bare[words.end() if words else 0 :].strip("`*_: ")
     return _plain(bare) if re.fullmatch(_PATH, bare) else ""
+
+
+def _sure_label(line: str) -> str:
+    """The path of a label that can mean nothing else; a heading `Node.js` can."""
+    path = path_in_label(line)
+    sure = "/" in path or "`" in line or re.search(r"\b(?:file|path)", line, re.IGNORECASE)
+    return path if sure else ""
 
 
 def _plain(path: str) -> str:

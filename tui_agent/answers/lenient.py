@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tui_agent.answers.escapes import unescaped
+from tui_agent.answers.escapes import paired, unescaped
 
 #: Deeper than any shape that we read; what is deeper is no reply.
 MAX_DEPTH = 64
@@ -38,7 +38,7 @@ class Lenient(Struct, frozen=True):
 
     `fault` is the place of the first mistake without a certain meaning, -1 where there is none; `whole` is
     false when the text ended, or a mistake came, before the value did. `opened` is the key under which an
-    element was dropped because it was not finished.
+    element was dropped because it was not finished; `deep` says that it is nested deeper than any reply.
     """
 
     value: Any
@@ -46,6 +46,7 @@ class Lenient(Struct, frozen=True):
     whole: bool = True
     fault: int = -1
     opened: str = ""
+    deep: bool = False
 
 
 class _Frame:
@@ -116,7 +117,7 @@ class _Reader:
         elif frame.comma and not self.bracket:
             raise _Mistake
         elif isinstance(frame.value, dict) and frame.key is None:
-            frame.key = self._key()
+            frame.key, frame.comma = self._key(), False
         else:
             frame.add(self._scalar(sign))
         self.bracket = False
@@ -191,11 +192,11 @@ class _Reader:
             if len(self.open) > 1 and isinstance(self.open[1].value, list):
                 root.value[root.key] = self.open[1].value
                 opened = root.key if len(self.open) > 2 else ""
-        return Lenient(root.value, self.at, False, fault, opened)
+        return Lenient(root.value, self.at, False, fault, opened, len(self.open) >= MAX_DEPTH)
 
 
 def _inside(match: re.Match[str]) -> str:
-    return unescaped(match[1] if match[1] is not None else match[2])
+    return paired(unescaped(match[1] if match[1] is not None else match[2]))
 
 
 def _number(text: str) -> Any:

@@ -13,8 +13,10 @@ from tui_agent.answers import lenient
 
 #: How many places of a text are tried for the beginning of an object.
 MAX_TRIES = 10
-#: Guessing takes a second for each million characters or more.
-MAX_GUESSED = 500_000
+#: Guessing takes a second for each million characters, or more.
+MAX_GUESSED = 200_000
+#: Guessing takes time by the square of the brackets that are never closed.
+MAX_BRACKETS = 2_000
 
 _TAIL = re.compile(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
 _FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
@@ -85,7 +87,7 @@ def _broken(text: str, start: int, before: str) -> ReadObject:
         faults = (
             f"The JSON is broken at line {line}, {_excerpt(text, read.fault)}: what stands there is not read.",
         )
-        repaired = _guess(text[start:])
+        repaired = {} if read.deep else _guess(text[start:])
     return ReadObject(read.value, True, before, "", False, read.opened, repaired, faults)
 
 
@@ -95,7 +97,7 @@ def _excerpt(text: str, at: int) -> str:
 
 def _guess(text: str) -> dict[str, Any]:
     """The rest as far as it can be guessed; it is used for words that are shown, never for a change."""
-    if len(text) > MAX_GUESSED:
+    if len(text) > MAX_GUESSED or text.count("{") + text.count("[") > MAX_BRACKETS:
         return {}
     import json_repair
 

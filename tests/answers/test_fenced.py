@@ -1,0 +1,154 @@
+"""Changes in prose: what is certain is a change, everything else stays words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.answers import fenced
+from tui_agent.answers.values import ChangeRequest, SearchReplace
+
+DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n x\n-a\n+b\n"
+ENVELOPE = """*** Begin Patch
+*** Add File: new.py
++one
++two
+*** Update File: src/a.py
+*** Move to: src/b.py
+@@ def f():
+-a
++b
+*** Delete File: old.py
+*** End Patch
+"""
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "```python src/a.py",
+        "```src/a.py",
+        "```python:src/a.py",
+        '```python title="src/a.py"',
+        "```py filename=src/a.py",
+        "~~~python src/a.py",
+        "**src/a.py**\n```python",
+        "`src/a.py`\n\n```python",
+        "### src/a.py\n```",
+        "### File: `src/a.py`\n```python",
+        "src/a.py:\n```python",
+        "New file: **`src/a.py`**\n```python",
+    ],
+)
+def test_a_fence_that_names_its_path_is_content(opening: str) -> None:
+    close = "~~~" if "~~~" in opening else "```"
+    found = fenced.changes(f"Here you are.\n\n{opening}\nx = 1\n\ny = 2\n{close}\nDone.")
+    assert found.changes == (ChangeRequest("src/a.py", content="x = 1\n\ny = 2\n", fenced=True),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nx = 1\n```",
+        "Look at src/a.py, where it says:\n```python\nx = 1\n```",
+        "Run this:\n```bash\nmake test\n```",
+        "```console src/a.py\n$ ls\n```",
+        "**Important**\n```python\nx = 1\n```",
+        "1.5\n```\nx\n```",
+        "### Node.js\n```js\nx\n```",
+        "No fence at all: a/b.py",
+        "--- \n\n+++ not a diff",
+        "```diff\n",
+        "",
+    ],
+)
+def test_other_fences_are_no_changes(text: str) -> None:
+    assert fenced.changes(text).changes == ()
+
+
+def test_a_diff_fence_is_a_change_for_each_file() -> None:
+    text = "```diff\n" + DIFF + DIFF.replace("src/a", "src/c") + "```"
+    assert [change.path for change in fenced.changes(text).changes] == ["src/a.py", "src/c.py"]
+    assert fenced.changes(text).changes[0].diff == "@@ -1,2 +1,2 @@\n x\n-a\n+b"
+
+
+def test_a_bare_diff_in_prose_is_a_change() -> None:
+    found = fenced.changes(f"This does it:\n\n{DIFF}\nThat is all.")
+    assert [(change.path, change.diff) for change in found.changes] == [
+        ("src/a.py", "@@ -1,2 +1,2 @@\n x\n-a\n+b")
+    ]
+
+
+def test_a_diff_without_a_name_is_a_fault() -> None:
+    found = fenced.changes("```diff\n@@ -1 +1 @@\n-a\n+b\n```")
+    assert found.changes == ()
+    assert "does not name its file" in found.faults[0]
+
+
+@pytest.mark.parametrize(
+    "text", [ENVELOPE, f"So:\n\n{ENVELOPE}\nDone.", f"```\n{ENVELOPE}```", f"```patch\n{ENVELOPE}```"]
+)
+def test_an_envelope_is_a_change_for_each_file(text: str) -> None:
+    added, updated, deleted = fenced.changes(text).changes
+    assert added == ChangeRequest("new.py", content="one\ntwo\n")
+    assert (updated.path, updated.rename_to, updated.diff) == ("src/a.py", "src/b.py", "@@ def f():\n-a\n+b")
+    assert deleted == ChangeRequest("old.py", delete=True)
+
+
+def test_an_envelope_without_its_end_loses_the_last_file() -> None:
+    found = fenced.changes(ENVELOPE.replace("*** End Patch\n", ""), cut=True)
+    assert [change.path for change in found.changes] == ["new.py", "src/a.py"]
+    assert "does not end" in found.faults[0]
+
+
+def test_search_blocks_are_edits() -> None:
+    blocks = [
+        f"<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n"
+        for old, new in (("old\n", "new\n"), ("gone\n", ""))
+    ]
+    text = "src/a.py\n```python\n" + "\n".join(blocks) + "```"
+    assert fenced.changes(text).changes == (
+        ChangeRequest("src/a.py", edits=(SearchReplace("old\n", "new\n"), SearchReplace("gone\n", ""))),
+    )
+
+
+def test_an_incomplete_search_block_is_a_fault() -> None:
+    found = fenced.changes("src/a.py\n```\n<<<<<<< SEARCH\nold\n=======\nnew\n```")
+    assert (found.changes, len(found.faults)) == ((), 1)
+
+
+def test_a_fence_that_was_not_closed_is_a_fault() -> None:
+    found = fenced.changes("```python src/a.py\nx = 1\n", cut=True)
+    assert found.changes == ()
+    assert "src/a.py" in found.faults[0]
+
+
+def test_a_fence_with_fences_inside_has_no_certain_end() -> None:
+    found = fenced.changes("```markdown README.md\n# A\n```bash\nmake\n```\nmore\n```\n")
+    assert found.changes == ()
+    assert "README.md" in found.faults[0]
+    longer = fenced.changes("````markdown README.md\n# A\n```bash\nmake\n```\nmore\n````\n")
+    assert longer.changes[0].content == "# A\n```bash\nmake\n```\nmore\n"
+
+
+def test_the_last_fence_for_a_path_counts() -> None:
+    text = "```python a.py\nx = 1\n```\nBetter:\n```python a.py\nx = 2\n```"
+    assert [change.content for change in fenced.changes(text).changes] == ["x = 2\n"]
+
+
+@given(st.text(alphabet="`~ab/.\n*#-+@ <>=SEARCH", max_size=200), st.booleans())
+def test_nothing_raises(text: str, cut: bool) -> None:
+    fenced.changes(text, cut)
+
+
+def test_cut_at_every_character_nothing_incomplete_is_found() -> None:
+    text = f"Do this:\n\n```python src/z.py\nx = 1\n```\n\n{ENVELOPE}"
+    whole = fenced.changes(text).changes
+    for end in range(len(text)):
+        assert set(fenced.changes(text[:end], cut=True).changes) <= set(whole)
+
+
+def test_hostile_prose_takes_time_in_proportion() -> None:
+    for text in ("```\n" * 100_000, "`" * 500_000, "--- a\n+++ b\n" * 50_000, "*** Begin Patch\n" * 50_000):
+        assert fenced.changes(text).changes == ()
