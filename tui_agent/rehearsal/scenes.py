@@ -79,7 +79,7 @@ TIMEOUTS = Scene(
         ],
         "nextSteps": [{"html": "Ask what a slow service means now", "inputText": SECOND_REQUEST}],
     },
-    tokens_in=3914,
+    tokens_in=2874,
     tokens_out=402,
 )
 
@@ -110,9 +110,9 @@ SLOW_SERVICE = Scene(
         ),
         "nextSteps": [],
     },
-    tokens_in=5127,
+    tokens_in=4361,
     tokens_out=241,
-    cached=4352,
+    cached=3200,
 )
 
 SCENES = (TIMEOUTS, SLOW_SERVICE)
