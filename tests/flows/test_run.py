@@ -1,0 +1,184 @@
+"""`tui-agent run` changes a real repository through a provider on loopback, in both dialects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.openai_wire import Answer, ToolCall
+from support.program import json_lines, of_type, run
+from support.provider import Provider, dead_url
+from support.repositories import git, repository
+
+SOURCE = "def fetch(url):\n    return get(url)\n"
+EDIT = {
+    "path": "src/api.py",
+    "todoIndex": 0,
+    "edits": [{"search": "get(url)", "replace": "get(url, timeout=5)"}],
+}
+TODOS = [{"text": "Add a timeout"}]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "a repository"
+    folder.mkdir()
+    return repository(folder, {"src/api.py": SOURCE, "README.md": "# Sample\n"})
+
+
+def answers(protocol: str) -> list[Answer]:
+    """The model asks for the file, then changes it."""
+    actions = [{"type": "file", "name": "API", "patterns": ["lib/api.py", "**/api.py"]}]
+    if protocol == "structured":
+        asks = {"summary": "Needs the file.", "fileRequests": actions}
+        does = {"summary": "Adds a timeout.", "todos": TODOS, "fileChanges": [EDIT]}
+        return [Answer(json.dumps(asks)), Answer(json.dumps(does))]
+    return [
+        Answer(calls=(ToolCall("read_files", {"actions": actions}),)),
+        Answer(
+            "Adds a timeout.",
+            calls=(
+                ToolCall("set_todos", {"todos": TODOS}),
+                ToolCall("propose_changes", {"changes": [EDIT]}, "call_x"),
+            ),
+        ),
+    ]
+
+
+@pytest.mark.parametrize("protocol", ["structured", "tools"])
+def test_a_turn_changes_the_repository(work: Path, protocol: str) -> None:
+    with Provider() as provider:
+        provider.answer(*answers(protocol))
+        done = run(
+            "run", "--json", "--apply", "all", "--model", "openai/test-model", "--protocol", protocol,
+            "Add a timeout to the call", folder=work, environment=provider.environment,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr + done.stdout
+        lines = json_lines(done)
+        assert [lines[0]["type"], lines[-1]["type"]] == ["session", "finished"]
+        assert lines[0]["protocol"] == protocol and lines[0]["model"] == "openai/test-model"
+        assert [attempt["outcome"] for attempt in of_type(lines, "attempt")] == ["miss", "hit"]
+        assert of_type(lines, "file_loaded")[0]["path"] == "src/api.py"
+        requests = of_type(lines, "request")
+        assert [(line["reset"], line["prefix_share"]) for line in requests] == [(True, 0.0), (False, 1.0)]
+        assert of_type(lines, "response")[-1]["changes"] == ["c1.1"]
+        assert [change["state"] for change in of_type(lines, "change")] == ["pending", "applied"]
+        assert lines[-1]["ok"] and lines[-1]["usage"]["input"] == 200
+    assert (work / "src/api.py").read_text() == SOURCE.replace("get(url)", "get(url, timeout=5)")
+    assert git(work, "status", "--porcelain") == " M src/api.py\n"
+
+
+def test_without_apply_nothing_is_written_and_the_decision_comes_later(work: Path) -> None:
+    with Provider() as provider:
+        provider.answer(answers("structured")[1])
+        done = run(
+            "run", "--json", "--model", "openai/test-model", "--protocol", "structured",
+            "Add a timeout in src/api.py", folder=work, environment=provider.environment,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    session = json_lines(done)[0]["id"]
+    assert (work / "src/api.py").read_text() == SOURCE
+    applied = run("apply", "--session", session, folder=work)
+    assert (applied.returncode, applied.stdout) == (0, "c1.1 applied src/api.py\n"), applied.stderr
+    assert "timeout=5" in (work / "src/api.py").read_text()
+    assert run("undo", "--session", "last", folder=work).returncode == 0
+    assert (work / "src/api.py").read_text() == SOURCE
+    assert run("redo", "--session", session, folder=work).returncode == 0
+    assert "timeout=5" in (work / "src/api.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        (Answer(status=401, message="Incorrect API key provided: sk-secret"), 3, "OPENAI_API_KEY"),
+        (
+            Answer(status=400, code="context_length_exceeded", message="maximum context length is 8 tokens"),
+            1,
+            "long",
+        ),
+        (Answer(text="", finish="stop"), 1, "without a word"),
+        (Answer(refusal="No.", finish="content_filter"), 1, "declined"),
+    ],
+)
+def test_each_failure_has_its_own_exit_status_and_sentence(
+    work: Path, answer: Answer, status: int, words: str
+) -> None:
+    with Provider() as provider:
+        provider.answer(answer)
+        provider.otherwise = answer
+        done = run(
+            "run",
+            "--json",
+            "--model",
+            "openai/test-model",
+            "Hello",
+            folder=work,
+            environment=provider.environment,
+        )
+    assert done.returncode == status, done.stdout + done.stderr
+    last = json_lines(done)[-1]
+    assert not last["ok"] and words in last["error"], last
+    assert "sk-secret" not in done.stdout + done.stderr
+
+
+def test_an_unreachable_server_is_status_3(work: Path) -> None:
+    environment = {"OPENAI_API_BASE": dead_url(), "OPENAI_API_KEY": "test"}
+    done = run("run", "--json", "--model", "openai/test-model", "Hello", folder=work, environment=environment)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert json_lines(done)[-1]["error"]
+
+
+def test_a_reply_that_was_cut_keeps_its_complete_changes(work: Path) -> None:
+    whole = json.dumps(
+        {
+            "summary": "Two.",
+            "fileChanges": [EDIT | {"todoIndex": None}, {"path": "b.py", "content": "x" * 200}],
+        }
+    )
+    cut = whole[: whole.index('"content"') + 40]
+    with Provider() as provider:
+        provider.answer(Answer(chunks=(cut[:30], cut[30:], "never"), cut_after=2))
+        done = run(
+            "run", "--json", "--model", "openai/test-model", "--protocol", "structured",
+            "Change src/api.py", folder=work, environment=provider.environment,
+        )  # fmt: skip
+    lines = json_lines(done)
+    assert done.returncode == 0, done.stdout
+    assert of_type(lines, "response")[0]["cut"] is True
+    assert [change["path"] for change in of_type(lines, "change")] == ["src/api.py"]
+    assert any("cut off" in notice["text"] for notice in of_type(lines, "notice"))
+
+
+def test_no_model_is_a_clear_sentence_and_status_2(work: Path) -> None:
+    done = run("run", "Hello", folder=work)
+    assert done.returncode == 2
+    assert "No model is configured" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_words_are_for_people_and_leave_the_terminal_alone(work: Path) -> None:
+    with Provider() as provider:
+        provider.answer(json.dumps({"summary": "Done \x1b[31mred", "message": "[bold]as it is[/]"}))
+        done = run(
+            "run", "--model", "openai/test-model", "--protocol", "structured", "Hello",
+            folder=work, environment=provider.environment,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "[bold]as it is[/]" in done.stdout
+
+
+def test_a_session_goes_on_where_it_was(work: Path) -> None:
+    with Provider() as provider:
+        provider.answer('{"summary": "One."}', '{"summary": "Two."}')
+        words = ("run", "--json", "--model", "openai/test-model", "--protocol", "structured")
+        first = run(*words, "First question", folder=work, environment=provider.environment)
+        second = run(
+            *words, "--session", "last", "Second question", folder=work, environment=provider.environment
+        )
+        assert second.returncode == 0, second.stderr
+        assert json_lines(second)[0]["id"] == json_lines(first)[0]["id"]
+        assert json_lines(second)[0]["turn"] == 2
+        one, two = (request.body["messages"] for request in provider.requests)
+        assert two[: len(one)] == one
+        assert two[len(one)] == {"role": "assistant", "content": '{"summary": "One."}'}
