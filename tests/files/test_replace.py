@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.faults import CHANGING, before_each_call, failing_at, killed_at, tree
+from support.faults import before_each_call, failing_at, killed_at, tree
 from support.privileges import unprivileged
 
 from tui_agent.errors import FileError, Outdated, PathRefused, TuiAgentError
@@ -236,34 +236,30 @@ def test_the_temporary_of_a_living_writer_is_not_swept(gate: Gate, root: Path) -
 
 
 def test_a_change_between_check_and_rename_is_seen(gate: Gate, root: Path) -> None:
-    """Somebody else writes before any of our calls: either we see it, or our write was already in place."""
-    total = _calls_of(gate)
-    for number in range(1, total + 1):
+    """Somebody else writes before any of our calls up to the rename: we see it, and theirs stays."""
+    with before_each_call(lambda at, name: None) as calls:
+        replace(gate, "a.txt", b"old", None)
+    rename = calls.index("rename") + 1
+    for number in range(1, rename):
         (root / "a.txt").write_bytes(b"old")
-        last = []
 
-        def write(at: int, name: str, number: int = number, last: list = last) -> None:
+        def write(at: int, name: str, number: int = number) -> None:
             if at == number:
                 (root / "a.txt").write_bytes(b"theirs")
-                last.append(name)
 
-        with before_each_call(write, tuple(c for c in CHANGING if c not in ("rename", "open"))):
-            try:
-                replace(gate, "a.txt", b"ours", md5(b"old"))
-                ours = True
-            except Outdated:
-                ours = False
-        assert not ours or (root / "a.txt").read_bytes() == b"ours" or last == ["fsync"]
-        if not ours:
-            assert tree(root) == {"a.txt": b"theirs"}
+        with before_each_call(write), pytest.raises(Outdated):
+            replace(gate, "a.txt", b"ours", md5(b"old"))
+        assert tree(root) == {"a.txt": b"theirs"}
 
 
-def _calls_of(gate: Gate) -> int:
-    with before_each_call(
-        lambda at, name: None, tuple(c for c in CHANGING if c not in ("rename", "open"))
-    ) as calls:
-        replace(gate, "a.txt", b"x", None)
-    return len(calls)
+def test_content_is_durable_before_it_has_the_name_and_the_name_after(gate: Gate) -> None:
+    with before_each_call(lambda at, name: None, ("write", "fsync", "rename", "unlink", "link")) as calls:
+        replace(gate, "a.txt", b"new", None)
+    assert calls == ["write", "fsync", "rename", "fsync"]
+    with before_each_call(lambda at, name: None, ("write", "fsync", "rename", "unlink", "link")) as calls:
+        replace(gate, "b.txt", b"new", None)
+        replace(gate, "b.txt", None, None)
+    assert calls == ["write", "fsync", "link", "unlink", "fsync", "unlink", "fsync"]
 
 
 def test_a_file_made_by_somebody_else_meanwhile_stays(gate: Gate, root: Path) -> None:
