@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from textual.app import App, ComposeResult
+from textual.binding import BindingType
 
 from tui_agent.edits.change import Diff
 from tui_agent.session.session import Session
@@ -59,19 +60,37 @@ class NotedSession:
         return call
 
 
-class PaneApp(App[None], inherit_bindings=False):
-    """Shows one pane in the shipped theme, with the shipped keys."""
+class ThemedApp(App[None], inherit_bindings=False):
+    """A screen in the shipped theme, which can be read as text."""
 
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS = bindings_of(APP)
+
+    def __init__(self) -> None:
+        super().__init__()
+        palette = load_palette("dark")
+        self.register_theme(theme_of(palette))
+        self.theme = palette.name
+
+    @property
+    def text(self) -> str:
+        """The screen as text, a line for each row."""
+        strips = self.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+    def line_with(self, text: str) -> str:
+        """The first line of the screen that holds `text`, without the space behind it; empty when none does."""
+        return next((line.rstrip() for line in self.text.split("\n") if text in line), "")
+
+
+class PaneApp(ThemedApp):
+    """Shows one pane, with the shipped keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(APP)]
 
     def __init__(self, pane: type[Pane], session: NotedSession) -> None:
         super().__init__()
         self.keys = load_keys()
         self.set_keymap(self.keys.keymap())
-        palette = load_palette("dark")
-        self.register_theme(theme_of(palette))
-        self.theme = palette.name
         self.noted = session
         self.pane = pane(cast(Session, session))
 
@@ -86,9 +105,3 @@ class PaneApp(App[None], inherit_bindings=False):
         """The state is now this."""
         self.noted.state = state
         self.pane.show(state)
-
-    @property
-    def text(self) -> str:
-        """The screen as text, a line for each row."""
-        strips = self.screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in strip) for strip in strips)

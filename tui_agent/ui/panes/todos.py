@@ -36,7 +36,7 @@ class TodosPane(Pane):
 
     def compose(self) -> ComposeResult:
         yield Rows()
-        yield Input(compact=True)
+        yield Input(compact=True, select_on_focus=False)
 
     def show(self, state: State) -> None:
         self._todos, self._review = state.todos, state.review

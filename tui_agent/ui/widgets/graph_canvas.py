@@ -30,7 +30,10 @@ class Mark(NamedTuple):
 
 
 class Canvas:
-    """The drawn graph: `nodes` by name, `marks` by row and then by cell."""
+    """The drawn graph: `nodes` by name, `marks` by row and then by cell.
+
+    `lefts` and `rights` are where each layer begins and ends, in cells.
+    """
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class Canvas:
         self.height = self.layout.rows
         self._bits: list[dict[int, int]] = [{} for _ in range(self.layout.rows)]
         self._names: dict[tuple[int, int], frozenset[str]] = {}
-        self._lefts, self._rights = self._columns(widths)
+        self.lefts, self.rights = self._columns(widths)
         for index, layer in enumerate(self.layout.layers):
             self._draw_layer(index, layer, widths)
         self._ink()
@@ -62,7 +65,7 @@ class Canvas:
         return lefts, rights
 
     def _draw_layer(self, index: int, layer: list[Item], widths: Mapping[str, int]) -> None:
-        left, right = self._lefts[index], self._rights[index]
+        left, right = self.lefts[index], self.rights[index]
         for item in layer:
             if item.passes:
                 self._run(item.row, left, right - 1, item.name)
@@ -78,16 +81,16 @@ class Canvas:
     def _draw_departure(self, index: int, item: Item) -> None:
         """The line from an item to the furthest lane that it joins; lanes in between are passed behind."""
         lanes = [target.lane for target in item.targets if target.row != item.row or target.lane >= 0]
-        furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self._rights[index])
+        furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self.rights[index])
         joined = {self._lane_x(index + 1, lane) for lane in lanes}
         crossed = self._verticals(index + 1, item.row) - joined
-        for x in range(self._rights[index], furthest + 1):
+        for x in range(self.rights[index], furthest + 1):
             if x not in crossed:
                 self._add(item.row, x, _LEFT | (_RIGHT if x < furthest else 0), item.name)
 
     def _draw_arrival(self, index: int, item: Item) -> None:
         """The lane of an item and the line from it to the item, with an arrow before a node."""
-        start = self._rights[index - 1] if item.lane < 0 else self._lane_x(index, item.lane)
+        start = self.rights[index - 1] if item.lane < 0 else self._lane_x(index, item.lane)
         if item.lane >= 0:
             low, high = item.span
             for y in range(low, high + 1):
@@ -97,11 +100,11 @@ class Canvas:
         straight = [source for source in item.sources if source.row == item.row]
         joined = {self._lane_x(index, other.lane) for source in straight for other in source.targets}
         crossed = self._verticals(index, item.row) - joined
-        for x in range(start, self._lefts[index]):
+        for x in range(start, self.lefts[index]):
             if x not in crossed:
                 self._add(item.row, x, _LEFT | _RIGHT, item.name)
         if not item.passes:
-            arrow = self._lefts[index] - 2
+            arrow = self.lefts[index] - 2
             self._bits[item.row].pop(arrow, None)
             self._bits[item.row].pop(arrow + 1, None)
             self.marks[item.row][arrow] = Mark("▶", frozenset({item.name}))
@@ -116,7 +119,7 @@ class Canvas:
         return found
 
     def _lane_x(self, index: int, lane: int) -> int:
-        return self._rights[index - 1] + _BEFORE + 2 * lane
+        return self.rights[index - 1] + _BEFORE + 2 * lane
 
     def _run(self, row: int, start: int, end: int, name: str) -> None:
         for x in range(start, end + 1):

@@ -48,7 +48,7 @@ def lay_out(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[st
     _order(items)
     _place(items)
     _part_lines(items)
-    lanes = [0, *(_assign_lanes(layer) for layer in items[1:])]
+    lanes = [_assign_lanes(layer) for layer in items]
     rows = 1 + max((item.row for layer in items for item in layer), default=-1)
     return Layout(items, lanes, rows)
 

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from support.panes import HOSTILE, NotedSession, PaneApp
+
+from tui_agent.context.known import KnownFile
+from tui_agent.store.state import KnownSlice, State
+from tui_agent.ui.panes.known import KnownPane
+from tui_agent.ui.panes.known_rows import columns_for, modified_since, size
+
+FILES = (
+    KnownFile("src/api.py", "9a906fd5909d0000", 4, 1200, modified_turn=4),
+    KnownFile(
+        "src/utils.py", "0123456789abcdef", 3, 98_000, freshness="disk", whole=False, loaded_by="bundle"
+    ),
+    KnownFile("old.py", "f" * 32, 2, 300, freshness="deleted"),
+)
+
+
+def known(*files: KnownFile) -> PaneApp:
+    return PaneApp(KnownPane, NotedSession(State(known=KnownSlice({file.path: file for file in files}))))
+
+
+async def test_the_table_has_the_columns_that_fit():
+    app = known(*FILES)
+    async with app.run_test(size=(110, 8)) as pilot:
+        heading = app.text.split("\n")[0]
+        words = ["File", "Modified since", "Last seen", "Hash", "Seen", "Size", "Loaded by"]
+        assert all(word in heading for word in words)
+        row = app.line_with("src/utils.py")
+        assert "⚠ Yes (on disk)" in row and "0123456789ab" in row and "part" in row and row.endswith("bundle")
+        await pilot.resize_terminal(60, 8)
+        await pilot.pause()
+        assert "Hash" not in app.text and "Last seen" in app.text
+        await pilot.resize_terminal(24, 8)
+        await pilot.pause()
+        assert app.line_with("src/utils.py").strip("▎▌ ") == "⚠ src/utils.py       3"
+
+
+async def test_stale_files_stand_first_and_are_counted():
+    app = known(*FILES)
+    async with app.run_test(size=(60, 8)):
+        order = [line.strip("▎▌ ").split()[0] for line in app.text.split("\n")[1:4]]
+        assert order == ["src/utils.py", "old.py", "src/api.py"]
+        assert str(app.pane.title_text) == "Known 3 · ⚠ 2"
+
+
+async def test_a_file_is_opened_by_key_and_by_mouse():
+    app = known(*FILES)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await pilot.press("enter")
+        await pilot.click(offset=(5, 2))
+        await pilot.click(offset=(5, 2))
+        await pilot.pause()
+        assert app.noted.named("open_file") == [("src/utils.py",), ("old.py",)]
+
+
+async def test_only_stale_files_are_shown_on_demand():
+    app = known(*FILES)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await app.pane.run_action("toggle_stale")
+        await pilot.pause()
+        assert "src/api.py" not in app.text and "old.py" in app.text
+        await app.pane.run_action("toggle_stale")
+        await pilot.pause()
+        assert "src/api.py" in app.text
+
+
+def test_every_way_to_be_out_of_date_has_its_words():
+    def file(**fields) -> KnownFile:
+        return KnownFile("a.py", "", 3, 0, **fields)
+
+    said = [
+        modified_since(file()),
+        modified_since(file(modified_turn=4)),
+        modified_since(file(freshness="disk", modified_turn=4)),
+        modified_since(file(freshness="buffer")),
+        modified_since(file(freshness="deleted")),
+        modified_since(file(freshness="renamed", renamed_to="b.py")),
+    ]
+    assert said == [
+        "No",
+        "⚠ Yes (turn 4)",
+        "⚠ Yes (on disk)",
+        "⚠ Yes (unsaved)",
+        "⚠ deleted",
+        "⚠ renamed to b.py",
+    ]
+
+
+def test_columns_are_given_up_from_the_right():
+    counts = [len(columns_for(width)) for width in range(10, 130)]
+    assert counts == sorted(counts) and counts[0] == 0 and counts[-1] == 6
+
+
+def test_sizes_are_short():
+    assert [size(n) for n in (0, 999, 12_345, 3_000_000)] == ["0 B", "999 B", "12.3 kB", "3.0 MB"]
+
+
+async def test_an_empty_table_says_what_it_is_for():
+    app = known()
+    async with app.run_test(size=(60, 8)) as pilot:
+        await pilot.press("enter")
+        assert "Files that the model has seen" in app.text and app.noted.calls == []
+
+
+async def test_hostile_names_stay_text_at_any_width():
+    for width in (20, 60, 120):
+        app = known(
+            KnownFile(HOSTILE, HOSTILE, 1, 1, freshness="renamed", renamed_to=HOSTILE, language=HOSTILE)
+        )
+        async with app.run_test(size=(width, 8)):
+            assert "日本語" in app.text and "\x1b" not in app.text

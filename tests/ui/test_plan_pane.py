@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+from support.panes import HOSTILE, NotedSession, PaneApp
+from textual.widgets import Input
+
+from tui_agent.answers.plans import DirectoryAction, FileAction
+from tui_agent.planning.chain import Attempt
+from tui_agent.store.state import ActionSlice, PlanSlice, State, TurnSlice
+from tui_agent.ui.panes.plan import PlanPane
+from tui_agent.ui.panes.plan_rows import duration
+
+PATTERNS = ("src/schema.ts", "**/schema.ts", "**/*Schema*")
+SCHEMA = FileAction("Schema", PATTERNS, reason="Schema definition")
+
+
+def planned(*actions: ActionSlice, waiting_for: str = "", **fields) -> State:
+    turn = TurnSlice(1, "waiting" if waiting_for else "finding", waiting_for=waiting_for)
+    return State(plan=PlanSlice(1, "words", actions, **fields), turn=turn)
+
+
+def looked(*outcomes: str, state: str = "looking", **fields) -> ActionSlice:
+    matches = {"hit": 1, "too_broad": 240}
+    attempts = tuple(
+        Attempt("Schema", PATTERNS[n], n + 1, 3, outcome, matches.get(outcome, 0), 4)  # type: ignore[arg-type]
+        for n, outcome in enumerate(outcomes)
+    )
+    return ActionSlice(SCHEMA, attempts, state, **fields)  # type: ignore[arg-type]
+
+
+def shown(state: State) -> PaneApp:
+    return PaneApp(PlanPane, NotedSession(state))
+
+
+async def test_an_action_shows_each_pattern_as_it_was_tried():
+    app = shown(planned(looked("miss", "hit", state="loaded", loaded=("src/prompts/schema.ts",))))
+    async with app.run_test(size=(24, 12)):
+        lines = [line[1:].rstrip() for line in app.text.split("\n")]
+        assert lines[:5] == [
+            "▌✓ Schema           2/3",
+            "   ✗ src/schema.ts  4ms",
+            "   ✓ **/schema.ts   4ms",
+            "   · **/*Schema*",
+            "     …prompts/schema.ts",
+        ]
+        assert str(app.pane.title_text) == "Plan 1/1 · built in"
+
+
+async def test_attempts_are_seen_while_they_run():
+    app = shown(planned(looked("miss", "looking")))
+    async with app.run_test(size=(40, 12)) as pilot:
+        assert app.line_with("**/schema.ts").endswith("looking …")
+        app.show(planned(looked("miss", "too_broad", "looking")))
+        await pilot.pause()
+        assert app.line_with("**/schema.ts").endswith("240 matches")
+        assert "●" in app.line_with("**/*Schema*")
+
+
+async def test_a_failure_shows_every_pattern_and_says_so():
+    app = shown(planned(looked("miss", "miss", "miss", state="failed")))
+    async with app.run_test(size=(60, 12)):
+        assert all(pattern in app.text for pattern in PATTERNS)
+        assert "none of these patterns matched" in app.text
+
+
+async def test_a_question_is_answered_by_number():
+    app = shown(planned(looked("miss", state="asking", nearest=("a.ts", "b.ts")), waiting_for="Schema"))
+    async with app.run_test(size=(40, 14)) as pilot:
+        assert "Which file is meant?" in app.text
+        await pilot.press("3")
+        assert app.noted.named("answer") == []
+        await pilot.press("2")
+        assert app.noted.named("answer") == [("Schema", "b.ts")]
+
+
+async def test_a_question_is_answered_by_the_cursor_the_mouse_and_by_letting_go():
+    app = shown(planned(looked("miss", state="asking", nearest=("a.ts", "b.ts")), waiting_for="Schema"))
+    async with app.run_test(size=(40, 14)) as pilot:
+        await pilot.press("enter")
+        await pilot.press("x")
+        await pilot.press("0")
+        row = next(y for y, line in enumerate(app.text.split("\n")) if "2 b.ts" in line)
+        await pilot.click(offset=(10, row))
+        await pilot.click(offset=(10, row))
+        await pilot.pause()
+        assert app.noted.named("answer") == [
+            ("Schema", "a.ts"),
+            ("Schema", ""),
+            ("Schema", ""),
+            ("Schema", "b.ts"),
+        ]
+
+
+async def test_a_question_is_answered_by_a_typed_path():
+    app = shown(planned(looked("miss", state="asking"), waiting_for="Schema"))
+    async with app.run_test(size=(40, 14)) as pilot:
+        app.query_one(Input).focus()
+        await pilot.press(*"s/1.ts", "enter")
+        assert app.noted.named("answer") == [("Schema", "s/1.ts")]
+        app.show(planned(looked("miss", state="skipped")))
+        await pilot.pause()
+        assert not app.query_one(Input).display
+
+
+async def test_a_question_does_not_take_the_focus_from_where_the_person_works():
+    app = shown(planned(looked("miss")))
+    async with app.run_test(size=(40, 14)) as pilot:
+        before = app.focused
+        app.show(planned(looked("miss", state="asking", nearest=("a.ts",)), waiting_for="Schema"))
+        await pilot.pause()
+        assert app.focused is before and app.line_with("1 a.ts")[1] == "▌"
+
+
+async def test_the_file_under_the_cursor_is_opened():
+    app = shown(planned(looked("hit", state="loaded", loaded=("src/a.ts", "src/b.ts"))))
+    async with app.run_test(size=(40, 14)) as pilot:
+        await pilot.press("o")
+        await pilot.press("down", "down", "enter")
+        assert app.noted.named("open_file") == [("src/a.ts",), ("src/b.ts",)]
+
+
+async def test_many_files_are_folded_until_asked_for():
+    files = tuple(f"docs/{n}.md" for n in range(30))
+    app = shown(planned(looked("hit", state="loaded", loaded=files, left_out=("docs/huge.md",))))
+    async with app.run_test(size=(40, 50)) as pilot:
+        assert "… 26 more" in app.text and "docs/20.md" not in app.text
+        await pilot.press("end", "enter")
+        assert "docs/20.md" in app.text
+        assert app.line_with("docs/huge.md").endswith("left out")
+
+
+async def test_folders_faults_and_who_planned_it_are_named():
+    state = planned(
+        looked(), directories=(DirectoryAction("src", True, "*.ts"),), faults=("Too many patterns.",)
+    )
+    app = shown(replace(state, plan=replace(state.plan, source="model")))
+    async with app.run_test(size=(40, 14)):
+        assert app.line_with("src/ ").endswith("*.ts · and below")
+        assert "! Too many patterns." in app.text
+        assert str(app.pane.title_text) == "Plan 0/1 · model"
+
+
+async def test_nothing_is_drawn_anew_when_only_the_countdown_moved():
+    state = planned(looked("miss"))
+    app = shown(state)
+    async with app.run_test(size=(40, 14)):
+        rows = app.pane.query_one("Rows").rows  # type: ignore[attr-defined]
+        app.show(replace(state, turn=replace(state.turn, retry_seconds=3)))
+        assert app.pane.query_one("Rows").rows is rows  # type: ignore[attr-defined]
+
+
+async def test_hostile_names_stay_text():
+    action = FileAction(HOSTILE, (HOSTILE, HOSTILE), reason=HOSTILE)
+    attempts = (Attempt(HOSTILE, HOSTILE, 1, 2, "invalid", why=HOSTILE),)
+    slot = ActionSlice(action, attempts, "asking", loaded=(HOSTILE,), left_out=(HOSTILE,), nearest=(HOSTILE,))
+    app = shown(
+        planned(slot, waiting_for=HOSTILE, directories=(DirectoryAction(HOSTILE),), faults=(HOSTILE,))
+    )
+    for size in ((24, 30), (120, 40)):
+        async with shown(app.noted.state).run_test(size=size) as pilot:
+            assert "[red]" in pilot.app.text and "\x1b" not in pilot.app.text  # type: ignore[attr-defined]
+
+
+def test_durations_are_short():
+    assert [duration(ms) for ms in (0.2, 4.4, 999.9, 1234)] == ["<1ms", "4ms", "1000ms", "1.2s"]

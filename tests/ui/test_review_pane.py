@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+from support.panes import HOSTILE, NotedSession, PaneApp
+
+from tui_agent.edits.change import Change, Checkpoint, Diff, Hunk, HunkState, Pick
+from tui_agent.errors import FileError
+from tui_agent.store.state import InputSlice, ReviewSlice, State
+from tui_agent.ui.panes.review import ReviewPane
+
+LINES = tuple(f"line {n}\n" for n in range(40))
+API = Diff("src/api.py", LINES, (Hunk(4, LINES[4:5], ("four\n",)), Hunk(30, LINES[30:31], ("thirty\n",))))
+NEW = Diff("new.py", (), (Hunk(0, (), ("brand new\n",)),))
+CHANGES = (
+    Change(
+        "c1", 1, "src/api.py", "edit", base="a", new="b", hunks=("pending", "pending"), added=2, removed=2
+    ),
+    Change("c2", 1, "new.py", "create", new="c", hunks=("pending",), added=1),
+)
+
+
+def reviewed(*changes: Change, checkpoints: tuple[Checkpoint, ...] = ()) -> NotedSession:
+    session = NotedSession(State(review=ReviewSlice(changes, checkpoints)))
+    session.diffs = {"c1": API, "c2": NEW}
+    session.effects = {
+        "apply": lambda picks=(): decided(session.state, picks, "applied"),
+        "skip": lambda picks=(): decided(session.state, picks, "skipped"),
+    }
+    return session
+
+
+def decided(state: State, picks: Sequence[Pick], outcome: HunkState) -> State:
+    """What the store would hold after that decision; no pick is all that waits."""
+    changes = []
+    for change in state.review.changes:
+        hunks = list(change.hunks)
+        for index, hunk in enumerate(hunks):
+            picked = not picks or Pick(change.id) in picks or Pick(change.id, index) in picks
+            if picked and hunk == "pending":
+                hunks[index] = outcome
+        over = ("applied" if "applied" in hunks else "skipped") if "pending" not in hunks else change.state
+        changes.append(replace(change, hunks=tuple(hunks), state=over))
+    return replace(state, review=replace(state.review, changes=tuple(changes)))
+
+
+async def test_it_opens_at_the_first_hunk_that_waits():
+    app = PaneApp(ReviewPane, reviewed(*CHANGES))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert str(app.pane.title_text) == "Review · api.py 1/2 · hunk 1/2"
+        assert app.line_with("+ four")[1] == "▌"
+        assert app.line_with("src/api.py").endswith("+2 −2")
+        assert app.line_with("new.py").endswith("new · +1 −0")
+
+
+async def test_each_key_decides_one_hunk_and_goes_on_to_the_next():
+    app = PaneApp(ReviewPane, reviewed(*CHANGES))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("a")
+        await pilot.pause()
+        assert str(app.pane.title_text) == "Review · api.py 1/2 · hunk 2/2"
+        await pilot.press("s")
+        await pilot.pause()
+        assert str(app.pane.title_text) == "Review · new.py 2/2 · hunk 1/1"
+        await pilot.press("a")
+        await pilot.pause()
+        assert app.noted.named("apply") == [([Pick("c1", 0)],), ([Pick("c2", 0)],)]
+        assert app.noted.named("skip") == [([Pick("c1", 1)],)]
+        assert "2 applied ·  u undo" in app.text
+
+
+async def test_keys_pressed_faster_than_they_are_done_decide_one_hunk_each():
+    app = PaneApp(ReviewPane, reviewed(*CHANGES))
+    async with app.run_test(size=(80, 24)) as pilot:
+        pane = app.pane
+        assert isinstance(pane, ReviewPane)
+        pane.action_apply()
+        pane.action_apply()
+        pane.action_apply()
+        pane.action_apply()
+        await pilot.pause()
+        await app.workers.wait_for_complete()
+        assert app.noted.named("apply") == [([Pick("c1", 0)],), ([Pick("c1", 1)],), ([Pick("c2", 0)],)]
+
+
+async def test_a_file_and_all_are_decided_at_once():
+    app = PaneApp(ReviewPane, reviewed(*CHANGES))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("d")
+        await pilot.pause()
+        assert app.noted.named("skip") == [([Pick("c1")],)]
+        await pilot.press("A")
+        await pilot.press("A")
+        await pilot.pause()
+        assert app.noted.named("apply") == [((),)]
+
+
+async def test_keys_walk_through_hunks_and_files_and_the_place_is_kept():
+    session = reviewed(*CHANGES)
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("n")
+        await pilot.pause()
+        assert app.line_with("+ thirty")[1] == "▌"
+        await pilot.press("]")
+        await pilot.pause()
+        assert "brand new" in app.text
+        assert session.state.layout.place["review"] == {"change": "c2", "hunk": 0}
+        await pilot.press("p")
+        await pilot.pause()
+        assert app.line_with("+ thirty")[1] == "▌"
+        assert [call[0] for call in session.named("diff")] == ["c1", "c2"]
+    again = PaneApp(ReviewPane, session)
+    async with again.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert str(again.pane.title_text) == "Review · api.py 1/2 · hunk 2/2"
+
+
+async def test_the_mouse_does_what_the_keys_do():
+    app = PaneApp(ReviewPane, reviewed(*CHANGES))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        lines = app.text.split("\n")
+        await pilot.click(offset=(6, next(y for y, line in enumerate(lines) if "new.py" in line)))
+        await pilot.pause()
+        assert "brand new" in app.text
+        words = app.text.split("\n")[-1]
+        await pilot.click(offset=(words.index("skip"), 23))
+        await pilot.pause()
+        assert app.noted.named("skip") == [([Pick("c2", 0)],)]
+        await pilot.pause()
+        lines = app.text.split("\n")
+        await pilot.click(offset=(20, next(y for y, line in enumerate(lines) if "+ thirty" in line)))
+        await pilot.pause()
+        assert str(app.pane.title_text) == "Review · api.py 1/2 · hunk 2/2"
+
+
+async def test_undo_goes_back_to_what_it_opened_again():
+    point = Checkpoint("p1", 1, (), (Pick("c2", 0),))
+    first, second = CHANGES
+    applied = replace(second, hunks=("applied",), state="applied")
+    session = reviewed(first, applied, checkpoints=(point,))
+    session.effects["undo"] = lambda: State(review=ReviewSlice(CHANGES, (replace(point, undone=True),)))
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("u")
+        await pilot.pause()
+        assert str(app.pane.title_text) == "Review · new.py 2/2 · hunk 1/1"
+        await pilot.press("U")
+        assert session.named("redo") == [()]
+
+
+async def test_the_file_is_opened_at_the_hunk_and_a_comment_begins_in_the_chat():
+    session = reviewed(*CHANGES)
+    session.state = replace(session.state, input=InputSlice(draft="Also"))
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("n")
+        await pilot.pause()
+        await pilot.press("e", "c")
+        await pilot.pause()
+        assert session.named("open_file") == [("src/api.py", 31)]
+        assert session.named("set_draft") == [("Also\nAbout the change to @src/api.py, line 31: ",)]
+
+
+async def test_a_conflict_and_how_a_place_was_found_are_told():
+    conflict = replace(CHANGES[0], state="conflict", reason="Line 5 is another now.", rung="near")
+    app = PaneApp(ReviewPane, reviewed(conflict, CHANGES[1]))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert app.line_with("src/api.py").endswith("conflict · found by near · +2 −2")
+        assert "Line 5 is another now." in app.text
+        assert str(app.pane.title_text).startswith("Review · new.py 2/2")
+
+
+async def test_a_diff_that_cannot_be_made_is_one_sentence():
+    session = reviewed(*CHANGES)
+    session.diffs["c1"] = FileError("src/api.py is a folder now", "move the folder away")
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "src/api.py is a folder now: move the folder away" in app.text
+
+
+async def test_changes_without_lines_and_an_empty_review_are_told_in_words():
+    move = Change("c3", 1, "a.py", "rename", rename_to="b.py")
+    session = reviewed(move)
+    session.diffs["c3"] = Diff("a.py", ("x\n",), ())
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 10)) as pilot:
+        await pilot.pause()
+        assert "a.py becomes b.py" in app.text
+        await pilot.press("a")
+        await pilot.pause()
+        assert session.named("apply") == [([Pick("c3", None)],)]
+        app.show(State())
+        await pilot.pause()
+        assert "Nothing is written before" in app.text
+        await pilot.press("a", "s", "n", "]", "e", "c")
+
+
+async def test_hostile_text_stays_text_at_any_width():
+    change = Change("c1", 1, HOSTILE, "rename", "conflict", rename_to=HOSTILE, reason=HOSTILE, rung=HOSTILE)
+    session = reviewed(change)
+    session.diffs["c1"] = Diff(HOSTILE, (), (Hunk(0, (), (HOSTILE,)),))
+    for size in ((20, 12), (120, 40)):
+        app = PaneApp(ReviewPane, session)
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            assert "[red]" in app.text and "\x1b" not in app.text

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from support.panes import ThemedApp
+from textual.app import ComposeResult
+
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.rows import Row, Rows
+
+
+class RowsApp(ThemedApp):
+    def __init__(self, rows: list[Row]) -> None:
+        super().__init__()
+        self.first = rows
+        self.said: list[tuple[str, str]] = []
+
+    def compose(self) -> ComposeResult:
+        yield Rows()
+
+    def on_mount(self) -> None:
+        self.rows.set_rows(self.first)
+        self.rows.focus()
+
+    @property
+    def rows(self) -> Rows:
+        return self.query_one(Rows)
+
+    def on_rows_moved(self, event: Rows.Moved) -> None:
+        self.said.append((type(event).__name__, event.key))
+
+    on_rows_chosen = on_rows_marked = on_rows_moved
+
+
+def numbered(count: int) -> list[Row]:
+    return [Row(f"k{n}", Line((Piece(f"row {n}"),))) for n in range(count)]
+
+
+async def test_the_cursor_starts_on_the_first_row_that_can_have_it():
+    app = RowsApp([Row("", Line((Piece("heading"),))), *numbered(2)])
+    async with app.run_test(size=(20, 5)):
+        assert app.rows.cursor == "k0"
+
+
+async def test_keys_move_the_cursor_and_it_is_scrolled_to():
+    app = RowsApp(numbered(100))
+    async with app.run_test(size=(20, 5)) as pilot:
+        await pilot.press("down", "down")
+        assert app.rows.cursor == "k2"
+        await pilot.press("end")
+        assert app.rows.cursor == "k99" and "row 99" in app.text
+        await pilot.press("pageup")
+        assert app.rows.cursor == "k95"
+        await pilot.press("home")
+        assert app.rows.cursor == "k0" and "row 0" in app.text
+        assert app.said[-1] == ("Moved", "k0")
+
+
+async def test_the_cursor_stays_on_its_row_when_others_come_before_it():
+    app = RowsApp(numbered(3))
+    async with app.run_test(size=(20, 5)) as pilot:
+        await pilot.press("down")
+        app.rows.set_rows([Row("new", Line((Piece("new"),))), *numbered(3)])
+        assert app.rows.cursor == "k1"
+
+
+async def test_the_cursor_goes_to_the_nearest_row_when_its_own_is_gone():
+    app = RowsApp(numbered(3))
+    async with app.run_test(size=(20, 5)) as pilot:
+        await pilot.press("end")
+        app.rows.set_rows(numbered(2))
+        assert app.rows.cursor == "k1"
+        app.rows.set_rows([])
+        assert app.rows.cursor == ""
+
+
+async def test_a_row_that_wraps_takes_as_many_lines_as_it_needs():
+    app = RowsApp([Row("", Line((Piece("one two three four"),)), wraps=True, hang=2), *numbered(1)])
+    async with app.run_test(size=(12, 6)) as pilot:
+        lines = [line.rstrip() for line in app.text.split("\n")]
+        assert lines[:4] == [" one two", "   three", "   four", "▌row 0"]
+        await pilot.resize_terminal(40, 6)
+        await pilot.pause()
+        assert app.text.split("\n")[0].strip() == "one two three four"
+
+
+async def test_the_mouse_moves_chooses_and_presses_marks():
+    rows = [Row(key, Line((Piece("○"), Piece(" "), Piece("text"))), marked=True) for key in ("a", "b")]
+    app = RowsApp(rows)
+    async with app.run_test(size=(20, 5)) as pilot:
+        await pilot.click(Rows, offset=(6, 1))
+        await pilot.click(Rows, offset=(6, 1))
+        await pilot.click(Rows, offset=(1, 0))
+        await pilot.pause()
+        assert app.said == [("Moved", "b"), ("Chosen", "b"), ("Marked", "a")]
+
+
+async def test_only_visible_rows_are_drawn(monkeypatch):
+    app = RowsApp(numbered(50_000))
+    drawn: list[int] = []
+    render = Rows.render_line
+    monkeypatch.setattr(Rows, "render_line", lambda self, y: drawn.append(y) or render(self, y))
+    async with app.run_test(size=(20, 5)) as pilot:
+        await pilot.press("end")
+        await pilot.pause()
+        assert app.rows.cursor == "k49999"
+        assert max(drawn) < 5

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from support.panes import HOSTILE, NotedSession, PaneApp
+from textual.widgets import Input
+
+from tui_agent.edits.change import Change
+from tui_agent.store.state import ReviewSlice, State, Todo
+from tui_agent.ui.panes.todos import TodosPane
+from tui_agent.ui.widgets.rows import Rows
+
+TODOS = (
+    Todo("t1", "Fix syntax error", done=True),
+    Todo("t2", "Add timeouts", details="wrap fetch() and push()", changes=("c1", "c2", "c3")),
+    Todo("t3", "Write it up"),
+)
+CHANGES = tuple(Change(f"c{n}", 1, path, "edit") for n, path in ((1, "a.py"), (2, "a.py"), (3, "b.py")))
+
+
+def listed(*todos: Todo) -> PaneApp:
+    return PaneApp(TodosPane, NotedSession(State(todos=todos, review=ReviewSlice(CHANGES))))
+
+
+async def test_todos_show_their_state_and_how_many_files_they_touch():
+    app = listed(*TODOS)
+    async with app.run_test(size=(22, 8)):
+        lines = [line[1:].rstrip() for line in app.text.split("\n")]
+        assert lines[:3] == ["▌✓ Fix syntax error", " ○ Add timeouts    2f", " ○ Write it up"]
+        assert str(app.pane.title_text) == "Todos 1/3"
+
+
+async def test_keys_tick_remove_and_reorder():
+    app = listed(*TODOS)
+    async with app.run_test(size=(24, 8)) as pilot:
+        await pilot.press("space", "down", "d", "K", "J")
+        await pilot.pause()
+        assert app.noted.calls == [
+            ("toggle_todo", "t1"),
+            ("remove_todo", "t2"),
+            ("move_todo", "t2", -1),
+            ("move_todo", "t2", 1),
+        ]
+
+
+async def test_a_todo_is_added_in_the_line_at_the_bottom():
+    app = listed(*TODOS)
+    async with app.run_test(size=(24, 8)) as pilot:
+        await pilot.press("a", *"do it", "enter")
+        await pilot.pause()
+        assert app.noted.named("add_todo") == [("do it",)]
+        assert not app.query_one(Input).display and app.query_one(Rows).has_focus
+
+
+async def test_a_todo_is_edited_and_escape_leaves_it_as_it_was():
+    app = listed(*TODOS)
+    async with app.run_test(size=(24, 8)) as pilot:
+        await pilot.press("down", "e")
+        assert app.query_one(Input).value == "Add timeouts"
+        await pilot.press("!", "enter")
+        await pilot.press("e", "x", "escape")
+        await pilot.pause()
+        assert app.noted.named("edit_todo") == [("t2", "Add timeouts!")]
+        assert app.query_one(Rows).has_focus
+
+
+async def test_the_mouse_ticks_and_unfolds_details():
+    app = listed(*TODOS)
+    async with app.run_test(size=(40, 8)) as pilot:
+        await pilot.click(Rows, offset=(1, 2))
+        await pilot.click(Rows, offset=(8, 1))
+        assert "wrap fetch()" not in app.text
+        await pilot.click(Rows, offset=(8, 1))
+        await pilot.pause()
+        assert app.noted.named("toggle_todo") == [("t3",)]
+        assert "wrap fetch() and push()" in app.text
+
+
+async def test_an_empty_list_says_what_it_is_for_and_keys_do_nothing():
+    app = listed()
+    async with app.run_test(size=(40, 8)) as pilot:
+        await pilot.press("space", "d", "e", "K")
+        assert "What is to be done" in app.text and app.noted.calls == []
+
+
+async def test_hostile_text_stays_text():
+    app = listed(Todo("t", HOSTILE, details=HOSTILE))
+    async with app.run_test(size=(60, 8)) as pilot:
+        await pilot.click(Rows, offset=(8, 0))
+        await pilot.pause()
+        assert app.text.count("[red]") == 2 and "\x1b" not in app.text
