@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec.structs import replace
 from support.panes import HOSTILE, NotedSession, PaneApp
 from textual.widgets import Input
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
-from tui_agent.planning.chain import Attempt
+from tui_agent.planning.chain import Attempt, Outcome
 from tui_agent.store.state import ActionSlice, PlanSlice, State, TurnSlice
 from tui_agent.ui.panes.plan import PlanPane
 from tui_agent.ui.panes.plan_rows import duration
+from tui_agent.ui.widgets.rows import Rows
 
+Ending = Literal["looking", "loaded", "asking", "skipped", "failed"]
 PATTERNS = ("src/schema.ts", "**/schema.ts", "**/*Schema*")
 SCHEMA = FileAction("Schema", PATTERNS, reason="Schema definition")
 
@@ -19,13 +23,13 @@ def planned(*actions: ActionSlice, waiting_for: str = "", **fields) -> State:
     return State(plan=PlanSlice(1, "words", actions, **fields), turn=turn)
 
 
-def looked(*outcomes: str, state: str = "looking", **fields) -> ActionSlice:
-    matches = {"hit": 1, "too_broad": 240}
+def looked(*outcomes: Outcome, state: Ending = "looking", **fields) -> ActionSlice:
+    matches: dict[Outcome, int] = {"hit": 1, "too_broad": 240}
     attempts = tuple(
-        Attempt("Schema", PATTERNS[n], n + 1, 3, outcome, matches.get(outcome, 0), 4)  # type: ignore[arg-type]
+        Attempt("Schema", PATTERNS[n], n + 1, 3, outcome, matches.get(outcome, 0), 4)
         for n, outcome in enumerate(outcomes)
     )
-    return ActionSlice(SCHEMA, attempts, state, **fields)  # type: ignore[arg-type]
+    return ActionSlice(SCHEMA, attempts, state, **fields)
 
 
 def shown(state: State) -> PaneApp:
@@ -144,21 +148,20 @@ async def test_nothing_is_drawn_anew_when_only_the_countdown_moved():
     state = planned(looked("miss"))
     app = shown(state)
     async with app.run_test(size=(40, 14)):
-        rows = app.pane.query_one("Rows").rows  # type: ignore[attr-defined]
+        rows = app.query_one(Rows).rows
         app.show(replace(state, turn=replace(state.turn, retry_seconds=3)))
-        assert app.pane.query_one("Rows").rows is rows  # type: ignore[attr-defined]
+        assert app.query_one(Rows).rows is rows
 
 
 async def test_hostile_names_stay_text():
     action = FileAction(HOSTILE, (HOSTILE, HOSTILE), reason=HOSTILE)
     attempts = (Attempt(HOSTILE, HOSTILE, 1, 2, "invalid", why=HOSTILE),)
     slot = ActionSlice(action, attempts, "asking", loaded=(HOSTILE,), left_out=(HOSTILE,), nearest=(HOSTILE,))
-    app = shown(
-        planned(slot, waiting_for=HOSTILE, directories=(DirectoryAction(HOSTILE),), faults=(HOSTILE,))
-    )
+    state = planned(slot, waiting_for=HOSTILE, directories=(DirectoryAction(HOSTILE),), faults=(HOSTILE,))
     for size in ((24, 30), (120, 40)):
-        async with shown(app.noted.state).run_test(size=size) as pilot:
-            assert "[red]" in pilot.app.text and "\x1b" not in pilot.app.text  # type: ignore[attr-defined]
+        app = shown(state)
+        async with app.run_test(size=size):
+            assert "[red]" in app.text and "\x1b" not in app.text
 
 
 def test_durations_are_short():
