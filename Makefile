@@ -8,7 +8,7 @@ help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
 
 set-up: ## Make .venv as requirements.lock says
-	@./scripts/set-up
+	@./.ci/set-up
 
 run: set-up ## Open the rehearsal: a bundled project, recorded replies, no network, no key
 	@.venv/bin/python -m compileall -q tui_agent

@@ -21,8 +21,8 @@ def locked() -> dict[str, str]:
 
 def copy_of_the_scripts(folder: Path) -> Path:
     """A folder that holds what set-up looks at, and an environment that seems to be there."""
-    (folder / "scripts").mkdir(parents=True)
-    shutil.copy(ROOT / "scripts" / "set-up", folder / "scripts")
+    (folder / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "set-up", folder / ".ci")
     shutil.copy(ROOT / "Makefile", folder)
     for name in ("requirements.lock", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
@@ -30,7 +30,7 @@ def copy_of_the_scripts(folder: Path) -> Path:
 
 
 def set_up(folder: Path, path: str) -> subprocess.CompletedProcess[str]:
-    command = [str(folder / "scripts" / "set-up")]
+    command = [str(folder / ".ci" / "set-up")]
     environ = {**os.environ, "PATH": path}
     return subprocess.run(
         command, cwd="/", env=environ, capture_output=True, text=True, timeout=60, check=False

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known import KnownFile, freshness_mark
 from tui_agent.ui.widgets.lines import Line, Piece, column
 from tui_agent.ui.widgets.rows import Row
 
 _LEAST_FILE = 20
 _GAP = 2
-_SINCE = {"fresh": "No", "disk": "⚠ Yes (on disk)", "buffer": "⚠ Yes (unsaved)", "deleted": "⚠ deleted"}
 
 
 class Column(NamedTuple):
@@ -23,14 +22,8 @@ class Column(NamedTuple):
 
 
 def modified_since(file: KnownFile) -> str:
-    """What has become of the file since it was seen (K4): `No`, or a warning."""
-    match file.freshness:
-        case "renamed":
-            return f"⚠ renamed to {file.renamed_to}"
-        case "fresh" if file.modified_turn > file.seen_turn:
-            return f"⚠ Yes (turn {file.modified_turn})"
-        case _:
-            return _SINCE[file.freshness]
+    """What has become of the file since it was seen: the words that the model is told (K4), in one cell's width."""
+    return freshness_mark(file).replace("\ufe0f", "")
 
 
 def size(count: int) -> str:
