@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tui_agent.context import editor, known, prompt
 from tui_agent.context.known import KnownFile
@@ -110,8 +111,8 @@ def test_a_selection_is_sent_with_its_lines() -> None:
 
 
 def test_the_table_says_what_became_of_each_file() -> None:
-    def row(**fields: object) -> str:
-        return known.table_row(KnownFile("a|b.py", "9a906fd5909d0000", 3, 10, **fields), 4)  # type: ignore[arg-type]
+    def row(**fields: Any) -> str:
+        return known.table_row(KnownFile("a|b.py", "9a906fd5909d0000", 3, 10, **fields), 4)
 
     assert row() == "| a\\|b.py | turn 3 | No | 9a906fd5909d |"
     assert "⚠️ Yes (turn 4)" in row(freshness="edited", modified_turn=4)

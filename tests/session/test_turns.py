@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -215,7 +216,7 @@ async def test_each_request_is_the_one_before_and_an_ending(workspace: Path, pro
                 (workspace / "src/api.py").write_text("changed = True\n")
             await turn(session, f"Question {number} about src/api.py")
         requests = [request.messages for request in model_of(session).requests]
-        for before, after in zip(requests, requests[1:], strict=False):
+        for before, after in pairwise(requests):
             assert after[: len(before)] == before
             assert len(after) > len(before)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import msgspec
 import pytest
@@ -91,8 +92,8 @@ def proposed(*changes: Change) -> list[e.Event]:
     return [*started(), read, e.TodosChanged(todos), *(e.ChangeProposed(change) for change in changes)]
 
 
-def change(name: str, path: str, **fields: object) -> Change:
-    return Change(name, 1, path, "edit", todo="t1", hunks=("pending",), **fields)  # type: ignore[arg-type]
+def change(name: str, path: str, **fields: Any) -> Change:
+    return Change(name, 1, path, "edit", todo="t1", hunks=("pending",), **fields)
 
 
 def test_a_todo_is_ticked_when_all_its_changes_are_decided_and_one_applied() -> None:

@@ -10,7 +10,7 @@ Each reply answers the next request, whatever its words; a string is the raw tex
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,11 +72,11 @@ class ScriptedModel:
             yield chunk
 
 
-def _chunks(answer: Reply) -> Sequence[Chunk]:
+def _chunks(answer: str | dict[str, Any] | Sequence[Chunk]) -> Sequence[Chunk]:
     if isinstance(answer, dict):
         answer = json.dumps(answer)
     if not isinstance(answer, str):
-        return answer  # type: ignore[return-value]
+        return answer
     pieces = [answer[at : at + 40] for at in range(0, len(answer), 40)]
     return [*(TextChunk(piece) for piece in pieces), UsageChunk(100, 20, 50, 0.001), EndChunk("stop")]
 
@@ -90,7 +90,7 @@ async def open_session(
     services: bool = True,
     prepare: Callable[[Session], None] | None = None,
     **options: Any,
-) -> AsyncIterator[Session]:
+) -> AsyncGenerator[Session]:
     """A session over `workspace` whose model gives these replies; `options` go to `Opening`."""
     overrides = ("model=scripted", f"protocol={protocol}", *options.pop("overrides", ()))
     session = await opening.open_session(Opening(workspace, overrides=overrides, **options))

@@ -106,7 +106,9 @@ def _cursor(state: State, event: e.CursorMoved) -> State:
 
 def _saved(state: State, event: e.BufferSaved) -> State:
     return _on_buffer(
-        state, event.path, lambda buffer: replace(buffer, disk=event.disk, mtime=event.mtime, unsaved=False, clash=False)
+        state,
+        event.path,
+        lambda buffer: replace(buffer, disk=event.disk, mtime=event.mtime, unsaved=False, clash=False),
     )
 
 
