@@ -71,7 +71,7 @@ def test_every_way_to_be_out_of_date_has_its_words():
 
     said = [
         modified_since(file()),
-        modified_since(file(modified_turn=4)),
+        modified_since(file(freshness="edited", modified_turn=4)),
         modified_since(file(freshness="disk", modified_turn=4)),
         modified_since(file(freshness="buffer")),
         modified_since(file(freshness="deleted")),
@@ -81,9 +81,9 @@ def test_every_way_to_be_out_of_date_has_its_words():
         "No",
         "⚠ Yes (turn 4)",
         "⚠ Yes (on disk)",
-        "⚠ Yes (unsaved)",
-        "⚠ deleted",
-        "⚠ renamed to b.py",
+        "⚠ Yes (unsaved in the editor)",
+        "deleted",
+        "renamed to b.py",
     ]
 
 

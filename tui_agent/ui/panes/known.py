@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from tui_agent.session.session import Session
 from tui_agent.store.state import KnownSlice, State
-from tui_agent.ui.panes.known_rows import heading, known_rows, marked
+from tui_agent.ui.panes.known_rows import heading, known_rows
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.pane import Pane
@@ -69,15 +69,13 @@ class KnownPane(Pane):
 
     def _draw(self) -> None:
         files = list(self._known.files.values())
-        stale = marked(files)
+        stale = sum(file.stale for file in files)
         count = f" {len(files)}" if files else ""
         warning = f" · ⚠ {stale}" if stale else ""
         self.title_text = label(f"{self.TITLE}{count}{warning}")
         # one cell for the cursor's bar, one for the scrollbar
         width = max(self.size.width - 2, 1)
-        rows = known_rows(files, width)
-        if self._stale_only:
-            rows = rows[:stale]
+        rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
         self._files.set_rows(rows or [empty])
         self.query_one("#headings", Rows).set_rows([Row("", heading(width))] if files else [])

@@ -11,6 +11,8 @@ from tui_agent.ui.widgets.rows import Row
 
 _LEAST_FILE = 20
 _GAP = 2
+#: What the first column may take of the room that is left, for a name that a file was given.
+_MORE = 14
 
 
 class Column(NamedTuple):
@@ -49,10 +51,13 @@ def columns_for(width: int) -> tuple[Column, ...]:
     room = width - _LEAST_FILE
     fitting: list[Column] = []
     for each in COLUMNS:
-        room -= each.width + _GAP
-        if room < 0:
+        if room < each.width + _GAP:
             break
+        room -= each.width + _GAP
         fitting.append(each)
+    if fitting:
+        wider = fitting[0].width + min(room // 2, _MORE)
+        fitting[0] = fitting[0]._replace(width=wider)
     return tuple(fitting)
 
 
@@ -66,28 +71,23 @@ def heading(width: int) -> Line:
 def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
     """A row for each file, its path as the key: stale ones first, then those seen last."""
     columns = columns_for(width)
-    ordered = sorted(files, key=lambda file: (not _is_marked(file), -file.seen_turn, file.path))
+    ordered = sorted(files, key=lambda file: (_rank(file), -file.seen_turn, file.path))
     return [Row(file.path, _row(file, columns, width)) for file in ordered]
 
 
-def marked(files: Iterable[KnownFile]) -> int:
-    """How many files are not what the model saw."""
-    return sum(map(_is_marked, files))
-
-
-def _is_marked(file: KnownFile) -> bool:
-    return modified_since(file) != "No"
+def _rank(file: KnownFile) -> int:
+    """Stale files first, then those that the agent itself changed, then those that are as they were seen."""
+    return 0 if file.stale else 1 if file.freshness == "edited" else 2
 
 
 def _row(file: KnownFile, columns: tuple[Column, ...], width: int) -> Line:
     if not columns:
-        mark = Piece("⚠ " if _is_marked(file) else "  ", "stale")
+        mark = Piece("  " if file.freshness == "fresh" else "⚠ ", "stale")
         return Line((mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn}", "muted"),))
     name, *cells = _cells(file.path, [each.words(file) for each in columns], width)
-    stale = _is_marked(file)
-    inks = ["stale" if stale else "muted", *["muted"] * (len(cells) - 1)]
+    inks = ["muted" if file.freshness == "fresh" else "stale", *["muted"] * (len(cells) - 1)]
     pieces = [Piece(text, ink) for text, ink in zip(cells, inks, strict=True)]
-    return Line((Piece(name, "stale" if stale else ""), *pieces))
+    return Line((Piece(name, "stale" if file.stale else ""), *pieces))
 
 
 def _cells(name: str, words: list[str], width: int) -> list[str]:

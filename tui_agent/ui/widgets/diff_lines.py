@@ -45,6 +45,8 @@ class DiffLines:
         self.lasts: list[int] = []
         self.lines: list[DiffLine] = []
         self._unfolded = unfolded
+        #: Whether the lines of a hunk end in different ways, as far as it was asked.
+        self._mixed: dict[int, bool] = {}
         self._build()
         self.digits = len(str(max((line.number for line in self.lines if line.kind != "fold"), default=1)))
         self.width = _widest(self._raw(line) for line in self.lines if line.kind != "fold")
@@ -57,10 +59,10 @@ class DiffLines:
         """What to say about the line's ending: only within a hunk whose lines do not all end alike."""
         if line.kind not in ("removed", "added"):
             return ""
-        hunk = self.diff.hunks[line.hunk]
-        if len({_ending(text) for text in (*hunk.removed, *hunk.added)}) < 2:
-            return ""
-        return _ENDINGS[_ending(self._raw(line))]
+        if line.hunk not in self._mixed:
+            hunk = self.diff.hunks[line.hunk]
+            self._mixed[line.hunk] = len({_ending(text) for text in (*hunk.removed, *hunk.added)}) > 1
+        return _ENDINGS[_ending(self._raw(line))] if self._mixed[line.hunk] else ""
 
     def words(self, line: DiffLine) -> list[Span]:
         """Where a changed line differs from the one that it stands for, as character spans of `text`."""

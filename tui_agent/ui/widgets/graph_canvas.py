@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 
 
 class Canvas:
-    """The drawn graph: `nodes` by name, `marks` by row and then by cell.
+    """The drawn graph: `nodes` by name, `rows` of them, `marks` by row and then by cell.
 
     `lefts` and `rights` are where each layer begins and ends, in cells.
     """
@@ -43,6 +43,7 @@ class Canvas:
     ) -> None:
         self.layout = lay_out(layers, waits_for)
         self.nodes: dict[str, Node] = {}
+        self.rows: list[list[Node]] = [[] for _ in range(self.layout.rows)]
         self.marks: list[dict[int, Mark]] = [{} for _ in range(self.layout.rows)]
         self.width = 0
         self.height = self.layout.rows
@@ -70,7 +71,9 @@ class Canvas:
             if item.passes:
                 self._run(item.row, left, right - 1, item.name)
             else:
-                self.nodes[item.name] = Node(item.name, left, item.row, widths[item.name])
+                node = Node(item.name, left, item.row, widths[item.name])
+                self.nodes[item.name] = node
+                self.rows[item.row].append(node)
                 if item.targets:
                     self._run(item.row, left + widths[item.name], right - 1, item.name)
             if item.sources:

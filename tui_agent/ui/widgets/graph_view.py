@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -111,17 +112,17 @@ class GraphView(Lined):
         return Canvas(columns, {task.id: task.dependencies for task in tasks}, widths)
 
     def _segments(self, canvas: Canvas, y: int) -> list[Segment]:
-        pieces: dict[int, list[Segment]] = {
-            node.x: self._node(node) for node in canvas.nodes.values() if node.y == y
-        }
+        faint, accent = self.ink("faint"), self.ink("accent")
+        pieces: list[tuple[int, list[Segment]]] = [(node.x, self._node(node)) for node in canvas.rows[y]]
         for x, mark in canvas.marks[y].items():
-            ink = "accent" if self._cursor in mark.names else "faint"
-            pieces.setdefault(x, []).append(Segment(mark.glyph, self.ink(ink)))
-        segments, at = [], 0
-        for x in sorted(pieces):
-            segments.append(Segment(" " * (x - at), Style.null()))
-            segments += pieces[x]
-            at = x + sum(segment.cell_length for segment in pieces[x])
+            pieces.append((x, [Segment(mark.glyph, accent if self._cursor in mark.names else faint)]))
+        segments: list[Segment] = []
+        at = 0
+        for x, piece in sorted(pieces, key=itemgetter(0)):
+            if x > at:
+                segments.append(Segment(" " * (x - at)))
+            segments += piece
+            at = x + sum(segment.cell_length for segment in piece)
         return segments
 
     def _node(self, node: Node) -> list[Segment]:

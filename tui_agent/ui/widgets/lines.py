@@ -54,6 +54,8 @@ def fit(text: str, width: int, gives: str = "end") -> str:
 
 def column(text: str, width: int, gives: str = "end") -> str:
     """`text` in exactly `width` cells: cut, or filled with spaces."""
+    if len(text) <= width and text.isascii() and text.isprintable():
+        return text.ljust(width)
     return set_cell_size(fit(one_line(text), width, gives), width)
 
 
