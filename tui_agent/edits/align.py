@@ -6,7 +6,11 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-#: Stretches without a unique common line are compared line by line up to this many pairs.
+from tui_agent.edits import myers
+
+#: Finding the shortest way takes time by the square of its length: half a second here.
+MAX_EDITS = 600
+#: Up to this many pairs of lines all are compared, above not those of lines that are all over the text.
 MAX_PAIRS = 1_000_000
 
 Match = tuple[int, int, int]
@@ -17,8 +21,8 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
     """Runs of equal lines as (start in old, start in new, length), in order and without overlap.
 
     Patience difference (B. Cohen): lines that stand once on both sides are tied together, and each stretch
-    between them is treated the same way. It takes time in proportion to the lines, but for stretches
-    in which no line is unique; those are compared in full, or given up as different where they are huge.
+    between them is treated the same way, down to stretches in which no line is unique. There the shortest way
+    from one to the other is taken if it has at most `MAX_EDITS` lines, else the longest common runs (`difflib`).
     """
     found: list[Match] = []
     waiting: list[_Stretch] = [(0, len(old), 0, len(new))]
@@ -31,10 +35,22 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
         if anchors:
             waiting.extend(_between(stretch, anchors))
             found.extend((i, j, 1) for i, j in anchors)
-        elif (end - start) * (to - at) <= MAX_PAIRS:
-            blocks = SequenceMatcher(None, old[start:end], new[at:to], autojunk=False).get_matching_blocks()
-            found.extend((start + block.a, at + block.b, block.size) for block in blocks if block.size)
+        else:
+            found.extend(
+                (start + i, at + j, length) for i, j, length in _compared(old[start:end], new[at:to])
+            )
     return _joined(sorted(found))
+
+
+def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Match]:
+    short = myers.matches(old, new, MAX_EDITS)
+    if short is not None:
+        yield from short
+        return
+    huge = len(old) * len(new) > MAX_PAIRS
+    for block in SequenceMatcher(None, old, new, autojunk=huge).get_matching_blocks():
+        if block.size:
+            yield block.a, block.b, block.size
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: list[Match]) -> _Stretch:

@@ -40,9 +40,19 @@ def ended_like(base: str, new: str) -> str:
         return new.replace("\n", "\r")
     if base.count("\r\n") == base.count("\n"):
         return new.replace("\n", ending)
-    old, lines = split(base), split(new)
+    return _ended_by_line(split(base), split(new), ending)
+
+
+def _ended_by_line(old: list[str], lines: list[str], usual: str) -> str:
+    """Each line with the ending of the one it is or replaces; `usual` for more lines than there were."""
     bare = [line.replace("\r\n", "\n") for line in old]
-    result = [line.replace("\n", ending) for line in lines]
-    for start, at, length in matches(bare, lines):
-        result[at : at + length] = old[start : start + length]
+    result: list[str] = []
+    start = 0
+    for here, at, length in [*matches(bare, lines), (len(old), len(lines), 0)]:
+        gone = old[start:here]
+        for number, line in enumerate(lines[len(result) : at]):
+            ending = usual if number >= len(gone) else "\r\n" if gone[number].endswith("\r\n") else "\n"
+            result.append(line.replace("\n", ending))
+        result.extend(old[here : here + length])
+        start = here + length
     return "".join(result)

@@ -54,21 +54,19 @@ def lower(first: str, second: str) -> str:
 
 def locate(ground: Ground, wanted: Wanted) -> Place:
     """The one place. Raises `Ambiguous` where there are two, `EditFailed` where there is none."""
-    wanted = _plain(wanted)
     for rung in _LADDER:
-        places = [place for place in rung(ground, wanted) if place.start >= wanted.after]
-        if places:
-            return _only(wanted, places)
+        found = [place for place in rung(ground, _plain(wanted)) if place.start >= wanted.after]
+        if found:
+            return _named(ground, wanted, _only(wanted, found))
     raise EditFailed(f"{wanted.name} is not in the file", near.hint(ground, wanted.search))
 
 
 def places(ground: Ground, wanted: Wanted) -> list[Place]:
     """Every place on the first rung that has any, but for a near one."""
-    wanted = _plain(wanted)
     for rung in _LADDER[:-1]:
-        found = list(rung(ground, wanted))
+        found = list(rung(ground, _plain(wanted)))
         if found:
-            return found
+            return [_named(ground, wanted, place) for place in found]
     return []
 
 
@@ -76,6 +74,13 @@ def _plain(wanted: Wanted) -> Wanted:
     """With line feeds alone; `\\r` outside a line ending stays."""
     search, replacement = plain(wanted.search), plain(wanted.replace)
     return Wanted(search, replacement, wanted.name, wanted.threshold, wanted.line, wanted.after)
+
+
+def _named(ground: Ground, wanted: Wanted, place: Place) -> Place:
+    """Exact is only what stands in the file byte for byte."""
+    if place.rung != "exact" or wanted.search in ground.raw:
+        return place
+    return _renamed(place, "line-endings")
 
 
 def _only(wanted: Wanted, found: list[Place]) -> Place:
@@ -96,10 +101,9 @@ def _only(wanted: Wanted, found: list[Place]) -> Place:
 def _exact(ground: Ground, wanted: Wanted) -> Iterator[Place]:
     if not wanted.search:
         return
-    as_written = "\r" not in ground.raw or "\n" not in wanted.search
     for start in every(ground.text, wanted.search):
         span = Span(start, start + len(wanted.search), ground.line_of(start))
-        yield _place(ground, span, wanted.search, wanted.replace, "exact" if as_written else "line-endings")
+        yield _place(ground, span, wanted.search, wanted.replace, "exact")
 
 
 def _trailing_space(ground: Ground, wanted: Wanted) -> Iterator[Place]:
@@ -123,12 +127,12 @@ def _line_numbers(ground: Ground, wanted: Wanted) -> Iterator[Place]:
         found = list(rung(ground, bare))
         if found:
             told = [place for place in found if place.line == bare.line]
-            yield from (_renamed(place) for place in (told or found))
+            yield from (_renamed(place, "line-numbers") for place in (told or found))
             return
 
 
-def _renamed(place: Place) -> Place:
-    return Place(place.start, place.end, place.line, place.text, "line-numbers")
+def _renamed(place: Place, rung: str) -> Place:
+    return Place(place.start, place.end, place.line, place.text, rung)
 
 
 def _indentation(ground: Ground, wanted: Wanted) -> Iterator[Place]:

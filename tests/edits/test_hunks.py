@@ -1,0 +1,150 @@
+"""Hunks: any subset gives what git gives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tui_agent.edits import myers
+from tui_agent.edits.align import matches
+from tui_agent.edits.change import Hunk
+from tui_agent.edits.hunks import compose, counts, diff_of, hunks, unified
+from tui_agent.edits.lines import split
+
+LINES = st.lists(
+    st.sampled_from(["a\n", "b\n", "c\n", "\n", "  d\r\n", "-e\n", "+f\n", "\\ g\n", "h\x0cu\u2028v\n"]),
+    max_size=14,
+)
+TEXTS = st.builds(lambda lines, end: "".join(lines) + end, LINES, st.sampled_from(["", "", "last"]))
+IN_PLACE = [HealthCheck.function_scoped_fixture]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def git_apply(folder: Path, base: str, patch: str) -> str:
+    target = folder / "f.txt"
+    target.write_bytes(base.encode())
+    if patch:
+        command = ["git", "-c", "core.autocrlf=false", "apply", "--whitespace=nowarn", "--unidiff-zero", "-"]
+        subprocess.run(command, cwd=folder, input=patch.encode(), check=True, env=dict(os.environ))
+    return target.read_bytes().decode()
+
+
+def subsets(count: int) -> list[frozenset[int]]:
+    return [frozenset(pick) for size in range(count + 1) for pick in combinations(range(count), size)]
+
+
+@given(TEXTS, TEXTS)
+def test_all_hunks_give_the_new_text_and_none_the_base(base: str, new: str) -> None:
+    parts = hunks(base, new)
+    assert compose(base, parts, range(len(parts))) == new
+    assert compose(base, parts, ()) == base
+    for before, after in pairwise(parts):
+        assert before.start + len(before.removed) < after.start
+
+
+@given(TEXTS, TEXTS)
+def test_hunks_say_what_they_remove_and_add(base: str, new: str) -> None:
+    lines = split(base)
+    parts = hunks(base, new)
+    for hunk in parts:
+        assert tuple(lines[hunk.start : hunk.start + len(hunk.removed)]) == hunk.removed
+        assert hunk.removed != hunk.added
+    added, removed = counts(parts)
+    assert len(split(new)) == len(lines) + added - removed
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=IN_PLACE)
+@given(base=TEXTS, new=TEXTS, context=st.integers(0, 3))
+def test_any_subset_is_what_git_apply_gives(folder: Path, base: str, new: str, context: int) -> None:
+    diff = diff_of("f.txt", base, new)
+    if not base:
+        return  # git makes the file anew: there is nothing to apply a part to
+    for chosen in subsets(min(len(diff.hunks), 4)):
+        composed = compose(base, diff.hunks, chosen)
+        if composed:  # git would take an emptied file away
+            assert composed == git_apply(folder, base, unified(diff, chosen, context))
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=IN_PLACE)
+@given(st.data())
+def test_all_subsets_of_six_hunks_are_what_git_apply_gives(folder: Path, data: st.DataObject) -> None:
+    base = "".join(f"line {number}\n" for number in range(30))
+    new = base
+    for number in range(0, 30, 5):
+        replaced = data.draw(st.sampled_from(["", "changed\n", "two\nlines\n", f"line {number}\nadded\n"]))
+        new = new.replace(f"line {number}\n", replaced, 1)
+    diff = diff_of("f.txt", base, new)
+    for chosen in data.draw(st.lists(st.sampled_from(subsets(len(diff.hunks))), max_size=8)):
+        assert compose(base, diff.hunks, chosen) == git_apply(folder, base, unified(diff, chosen))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=IN_PLACE)
+@given(base=TEXTS, new=TEXTS)
+def test_git_takes_the_patch_as_a_whole_with_checks(folder: Path, base: str, new: str) -> None:
+    patch = unified(diff_of("f.txt", base, new))
+    if base and new:
+        assert git_apply(folder, base, patch) == new
+
+
+def test_equal_lines_are_runs_in_order() -> None:
+    assert matches(["a", "b", "c", "d"], ["a", "x", "c", "d"]) == [(0, 0, 1), (2, 2, 2)]
+    assert matches([], ["a"]) == matches(["b"], ["a"]) == []
+
+
+def test_one_change_in_many_lines_is_one_hunk() -> None:
+    base = "}\n" * 30_000
+    new = "}\n" * 15_000 + "x\n" + "}\n" * 15_000
+    assert hunks(base, new) == (Hunk(15_000, (), ("x\n",)),)
+
+
+def test_a_file_of_twenty_thousand_lines_with_many_changes() -> None:
+    lines = [f"{number % 700}\n" if number % 3 else "\n" for number in range(20_000)]
+    changed = [line if number % 97 else f"new {number}\n" for number, line in enumerate(lines)]
+    parts = hunks("".join(lines), "".join(changed))
+    assert compose("".join(lines), parts, range(len(parts))) == "".join(changed)
+    assert counts(parts)[0] < 1_000
+
+
+SHORT = st.lists(st.sampled_from("abc"), max_size=12)
+
+
+@given(SHORT, SHORT)
+def test_the_shortest_way_is_as_short_as_the_longest_common_subsequence_allows(
+    old: list[str], new: list[str]
+) -> None:
+    found = myers.matches(old, new, 100)
+    assert found is not None
+    for i, j, length in found:
+        assert old[i : i + length] == new[j : j + length]
+    assert all(a[0] + a[2] <= b[0] and a[1] + a[2] <= b[1] for a, b in pairwise(found))
+    assert sum(length for *_, length in found) == common(old, new)
+
+
+def common(old: list[str], new: list[str]) -> int:
+    """The length of the longest common subsequence, by the table."""
+    row = [0] * (len(new) + 1)
+    for line in old:
+        above = row
+        row = [0]
+        for number, other in enumerate(new):
+            row.append(above[number] + 1 if line == other else max(above[number + 1], row[number]))
+    return row[-1]
+
+
+def test_a_long_way_is_given_up() -> None:
+    assert myers.matches(["a"] * 50, ["b"] * 50, 99) is None
+
+
+def test_only_line_feeds_end_lines() -> None:
+    assert split("a\x0cb\u2028c\rd\x85e\nf") == ["a\x0cb\u2028c\rd\x85e\n", "f"]
