@@ -254,3 +254,8 @@ def test_a_key_with_one_letter_left_out_is_still_recognised(key, data):
 def test_no_bytes_whatever_stop_the_start(content):
     layer = text_layer("x.toml", content)
     assert set(layer.values) <= set(default_values())
+
+
+def test_variables_that_are_no_settings_are_left_alone() -> None:
+    environ = {"TUI_AGENT_HOME": "/nowhere", "TUI_AGENT_REPLAY_SPEED": "0", "TUI_AGENT_PARENT": "12"}
+    assert load(environ=environ).faults == ()

@@ -141,7 +141,8 @@ class WordsTeller(Teller):
     def finish(self, state: State, ok: bool, error: str) -> None:
         if error:
             self._err.write(f"tui-agent: {error}\n")
-        self._err.write(f"{_cost(state.usage.turn)} · session {state.session.id}\n")
+        kept = "not kept" if state.session.not_kept else f"session {state.session.id}"
+        self._err.write(f"{_cost(state.usage.turn)} · {kept}\n")
 
 
 def _cost(usage: Usage) -> str:

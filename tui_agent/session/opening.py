@@ -131,12 +131,7 @@ async def _begin(
         await session.take_up()
     journal.tell(e.SessionOpened(trusted, False, not_kept))
     session.describe(started_from=opening.started_from)
-    for sentence in (
-        *session.kept.lost,
-        *(str(fault) for fault in session.loaded.faults),
-        *filter(None, [not_kept]),
-    ):
-        await journal.record(e.NoticeGiven("warning", sentence))
+    session.say_at_start([*session.kept.lost, *map(str, session.loaded.faults), *filter(None, [not_kept])])
 
 
 def _start_folder(workspace: Path, started_from: Path | None) -> str:

@@ -74,7 +74,7 @@ class Session:
         self.model = model
         self._start_folder = start_folder
         self._interactive = interactive
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._opening_notices: list[str] = []
         self._schema = schema.load(config_folder()).response
         self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
         self.workspace = Workspace(workspace, own=(folders.data, folders.config, folders.cache))
@@ -100,7 +100,12 @@ class Session:
         return self.journal.store.subscribe(listener)
 
     async def start_services(self) -> None:
-        """Start the workspace child and the model child; call it after the first frame. Returns at once."""
+        """Start the workspace child and the model child; call it after the first frame. Returns at once.
+
+        What there is to say about the opening itself is said now, when somebody listens.
+        """
+        sentences, self._opening_notices = self._opening_notices, []
+        await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
         self.workspace.start()
         if self.loaded.settings.model or self.state.session.replay:
             await self.model.start()
@@ -112,8 +117,6 @@ class Session:
     async def close(self) -> None:
         """Stop what runs, keep what grows, end the children."""
         await self._turns.stop()
-        for task in self._tasks:
-            task.cancel()
         await self._watching.close()
         await self.workspace.close()
         await self.model.close()
@@ -265,10 +268,13 @@ class Session:
         if turn.running:
             sentence = "Interrupted: what had come so far is here; send “continue” to go on."
             await self.journal.record(e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True))
-        for sentence in await self._decisions.heal():
-            await self.journal.record(e.NoticeGiven("warning", sentence))
+        self.say_at_start(await self._decisions.heal())
         await self._editing.restore()
         await self._watching.look_at_everything()
+
+    def say_at_start(self, sentences: Sequence[str]) -> None:
+        """Warnings that `start_services` gives, when a front end is there to show them."""
+        self._opening_notices += sentences
 
     def describe(self, started_from: Path | None) -> None:
         """Keep what the list of sessions shows of this one up to date."""

@@ -16,6 +16,9 @@ from tui_agent.settings.files import read_small, reason_of
 from tui_agent.settings.folders import HOME_VARIABLE
 
 _PREFIX = "TUI_AGENT_"
+#: Variables that begin like settings and are none: where the folders lie, how fast a recording is played, who
+#: started a child.
+NO_SETTINGS = frozenset({HOME_VARIABLE, "TUI_AGENT_REPLAY_SPEED", "TUI_AGENT_PARENT"})
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 
 
@@ -76,7 +79,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     values: dict[str, Value] = {}
     faults: list[Fault] = []
     for name in sorted(environ):
-        if not name.startswith(_PREFIX) or name == HOME_VARIABLE:
+        if not name.startswith(_PREFIX) or name in NO_SETTINGS:
             continue
         key = name.removeprefix(_PREFIX).lower().replace("__", ".")
         try:
