@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 #: Contexts that are no pane: keys of the application, also over a dialog, and keys of the workspace anywhere.
 APP, ANYWHERE = "app", ""
@@ -148,7 +148,7 @@ def actions_of(pane: str) -> list[Action]:
     return [action for action in ACTIONS.values() if action.pane == pane]
 
 
-def bindings_of(pane: str) -> list[Binding]:
+def bindings_of(pane: str) -> list[BindingType]:
     """The bindings of a pane (or of `APP`, `ANYWHERE`), each known by its action's id.
 
     Which keys they have is the keymap's business (`ui.keys`); until it is set they answer to none: an id is no

@@ -39,6 +39,8 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self.workspace = Workspace()
         self.session: Session | None = None
         self.bridge: Bridge | None = None
+        #: Whether every pane is in its place.
+        self.ready = False
         self._early: list[events.Key | events.Paste] = []
 
     def compose(self) -> Iterable[Widget]:
@@ -71,6 +73,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             await self._put(pane_class(session), bridge)
         self.workspace.arranged(self.arrangement)
         self.focus_pane(self.arrangement.focus)
+        self.ready = True
 
     async def leave(self) -> None:
         """Hand over what was typed, and wait for what was asked of the session."""
@@ -104,8 +107,11 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def _hand_over(self) -> None:
         self.focus_pane("chat")
         for event in self._early:
-            again = events.Paste(event.text) if isinstance(event, events.Paste) else None
-            self.app.post_message(again or events.Key(event.key, event.character))
+            match event:
+                case events.Paste():
+                    self.app.post_message(events.Paste(event.text))
+                case events.Key():
+                    self.app.post_message(events.Key(event.key, event.character))
         self._early = []
 
     # ── moving between panes ─────────────────────────────────────────────────────────────────────────────
@@ -118,9 +124,12 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             pane.enter()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        pane = next((node for node in event.widget.ancestors_with_self if isinstance(node, Pane)), None)
-        if pane and pane.ID in PANES and pane.ID != self.arrangement.focus:
-            self._arrange(_in_front(self.arrangement, pane.ID, self.workspace))
+        names = [node.ID for node in event.widget.ancestors_with_self if isinstance(node, Pane)]
+        if names and names[0] in PANES and self.arrangement.focus not in names:
+            self._arrange(_in_front(self.arrangement, names[0], self.workspace))
+
+    def on_pane_gone_to(self, message: Pane.GoneTo) -> None:
+        self.focus_pane(message.name)
 
     def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
         self.focus_pane(message.pane)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,13 +66,13 @@ def theme_of(palette: Palette) -> Theme:
     )
 
 
-def editor_theme(palette: Palette) -> TextAreaTheme:
-    """The colours of code in the editor: tree-sitter's names for what the palette calls `syntax-…`."""
+def editor_theme(name: str, colors: Mapping[str, str]) -> TextAreaTheme:
+    """The colours of code in the editor: tree-sitter's names for what a palette calls `syntax-…`."""
     from rich.style import Style
     from textual.widgets.text_area import TextAreaTheme
 
-    def style(name: str, bold: bool = False, italic: bool = False) -> Style:
-        return Style(color=palette.colors[f"syntax-{name}"], bold=bold or None, italic=italic or None)
+    def style(meaning: str, bold: bool = False, italic: bool = False) -> Style:
+        return Style(color=colors[f"syntax-{meaning}"], bold=bold or None, italic=italic or None)
 
     styles = {
         **dict.fromkeys(_KEYWORDS, style("keyword")),
@@ -92,7 +92,7 @@ def editor_theme(palette: Palette) -> TextAreaTheme:
         "inline_code": style("string"),
         "list.marker": style("keyword"),
     }
-    return TextAreaTheme(name=palette.name, syntax_styles=styles)
+    return TextAreaTheme(name=name, syntax_styles=styles)
 
 
 _KEYWORDS = (

@@ -12,7 +12,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.store.state import Buffer, BuffersSlice, State
-from tui_agent.ui.keys import Keys
 from tui_agent.ui.sink import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.editor import Editor
@@ -49,10 +48,6 @@ class BuffersPane(Pane):
         self.app.theme_changed_signal.subscribe(self, lambda _: self._recolour())
 
     @property
-    def keys(self) -> Keys:
-        return getattr(self.app, "keys", Keys({}))
-
-    @property
     def editor(self) -> Editor | None:
         """The editor in front."""
         return self._editors.get(self.session.state.buffers.active)
@@ -86,7 +81,7 @@ class BuffersPane(Pane):
     def _show_editor(self, buffer: Buffer) -> None:
         editor = self._editors.get(buffer.path)
         if editor is None:
-            editor = Editor(buffer, editor_theme(self.app.palette))
+            editor = Editor(buffer, editor_theme(self.app.theme, self.app.theme_variables))
             focused = self.has_focus_within or self.has_focus
             self._editors[buffer.path] = editor
             self.mount(editor, before="#no-file")
@@ -132,7 +127,7 @@ class BuffersPane(Pane):
             )
 
     def _recolour(self) -> None:
-        theme = editor_theme(self.app.palette)
+        theme = editor_theme(self.app.theme, self.app.theme_variables)
         for editor in self._editors.values():
             editor.use_colours(theme)
 
@@ -165,7 +160,7 @@ class BuffersPane(Pane):
     async def flush(self) -> None:
         if self._timer is not None:
             self._timer.stop()
-            self._hand_over()
+        self._hand_over()
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -46,7 +46,7 @@ class ChatPane(Pane):
         self._draft_timer: Timer | None = None
 
     def compose(self) -> Iterable[Widget]:
-        keys = self.app_keys
+        keys = self.keys.by_action
         yield Transcript(self.session)
         yield NewBelow()
         yield Static("", id="progress", markup=False)
@@ -54,11 +54,6 @@ class ChatPane(Pane):
         yield Choices()
         yield Picker()
         yield Prompt([key for action in actions_of("chat") for key in keys.get(action.id, ())])
-
-    @property
-    def app_keys(self) -> dict[str, tuple[str, ...]]:
-        found = getattr(self.app, "keys", None)
-        return found.by_action if found else {}
 
     @property
     def prompt(self) -> Prompt:
@@ -109,7 +104,7 @@ class ChatPane(Pane):
     async def flush(self) -> None:
         if self._draft_timer is not None:
             self._draft_timer.stop()
-            self._hand_over_draft()
+        self._hand_over_draft()
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -29,7 +29,7 @@ class FilesPane(Pane):
         self._revision = -1
 
     @property
-    def tree(self) -> FileTree:
+    def files(self) -> FileTree:
         return self.query_one(FileTree)
 
     def show(self, state: State) -> None:
@@ -38,8 +38,8 @@ class FilesPane(Pane):
         self.title_text = f"Files{count}" + (" …" if where.indexing else "")
         if where.revision != self._revision:
             self._revision = where.revision
-            self.tree.update_files()
-        self.tree.mark(marks_of(state), self.app.palette.colors)
+            self.files.update_files()
+        self.files.mark(marks_of(state), self.app.theme_variables)
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -51,14 +51,14 @@ class FilesPane(Pane):
             self._open(entry.path)
 
     def action_open(self) -> None:
-        self.tree.action_select_cursor()
+        self.files.action_select_cursor()
 
     def _open(self, path: str) -> None:
         self.ask(self._opened(path))
 
     async def _opened(self, path: str) -> None:
         await self.session.open_file(path)
-        self.screen.focus_pane("buffers")
+        self.go_to("buffers")
 
     def action_find(self) -> None:
         self.app.push_screen(Chooser("Find a file", self._found), self._chosen)
@@ -71,7 +71,7 @@ class FilesPane(Pane):
             self._open(path)
 
     def action_mention(self) -> None:
-        entry = self.tree.current
+        entry = self.files.current
         if entry and not entry.more:
             self.ask(self._mention(entry.path))
 
@@ -80,11 +80,11 @@ class FilesPane(Pane):
         gap = " " if draft and not draft.endswith((" ", "\n")) else ""
         name = f'@"{path}"' if " " in path else f"@{path}"
         self.session.set_draft(f"{draft}{gap}{name} ")
-        self.screen.focus_pane("chat")
+        self.go_to("chat")
 
     def action_reveal(self) -> None:
         if active := self.session.state.buffers.active:
-            self.tree.go_to(active)
+            self.files.go_to(active)
 
 
 def marks_of(state: State) -> dict[str, Mark]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
+from textual.notifications import SeverityLevel
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 #: The severity of a toast for each level of a notice, and the seconds it stays.
-_SEVERITY = {"info": "information", "warning": "warning", "error": "error"}
+_SEVERITY: dict[str, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 _STAYS = {"info": 5, "warning": 8, "error": 12}
 
 Piece = tuple[str, str]
@@ -39,7 +40,7 @@ class StatusPane(Pane):
         yield Static("", id="hints", markup=False)
 
     def show(self, state: State) -> None:
-        hints = hint_line(getattr(self.app, "keys", Keys({})), state.layout.focus, self._room)
+        hints = hint_line(self.keys, state.layout.focus, self._room)
         self.query_one("#hints", Static).update(hints)
         self.query_one("#facts", Static).update(
             facts_line(state, self.app.size.width - hints.cell_length - 4)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from textual.app import App
 from textual.dom import DOMNode
 
 from tui_agent.errors import TuiAgentError
@@ -15,16 +16,27 @@ if TYPE_CHECKING:
 GROUP = "ask"
 
 
+@runtime_checkable
+class Flushing(Protocol):
+    """What may hold something that was typed and not handed over."""
+
+    async def flush(self) -> None: ...
+
+
 def ask(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> None:
     """Run a call on the session beside the screen; an error for the person becomes a notice.
 
-    The call belongs to the application and not to the node: closing a pane does not cut a write short.
+    What was typed in any pane is handed over first, so that the call sees it. The call belongs to the
+    application and not to the node: closing a pane does not cut a write short.
     """
-    node.app.run_worker(_told(session, call), group=GROUP)
+    node.app.run_worker(_told(node.app, session, call), group=GROUP)
 
 
-async def _told(session: Session, call: Coroutine[Any, Any, object]) -> None:
+async def _told(app: App[Any], session: Session, call: Coroutine[Any, Any, object]) -> None:
     try:
+        for pane in app.screen_stack[0].query("Pane"):
+            if isinstance(pane, Flushing):
+                await pane.flush()
         await call
     except TuiAgentError as error:
         await session.notice(str(error), "error")

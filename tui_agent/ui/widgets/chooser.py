@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import events
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -28,14 +28,20 @@ class Row(NamedTuple):
 class Chooser(ModalScreen[str | None], inherit_bindings=False):
     """Gives the value of the chosen row, or None. `rows` makes them for what is typed."""
 
-    BINDINGS = [Binding("escape", "dismiss(None)", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
     DEFAULT_CSS = """
     Chooser {
         align: center top; background: $background 40%;
-        & > Vertical { width: 76; max-width: 94%; height: auto; max-height: 70%; margin-top: 3; background: $overlay; padding: 1 2; }
+        & > Vertical {
+            width: 76; max-width: 94%; height: auto; max-height: 70%;
+            margin-top: 3; background: $overlay; padding: 1 2;
+        }
         & Static { height: 1; color: $accent; text-style: bold; }
         & Input { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $overlay; }
-        & OptionList { border: none; height: auto; max-height: 100%; background: $overlay; padding: 0; scrollbar-size-vertical: 1; }
+        & OptionList {
+            border: none; height: auto; max-height: 100%;
+            background: $overlay; padding: 0; scrollbar-size-vertical: 1;
+        }
         & OptionList:focus { border: none; background-tint: transparent; }
         & OptionList > .option-list--option-highlighted { background: $accent-surface; color: $text; text-style: none; }
     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -21,11 +22,16 @@ _TITLES = {ANYWHERE: "Anywhere", "subtasks": "Sub-tasks", "buffers": "Editor"}
 class KeyHelp(ModalScreen[None], inherit_bindings=False):
     """Scrolls; Esc, `q` or the key for help closes it."""
 
-    BINDINGS = [Binding("escape,q,question_mark,f1,enter", "dismiss(None)", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,f1,enter", "dismiss(None)", show=False)
+    ]
     DEFAULT_CSS = """
     KeyHelp {
         align: center middle; background: $background 40%;
-        & > VerticalScroll { width: 84; max-width: 96%; height: 90%; background: $overlay; padding: 1 2; scrollbar-size-vertical: 1; }
+        & > VerticalScroll {
+            width: 84; max-width: 96%; height: 90%;
+            background: $overlay; padding: 1 2; scrollbar-size-vertical: 1;
+        }
         & Static { height: auto; }
     }
     """

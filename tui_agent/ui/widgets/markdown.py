@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pygments.token import Token
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
 from textual.widgets import Markdown
-from textual.widgets.markdown import MarkdownFence
+from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
 
 class CodeColours(HighlightTheme):
     """Pygments' tokens by the palette's meanings."""
 
-    STYLES: ClassVar = {
+    STYLES: dict[tuple[str, ...], str] = {  # noqa: RUF012 — as its base declares it
         Token.Comment: "$syntax-comment italic",
         Token.Keyword: "$syntax-keyword",
         Token.Keyword.Constant: "$syntax-constant",
@@ -46,8 +44,17 @@ class Fence(MarkdownFence):
 class SafeMarkdown(Markdown):
     """Links are underlined text; opening one is the person's own doing."""
 
-    BLOCKS: ClassVar = {**Markdown.BLOCKS, "fence": Fence, "code_block": Fence}
-    BULLETS: ClassVar = ["• ", "◦ ", "▪ ", "‣ "]
+    BLOCKS: dict[str, type[MarkdownBlock]] = {  # noqa: RUF012
+        **Markdown.BLOCKS,
+        "fence": Fence,
+        "code_block": Fence,
+    }
+    BULLETS: list[str] = [  # noqa: RUF012
+        "• ",
+        "◦ ",
+        "▪ ",
+        "‣ ",
+    ]
 
     DEFAULT_CSS = """
     SafeMarkdown {

@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from tui_agent.store.state import State
 from tui_agent.ui.actions import bindings_of
+from tui_agent.ui.keys import Keys
 from tui_agent.ui.widgets.asking import ask
 
 if TYPE_CHECKING:
@@ -49,6 +50,13 @@ class Pane(Container):
             super().__init__()
             self.pane = pane
 
+    class GoneTo(Message):
+        """The person is led to another pane."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
     #: Shown in the line above the pane, with its counts: `Plan 2/3`.
     title_text: var[str | Content] = var("", init=False)
 
@@ -79,6 +87,15 @@ class Pane(Container):
 
     def enter(self) -> None:
         self.entry.focus()
+
+    def go_to(self, name: str) -> None:
+        """Bring another pane to the front and give it the focus."""
+        self.post_message(self.GoneTo(name))
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that are in force."""
+        return getattr(self.app, "keys", Keys({}))
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         """Run a call on the session beside the screen; an error for the person becomes a notice."""

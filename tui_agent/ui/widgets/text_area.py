@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
 
 from tui_agent.ui.sink import clean
@@ -12,8 +12,8 @@ from tui_agent.ui.sink import clean
 _NOT_OURS = {"f6", "f7", "ctrl+a"}
 
 
-def _editing_keys() -> list[Binding]:
-    found = []
+def _editing_keys() -> list[BindingType]:
+    found: list[BindingType] = []
     for binding in TextArea.BINDINGS:
         assert isinstance(binding, Binding)
         keys = [key for key in binding.key.split(",") if key not in _NOT_OURS]

@@ -60,7 +60,7 @@ class Transcript(VerticalScroll, can_focus=True):
     @property
     def following(self) -> bool:
         """Whether the newest message is in view and stays there."""
-        return self.scroll_y >= self.max_scroll_y - 1
+        return not self.max_scroll_y or self.scroll_y >= self.max_scroll_y - 1
 
     def follow(self) -> None:
         """Go to the newest message and stay with what comes."""

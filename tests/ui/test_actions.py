@@ -1,0 +1,34 @@
+"""Each action of the table can be done: the pane, the screen or the app has the method that it calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
+from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.panes.chat import ChatPane
+from tui_agent.ui.screen import WorkspaceScreen, _other_panes
+from tui_agent.ui.widgets.pane import Pane
+
+OWNERS: dict[str, type] = {
+    APP: WorkspaceApp,
+    ANYWHERE: WorkspaceScreen,
+    **{pane.ID: pane for pane in (ChatPane, *_other_panes())},
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda action: action.id)
+def test_its_call_exists(action) -> None:
+    method = action.call.partition("(")[0]
+    assert callable(getattr(OWNERS[action.pane], f"action_{method}", None))
+
+
+def test_the_panes_of_the_table_are_the_panes() -> None:
+    assert set(PANES) | {APP, ANYWHERE} == set(OWNERS)
+
+
+@pytest.mark.parametrize("pane", PANES)
+def test_a_pane_has_the_bindings_of_its_actions_by_id(pane: str) -> None:
+    found = OWNERS[pane]
+    assert issubclass(found, Pane)
+    assert list(found.BINDINGS) == bindings_of(pane)

@@ -1,0 +1,77 @@
+"""From the store to the panes: only what changed, at most thirty times a second, nothing after the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from support.sessions import open_session
+
+from tui_agent.store.state import State
+from tui_agent.ui.bridge import INTERVAL, Bridge
+from tui_agent.ui.widgets.pane import Pane
+
+
+class Shown:
+    """Stands where a pane would, and keeps what it was shown."""
+
+    def __init__(self, *slices: str) -> None:
+        self.SLICES = slices
+        self.states: list[State] = []
+
+    def show(self, state: State) -> None:
+        self.states.append(state)
+
+
+def run_now(callback: Callable[[], None]) -> None:
+    callback()
+
+
+async def test_a_pane_is_shown_the_state_at_once_and_then_its_own_changes(tmp_path: Path) -> None:
+    async with open_session(tmp_path, services=False) as session:
+        bridge = Bridge(session, run_now)
+        notices, todos = Shown("notices"), Shown("todos")
+        for pane in (notices, todos):
+            bridge.attach(cast(Pane, pane))
+        await session.notice("one")
+        await asyncio.sleep(2 * INTERVAL)
+        assert (len(notices.states), len(todos.states)) == (2, 1)
+        bridge.close()
+
+
+async def test_a_flood_is_one_drawing(tmp_path: Path) -> None:
+    async with open_session(tmp_path, services=False) as session:
+        bridge = Bridge(session, run_now)
+        pane = Shown("input")
+        bridge.attach(cast(Pane, pane))
+        bridge.flush()
+        for n in range(1000):
+            session.set_draft(f"draft {n}")
+        assert len(pane.states) == 1
+        await asyncio.sleep(2 * INTERVAL)
+        assert len(pane.states) == 2
+        assert pane.states[-1].input.draft == "draft 999"
+        bridge.close()
+
+
+async def test_nothing_is_due_while_nothing_happens(tmp_path: Path) -> None:
+    async with open_session(tmp_path, services=False) as session:
+        bridge = Bridge(session, run_now)
+        session.set_draft("x")
+        await asyncio.sleep(2 * INTERVAL)
+        assert bridge._timer is None
+        bridge.close()
+
+
+async def test_after_closing_nothing_is_shown(tmp_path: Path) -> None:
+    async with open_session(tmp_path, services=False) as session:
+        bridge = Bridge(session, run_now)
+        pane = Shown("input")
+        bridge.attach(cast(Pane, pane))
+        session.set_draft("x")
+        bridge.close()
+        session.set_draft("y")
+        await asyncio.sleep(2 * INTERVAL)
+        assert len(pane.states) == 1

@@ -1,0 +1,110 @@
+"""Keys come from files, one set over another; what cannot be used is said and left out."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tui_agent.settings.shipped import config_folder
+from tui_agent.ui.actions import ACTIONS, ANYWHERE
+from tui_agent.ui.keys import LEADER, conflicts, load_keys, spelled
+
+#: What terminals, tmux and screen keep for themselves.
+TAKEN = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+q", "ctrl+z", "ctrl+c"}
+
+
+@pytest.mark.parametrize("name", ["default", "vim"])
+def test_the_shipped_sets_have_no_faults(name: str) -> None:
+    assert load_keys(name).faults == ()
+
+
+@pytest.mark.parametrize("name", ["default", "vim"])
+def test_every_action_has_a_key(name: str) -> None:
+    keys = load_keys(name)
+    assert [action for action in ACTIONS if not keys.shown(action)] == []
+
+
+@pytest.mark.parametrize("name", ["default", "vim"])
+def test_no_default_is_a_key_that_terminals_take(name: str) -> None:
+    keys = load_keys(name).by_action
+    used = {key for action, found in keys.items() for key in found if action != "app.quit"}
+    assert not used & TAKEN
+    assert not [key for key in used if key.startswith("alt+")]
+
+
+def test_the_files_are_the_truth() -> None:
+    with (config_folder() / "keys.toml").open("rb") as file:
+        tables = tomllib.load(file)
+    named = {f"{pane}.{name}" for pane, rows in tables.items() for name in rows}
+    assert named == set(ACTIONS)
+
+
+def write(folder: Path, text: str) -> list[Path]:
+    (folder / "keys.toml").write_text(text)
+    return [folder]
+
+
+def test_a_file_of_ones_own_changes_what_it_names(tmp_path: Path) -> None:
+    keys = load_keys(folders=write(tmp_path, '[review]\napply = ["y", "enter"]\nskip = ""\n'))
+    assert keys.faults == ()
+    assert keys.by_action["review.apply"] == ("y", "enter")
+    assert keys.by_action["review.skip"] == ()
+    assert keys.by_action["review.undo"] == ("u",)
+    assert keys.keymap()["review.apply"] == "y,enter"
+    assert "review.skip" not in keys.keymap()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[review]\naply = "y"\n', "review.aply: did you mean review.apply?"),
+        ("[review]\napply = 3\n", "review.apply are no text"),
+        ('apply = "y"\n', "apply stands outside a table"),
+        ("[review\n", "cannot be read"),
+        ('[review]\napply = "n"\n', "The key n stands for"),
+        ('[turn]\nstop = "enter"\n', "hides turn.stop"),
+    ],
+)
+def test_what_cannot_be_used_is_said(tmp_path: Path, text: str, said: str) -> None:
+    faults = load_keys(folders=write(tmp_path, text)).faults
+    assert len([fault for fault in faults if said in fault]) >= 1, faults
+
+
+def test_a_broken_file_leaves_the_shipped_keys(tmp_path: Path) -> None:
+    assert load_keys(folders=write(tmp_path, "[review\n")).by_action == load_keys().by_action
+
+
+def test_an_unknown_set_is_said_and_the_default_used() -> None:
+    keys = load_keys("emacs")
+    assert keys.faults == ("There is no set of keys 'emacs': choose default or vim",)
+    assert keys.by_action == load_keys().by_action
+
+
+def test_the_same_letter_in_two_panes_is_no_conflict() -> None:
+    assert conflicts({"review.skip": ("s",), "subtasks.skip": ("s",)}) == []
+
+
+def test_second_keys_share_one_place() -> None:
+    assert len(conflicts({"chat.copy": ("leader y",), "app.notices": ("leader y",)})) == 1
+
+
+def test_second_keys_are_not_in_the_keymap() -> None:
+    keys = load_keys()
+    assert not [key for key in keys.keymap().values() if LEADER in key]
+    assert keys.after_leader()["u"].id == "changes.undo"
+    assert keys.shown("changes.undo") == "^O u"
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [("ctrl+p", "^P"), ("shift+f6", "Shift+F6"), ("escape", "Esc"), ("?", "?"), ("shift+u", "U"), ("]", "]")],
+)
+def test_keys_are_spelled_for_the_eye(key: str, shown: str) -> None:
+    assert spelled(key) == shown
+
+
+def test_hints_are_given_to_actions_of_every_pane() -> None:
+    panes = {action.pane for action in ACTIONS.values() if action.hint}
+    assert {"files", "buffers", "review", "chat", "plan", "todos", "known", "subtasks", ANYWHERE} <= panes

@@ -1,0 +1,107 @@
+"""Palettes are files of meanings; a broken one is said and filled from the shipped one."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tui_agent.settings.shipped import themes_folder
+from tui_agent.ui import themes
+from tui_agent.ui.themes import editor_theme, load_palette, names, theme_of
+
+UI = Path(themes.__file__).parent
+SHIPPED = ["dark", "high-contrast", "light", "no-colour"]
+
+
+def test_the_shipped_palettes() -> None:
+    assert names() == SHIPPED
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_each_names_every_meaning(name: str) -> None:
+    with (themes_folder() / f"{name}.toml").open("rb") as file:
+        colors = tomllib.load(file)["colors"]
+    palette = load_palette(name)
+    assert palette.faults == ()
+    assert set(colors) == set(palette.colors)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_words_can_be_read_on_every_surface(name: str) -> None:
+    from textual.color import Color
+
+    colors = {key: Color.parse(value) for key, value in load_palette(name).colors.items()}
+    for surface in ("background", "surface", "surface-raised", "overlay", "added-surface", "removed-surface"):
+        assert contrast(colors["text"], colors[surface]) >= 7
+        assert contrast(colors["muted"], colors[surface]) >= 4 or surface.endswith(("ed-surface", "overlay"))
+
+
+def contrast(one, other) -> float:
+    """The contrast ratio of WCAG 2."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(color) -> float:
+    parts = [
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in color.normalized
+    ]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def test_the_palette_without_colours_has_none() -> None:
+    for name, color in load_palette("no-colour").colors.items():
+        red, green, blue = (color[i : i + 2] for i in (1, 3, 5))
+        assert red == green == blue, name
+
+
+def test_style_sheets_use_variables_only() -> None:
+    for sheet in UI.rglob("*.tcss"):
+        assert not re.search(r"#[0-9a-fA-F]{3,8}\b|rgb\(", _values(sheet.read_text())), sheet
+
+
+def test_every_variable_of_the_style_sheets_exists() -> None:
+    theme = theme_of(load_palette("dark"))
+    known = theme.to_color_system().generate() | theme.variables
+    for source in [*UI.rglob("*.tcss"), *UI.rglob("*.py")]:
+        used = set(re.findall(r"[:\s]\$([a-z][a-z0-9-]*)", _values(source.read_text())))
+        assert used <= set(known), source
+
+
+def _values(text: str) -> str:
+    """The declarations of a style sheet, without selectors."""
+    return "\n".join(re.findall(r"[\w-]+:[^;{}]*;", text))
+
+
+def test_an_unknown_theme_is_said_and_the_default_used() -> None:
+    palette = load_palette("solar")
+    assert palette.name == "dark"
+    assert palette.faults == (f"There is no theme 'solar': choose one of {', '.join(SHIPPED)}",)
+
+
+def test_a_theme_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        '[colors]\naccent = "#ff0000"\nacent = "#00ff00"\nadded = "greenish"\n'
+    )
+    palette = load_palette("mine", [tmp_path])
+    assert palette.colors["accent"] == "#ff0000"
+    assert palette.colors["added"] == load_palette("dark").colors["added"]
+    assert len(palette.faults) == 2
+    assert "acent" in palette.faults[0] and "greenish" in palette.faults[1]
+
+
+def test_a_broken_theme_is_the_shipped_one(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("colors = [")
+    palette = load_palette("mine", [tmp_path])
+    assert palette.colors == load_palette("dark").colors
+    assert "cannot be read" in palette.faults[0]
+
+
+def test_code_is_coloured_from_the_palette() -> None:
+    palette = load_palette("dark")
+    keyword = editor_theme("dark", palette.colors).syntax_styles["keyword"]
+    assert keyword.color is not None
+    assert keyword.color.name == palette.colors["syntax-keyword"]
