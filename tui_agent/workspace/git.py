@@ -105,7 +105,7 @@ def ignored(repository: Repository, paths: Sequence[str]) -> set[str] | None:
 
 
 def ignored_folders(repository: Repository) -> set[str]:
-    """The topmost folders that hold nothing but what git ignores, without their trailing slash."""
+    """Folders that git ignores as a whole, without a trailing slash; nothing that lies inside one of them."""
     told = git(
         repository.root,
         *(
@@ -118,7 +118,9 @@ def ignored_folders(repository: Repository) -> set[str]:
             "--no-empty-directory",
         ),
     )
-    return {os.fsdecode(path[:-1]) for path in told.out.split(b"\0") if path.endswith(b"/")}
+    empty_of_others = [os.fsdecode(path[:-1]) for path in told.out.split(b"\0") if path.endswith(b"/")]
+    # git names a folder too when all that is in it now happens to be ignored: a new file there is not
+    return (ignored(repository, empty_of_others) or set()) if empty_of_others else set()
 
 
 def init_with_commit(root: str, message: str) -> str:
@@ -150,6 +152,10 @@ def _without_filters(root: str) -> tuple[str, ...]:
 
 
 def _run(root: str, command: Iterable[str], feed: bytes | None = None) -> Result:
+    if not os.path.isdir(root):
+        return Result(
+            127, b"", f"{root} is no folder".encode(errors="replace")
+        )  # git would run where we stand
     with tempfile.TemporaryFile() as file:
         if feed is not None:
             file.write(feed)
@@ -164,6 +170,6 @@ def _run(root: str, command: Iterable[str], feed: bytes | None = None) -> Result
                 strip_newline_in_stdout=False,
                 env=_VARIABLES,
             )
-        except (GitCommandNotFound, NotADirectoryError, FileNotFoundError) as error:
+        except GitCommandNotFound as error:
             return Result(127, b"", str(error).encode(errors="replace"))
     return Result(status, bytes(out), err.encode() if isinstance(err, str) else bytes(err))

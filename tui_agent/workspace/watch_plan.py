@@ -16,7 +16,9 @@ from tui_agent.workspace.ignore_files import IgnoreFiles
 from tui_agent.workspace.walk import CONTROL_FOLDERS, Ignores
 
 #: Files of a git folder that say that the status may have changed.
-GIT_SIGNS: Final = frozenset({"HEAD", "index", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD", "packed-refs"})
+GIT_SIGNS: Final = frozenset(
+    {"HEAD", "index", "config", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD", "packed-refs"}
+)
 
 
 class WatchPlan(Struct, frozen=True):
@@ -83,8 +85,9 @@ def _absolute(root: str, folder: str) -> str:
 
 
 def _git_folders(repository: Repository) -> set[str]:
-    info = os.path.join(repository.common_dir, "info")
-    return {repository.git_dir} | ({info} if os.path.isdir(info) else set())
+    """Its own, `info` with the excludes, `logs` where every move of HEAD is written."""
+    beside = (os.path.join(repository.common_dir, "info"), os.path.join(repository.git_dir, "logs"))
+    return {repository.git_dir, *filter(os.path.isdir, beside)}
 
 
 def _entries(folder: str) -> tuple[list[str], bool, list[str]]:

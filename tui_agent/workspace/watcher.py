@@ -52,6 +52,7 @@ class Watcher:
                 seen = Seen()
                 while not seen.replan:
                     raw = await ears.hear()
+                    _check_folder(self._root)
                     seen = await asyncio.to_thread(read_changes, self._root, repository, plan, raw)
                     for item in _items(seen):
                         yield item
@@ -60,6 +61,7 @@ class Watcher:
 
     def _begin(self) -> tuple[Repository | None, WatchPlan, _Ears, str]:
         """Plan, and begin to watch. A folder that went in between is a reason to plan again."""
+        _check_folder(self._root)
         for attempt in range(MOST_PLANS):
             repository = find_repository(self._root)
             plan = make_plan(self._root, repository)
@@ -161,6 +163,12 @@ def _items(seen: Seen) -> list[dict[str, Any]]:
         {"changes": part, "git": seen.git and n == last, "relist": seen.relist and n == last}
         for n, part in enumerate(parts)
     ]
+
+
+def _check_folder(root: str) -> None:
+    """The system takes a folder that is not there for one in which nothing happens."""
+    if not os.path.isdir(root):
+        raise _failed(FileNotFoundError(f"{root} is no folder"))
 
 
 def _failed(error: Exception) -> ChildFailed:

@@ -105,6 +105,16 @@ class Workspace:
         """Wait until the first listing is through."""
         await self._indexed.wait()
 
+    @property
+    def child_pid(self) -> int | None:
+        """The process id of the child while it runs."""
+        return self._child.pid
+
+    @property
+    def busy(self) -> bool:
+        """Whether it lists, asks git, or is about to; watching alone is not being busy."""
+        return self._listing.locked() or self._status_lock.locked() or self._status_timer is not None
+
     async def refresh(self) -> None:
         """List again; the index changes only where the folder did."""
         async with self._listing:
@@ -208,8 +218,11 @@ class Workspace:
     def _want_status(self) -> None:
         if self._status_timer is not None:
             self._status_timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._status_timer = loop.call_later(STATUS_DELAY, lambda: self._spawn(self._refresh_status()))
+        self._status_timer = asyncio.get_running_loop().call_later(STATUS_DELAY, self._ask_status)
+
+    def _ask_status(self) -> None:
+        self._status_timer = None
+        self._spawn(self._refresh_status())
 
     async def _refresh_status(self) -> None:
         await self.git_status()

@@ -1,0 +1,256 @@
+"""What git does not ignore is listed, whatever kind of work tree it is, and nothing of the repository's is run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from support.trees import make_repository, make_tree, run_git
+
+from tui_agent.workspace.git import (
+    find_repository,
+    git,
+    ignored,
+    ignored_folders,
+    init_with_commit,
+    scrub_environment,
+)
+from tui_agent.workspace.git_listing import deleted_files, list_files
+from tui_agent.workspace.git_status import read_status
+
+
+def listed(root: Path) -> list[str] | None:
+    repository = find_repository(str(root))
+    listing = list_files(repository) if repository else None
+    return listing.paths if listing else None
+
+
+def test_tracked_and_untracked_but_not_ignored(tmp_path: Path) -> None:
+    make_repository(
+        tmp_path,
+        {
+            ".gitignore": "*.log\nbuild/\n",
+            "a.py": "",
+            "sub/.gitignore": "!keep.log\n/only-here\n",
+            "sub/b.py": "",
+        },
+    )
+    (tmp_path / ".git/info/exclude").write_text("secret.txt\n")
+    make_tree(
+        tmp_path, ["new.py", "x.log", "sub/keep.log", "sub/only-here", "only-here", "build/o", "secret.txt"]
+    )
+    assert listed(tmp_path) == [
+        ".gitignore",
+        "a.py",
+        "new.py",
+        "only-here",
+        "sub/.gitignore",
+        "sub/b.py",
+        "sub/keep.log",
+    ]
+
+
+def test_global_excludes_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = make_tree(tmp_path / "home", {"git/ignore": "*.tmp\n"})
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    root = make_repository(tmp_path / "root", ["a.py", "b.tmp"], commit=False)
+    assert listed(root) == ["a.py"]
+
+
+def test_hostile_names(tmp_path: Path) -> None:
+    names = [
+        "-n",
+        "--help",
+        "a b",
+        "new\nline",
+        "tab\t",
+        'quo"te',
+        "back\\slash",
+        "é",
+        "🐍.py",
+        "[x]",
+        "*.py",
+        ":(top)a",
+    ]
+    make_repository(tmp_path, names[:6])
+    make_tree(tmp_path, names[6:])
+    assert listed(tmp_path) == sorted(names)
+
+
+def test_names_that_are_not_utf8_are_left_out_and_counted(tmp_path: Path) -> None:
+    make_repository(tmp_path, ["a.py"])
+    (tmp_path / os.fsdecode(b"caf\xe9.py")).touch()
+    repository = find_repository(str(tmp_path))
+    assert repository is not None
+    listing = list_files(repository)
+    assert listing is not None and (listing.paths, listing.unnamed) == (["a.py"], 1)
+
+
+def test_below_the_root_of_the_repository(tmp_path: Path) -> None:
+    make_repository(
+        tmp_path, {".gitignore": "*.log\n", "a.py": "", "sub/b.py": "", "sub/x.log": ""}, commit=False
+    )
+    repository = find_repository(str(tmp_path / "sub"))
+    assert repository is not None and repository.prefix == "sub/"
+    assert listed(tmp_path / "sub") == ["b.py"]
+
+
+def test_a_folder_that_the_repository_ignores_stands_for_itself(tmp_path: Path) -> None:
+    make_repository(tmp_path, {".gitignore": "vendor/\n"})
+    make_tree(tmp_path, ["vendor/lib/a.py"])
+    assert find_repository(str(tmp_path / "vendor/lib")) is None
+
+
+def test_no_repository_and_no_folder(tmp_path: Path) -> None:
+    assert find_repository(str(tmp_path)) is None
+    assert find_repository(str(tmp_path / "none")) is None
+    assert read_status(str(tmp_path))["is_repository"] is False
+
+
+def test_a_linked_work_tree(tmp_path: Path) -> None:
+    main = make_repository(tmp_path / "main", ["a.py"])
+    run_git(main, "worktree", "add", "-q", str(tmp_path / "linked"), "-b", "other")
+    make_tree(tmp_path / "linked", ["new.py"])
+    repository = find_repository(str(tmp_path / "linked"))
+    assert repository is not None
+    assert Path(repository.git_dir) == main / ".git/worktrees/linked"
+    assert Path(repository.common_dir) == main / ".git"
+    assert listed(tmp_path / "linked") == ["a.py", "new.py"]
+    assert read_status(str(tmp_path / "linked"))["branch"] == "other"
+
+
+def test_submodules_and_repositories_inside_are_listed_by_their_own_rules(tmp_path: Path) -> None:
+    module = make_repository(tmp_path / "module", {".gitignore": "*.log\n", "m.py": ""})
+    root = make_repository(tmp_path / "root", ["a.py"])
+    run_git(root, "submodule", "add", "-q", str(module), "sub")
+    make_repository(root / "inner", {".gitignore": "*.tmp\n", "i.py": ""})
+    make_tree(root, ["sub/x.log", "inner/x.tmp", "inner/x.log"])
+    assert listed(root) == [
+        ".gitmodules",
+        "a.py",
+        "inner/.gitignore",
+        "inner/i.py",
+        "inner/x.log",
+        "sub/.gitignore",
+        "sub/m.py",
+    ]
+
+
+def test_links_to_files_are_listed_and_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    outside = make_tree(tmp_path / "outside", ["o.py"])
+    root = make_tree(tmp_path / "root", ["a.py", "sub/b.py"])
+    for name, target in {"file": root / "a.py", "out": outside, "round": root, "gone": root / "none"}.items():
+        (root / name).symlink_to(target)
+    make_repository(root)
+    assert listed(root) == ["a.py", "file", "gone", "sub/b.py"]
+
+
+def test_deleted_files_are_told_apart(tmp_path: Path) -> None:
+    make_repository(tmp_path, ["a.py", "b.py"])
+    (tmp_path / "b.py").unlink()
+    repository = find_repository(str(tmp_path))
+    assert repository is not None and deleted_files(repository) == ["b.py"]
+
+
+def test_a_sparse_checkout_lists_what_is_there(tmp_path: Path) -> None:
+    make_repository(tmp_path, ["a.py", "in/b.py", "out/c.py"])
+    run_git(tmp_path, "sparse-checkout", "set", "in")
+    assert listed(tmp_path) == ["a.py", "in/b.py"]
+
+
+def test_a_conflict_is_listed_once(tmp_path: Path) -> None:
+    make_repository(tmp_path, {"a.py": "one\n"})
+    for branch, text in (("left", "left\n"), ("right", "right\n")):
+        run_git(tmp_path, "checkout", "-q", "-b", branch, "main")
+        (tmp_path / "a.py").write_text(text)
+        run_git(tmp_path, "commit", "-qam", branch)
+    with pytest.raises(Exception, match="merge"):
+        run_git(tmp_path, "merge", "left")
+    assert listed(tmp_path) == ["a.py"]
+    assert read_status(str(tmp_path))["marks"] == {"a.py": "UU"}
+
+
+def test_what_is_ignored(tmp_path: Path) -> None:
+    make_repository(tmp_path, {".gitignore": "*.log\nbuild/\n", "kept.log": ""})
+    make_tree(tmp_path, ["build/deep/o", "sub/deep/build/o"])
+    repository = find_repository(str(tmp_path))
+    assert repository is not None
+    asked = ["a b.log", "kept.log", "build/x", "new\n.py", "-x.log"]
+    assert ignored(repository, asked) == {"a b.log", "build/x", "-x.log"}
+    assert ignored_folders(repository) >= {"build"}
+    assert not ignored_folders(repository) & {"sub", ""}
+
+
+def test_status_below_the_root(tmp_path: Path) -> None:
+    make_repository(tmp_path, {"sub/a b.py": "1\n", "sub/old.py": "text that is moved\n", "top.py": "1\n"})
+    (tmp_path / "sub/a b.py").write_text("2\n")
+    (tmp_path / "top.py").write_text("2\n")
+    run_git(tmp_path, "mv", "sub/old.py", "sub/new name.py")
+    make_tree(tmp_path, ["sub/untracked/x y.py"])
+    status = read_status(str(tmp_path / "sub"))
+    assert status["marks"] == {"a b.py": " M", "new name.py": "R ", "untracked/x y.py": "??"}
+    assert (status["is_repository"], status["branch"], status["ahead"], status["behind"]) == (
+        True,
+        "main",
+        0,
+        0,
+    )
+
+
+def test_distance_from_upstream_and_a_detached_head(tmp_path: Path) -> None:
+    origin = make_repository(tmp_path / "origin", ["a"])
+    run_git(tmp_path, "clone", "-q", str(origin), "clone")
+    for _ in range(2):
+        run_git(tmp_path / "clone", "commit", "-q", "--allow-empty", "-m", "more")
+    run_git(origin, "commit", "-q", "--allow-empty", "-m", "other")
+    run_git(tmp_path / "clone", "fetch", "-q")
+    status = read_status(str(tmp_path / "clone"))
+    assert (status["ahead"], status["behind"]) == (2, 1)
+    run_git(tmp_path / "clone", "checkout", "-q", "--detach")
+    assert (
+        read_status(str(tmp_path / "clone"))["branch"] == run_git(tmp_path / "clone", "rev-parse", "HEAD")[:7]
+    )
+
+
+def test_a_first_commit(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"a.py": "1\n", ".gitignore": "x\n", "x": ""})
+    commit = init_with_commit(str(tmp_path), "The sample project")
+    assert run_git(tmp_path, "rev-parse", "HEAD") == commit
+    assert run_git(tmp_path, "ls-files").split() == [".gitignore", "a.py"]
+    assert run_git(tmp_path, "log", "--format=%s") == "The sample project"
+    assert read_status(str(tmp_path))["marks"] == {}
+
+
+def test_nothing_that_a_repository_configures_is_run(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "root", {"a.txt": "1\n", ".gitattributes": "*.txt filter=evil\n"})
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
+    trap.chmod(0o755)
+    for key in ("filter.evil.clean", "filter.evil.smudge", "core.fsmonitor", "core.pager", "core.editor"):
+        run_git(root, "config", key, str(trap))
+    hooks = make_tree(root / ".git/hooks", [])
+    for hook in ("pre-commit", "post-commit", "post-index-change", "fsmonitor-watchman"):
+        (hooks / hook).write_text(trap.read_text())
+        (hooks / hook).chmod(0o755)
+    (root / "a.txt").write_text("2\n")
+    os.utime(root / "a.txt", (1, 1))
+    assert listed(root) == [".gitattributes", "a.txt"]
+    assert read_status(str(root))["marks"] == {"a.txt": " M"}
+    assert init_with_commit(str(root), "again")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_inherited_variables_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = make_repository(tmp_path / "other", ["o.py"])
+    root = make_repository(tmp_path / "root", ["a.py"])
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    os.environ["GIT_DIR"] = str(other / ".git")
+    scrub_environment()
+    assert not [name for name in os.environ if name.startswith("GIT_") and not name.startswith("GIT_PYTHON")]
+    assert listed(root) == ["a.py"]
+
+
+def test_failing_is_a_result(tmp_path: Path) -> None:
+    told = git(str(tmp_path), "rev-parse", "HEAD")
+    assert not told.ok and b"not a git repository" in told.err

@@ -1,0 +1,190 @@
+"""Changes on disk are told as they happen; what is ignored, linked or git's own is not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.trees import SECONDS, make_repository, make_tree, run_git
+from watchfiles._rust_notify import RustNotify
+
+from tui_agent.errors import ChildFailed
+from tui_agent.workspace.changes import Seen, read_changes
+from tui_agent.workspace.git import find_repository
+from tui_agent.workspace.watch_plan import make_plan
+from tui_agent.workspace.watcher import Watcher
+
+ADDED, CHANGED, DELETED = 1, 2, 3
+
+
+class Told:
+    """What a watcher yields, gathered until it shows what a test waits for."""
+
+    def __init__(self, items: AsyncGenerator[dict[str, Any], None]) -> None:
+        self._items = items
+        self.kinds: dict[str, str] = {}
+        self.git = self.relist = False
+        self.states: list[tuple[str, str]] = []
+
+    async def until(self, condition: Callable[[Told], object]) -> None:
+        async with asyncio.timeout(SECONDS):
+            while not condition(self):
+                item = await anext(self._items)
+                if "state" in item:
+                    self.states.append((item["state"], item["why"]))
+                    continue
+                self.kinds.update({path: kind for kind, path in item["changes"]})
+                self.git = self.git or item["git"]
+                self.relist = self.relist or item["relist"]
+
+
+@asynccontextmanager
+async def watching(root: Path, **options: Any) -> AsyncGenerator[Told, None]:
+    items = Watcher(str(root), **options).run()
+    told = Told(items)
+    try:
+        await told.until(lambda seen: seen.states)
+        yield told
+    finally:
+        await items.aclose()
+
+
+@pytest.mark.parametrize("repository", [True, False])
+async def test_files_come_change_and_go(tmp_path: Path, repository: bool) -> None:
+    make_tree(tmp_path, {"a.py": "1", "sub/b.py": "1", ".gitignore": "*.log\nbuild/\n", "build/o": ""})
+    if repository:
+        make_repository(tmp_path)
+    async with watching(tmp_path) as told:
+        assert told.states == [("watching", "")]
+        make_tree(tmp_path, {"new\nline.py": "1", "x.log": "", "build/p": ""})
+        await told.until(lambda seen: "new\nline.py" in seen.kinds)
+        (tmp_path / "sub/b.py").write_text("2")
+        await told.until(lambda seen: seen.kinds.get("sub/b.py") == "changed")
+        (tmp_path / "a.py").unlink()
+        await told.until(lambda seen: seen.kinds.get("a.py") == "deleted")
+        assert told.kinds["new\nline.py"] == "added"
+        assert not {"x.log", "build/p", "build"} & told.kinds.keys()
+
+
+async def test_a_folder_that_is_moved_brings_its_files(tmp_path: Path) -> None:
+    make_repository(tmp_path, ["old/deep/a.py", "old/b.py"])
+    async with watching(tmp_path) as told:
+        (tmp_path / "old").rename(tmp_path / "new")
+        await told.until(lambda seen: {"old", "new/b.py", "new/deep/a.py"} <= seen.kinds.keys())
+        assert (told.kinds["old"], told.kinds["new/b.py"]) == ("deleted", "added")
+        await told.until(lambda seen: seen.relist)  # the new folder is watched from here on
+        (tmp_path / "new/deep/c.py").touch()
+        await told.until(lambda seen: seen.kinds.get("new/deep/c.py") == "added")
+
+
+async def test_ignore_files_and_git_are_told_apart(tmp_path: Path) -> None:
+    make_repository(tmp_path, ["a.py"])
+    async with watching(tmp_path) as told:
+        run_git(tmp_path, "commit", "-q", "--allow-empty", "-m", "more")
+        await told.until(lambda seen: seen.git)
+        assert not told.relist and not told.kinds
+        make_tree(tmp_path, {".gitignore": "*.log\n"})
+        await told.until(lambda seen: seen.relist)
+    assert not [path for path in told.kinds if path.startswith(".git/")]
+
+
+async def test_polling_where_the_system_watches_no_more(tmp_path: Path) -> None:
+    make_tree(tmp_path, ["a.py"])
+
+    def limited(folders: list[str], debug: bool, polling: bool, *rest: Any) -> RustNotify:
+        if not polling:
+            raise OSError("OS file watch limit reached")
+        return RustNotify(folders, debug, True, 50, *rest[1:])
+
+    async with watching(tmp_path, make_notify=limited) as told:
+        [(state, why)] = told.states
+        assert state == "polling" and "limit reached" in why
+        (tmp_path / "new.py").write_text("1")
+        await told.until(lambda seen: "new.py" in seen.kinds)
+
+
+async def test_a_folder_that_is_not_there_cannot_be_watched(tmp_path: Path) -> None:
+    with pytest.raises(ChildFailed, match="cannot be watched"):
+        async with watching(tmp_path / "none"):
+            pass
+
+
+async def test_a_folder_that_goes_is_told(tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "root", ["a.py"])
+    with pytest.raises(ChildFailed, match="is no folder"):
+        async with watching(root) as told:
+            root.rename(tmp_path / "other")
+            await told.until(lambda seen: False)
+
+
+async def test_a_watcher_that_breaks_says_so(tmp_path: Path) -> None:
+    class Broken:
+        def __init__(self, *_: Any) -> None: ...
+        def __enter__(self) -> Broken:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+        def close(self) -> None: ...
+        def watch(self, *_: Any) -> set[tuple[int, str]]:
+            raise OSError("the disk went away")
+
+    with pytest.raises(ChildFailed, match="the disk went away"):
+        async with watching(tmp_path, make_notify=Broken) as told:
+            await told.until(lambda seen: False)
+
+
+def test_what_is_ignored_or_linked_is_not_watched(tmp_path: Path) -> None:
+    root = make_repository(
+        tmp_path / "root", {".gitignore": "out/\n", "src/a.py": "", "src/app/b.py": "", "docs/c": ""}
+    )
+    make_tree(root, ["out/x/y", "src/out/z"])
+    (root / "link").symlink_to(tmp_path)
+    plan = make_plan(str(root), find_repository(str(root)))
+    inside = {str(Path(folder).relative_to(root)) for folder in plan.single - plan.git_folders}
+    assert inside == {".", "src"}
+    assert {str(Path(folder).relative_to(root)) for folder in plan.whole} == {"docs", "src/app"}
+    assert str(root / ".git") in plan.git_folders
+
+
+def test_a_clean_folder_is_watched_as_a_whole(tmp_path: Path) -> None:
+    make_tree(tmp_path, ["a/b/c", "d"])
+    plan = make_plan(str(tmp_path), None)
+    assert (plan.single, plan.whole) == (frozenset(), frozenset({str(tmp_path)}))
+
+
+def changes(root: Path, *raw: tuple[int, str]) -> Seen:
+    repository = find_repository(str(root))
+    plan = make_plan(str(root), repository)
+    return read_changes(str(root), repository, plan, [(kind, str(root / path)) for kind, path in raw])
+
+
+def test_the_disk_decides_what_happened(tmp_path: Path) -> None:
+    make_tree(tmp_path, ["there.py", "sub/in.py"])
+    seen = changes(tmp_path, (ADDED, "gone.py"), (DELETED, "there.py"), (CHANGED, "sub"), (CHANGED, "."))
+    assert seen.changes == {"gone.py": "deleted", "there.py": "changed"}
+    assert not seen.replan and not seen.relist
+
+
+def test_a_new_folder_where_folders_are_watched_one_by_one_changes_the_plan(tmp_path: Path) -> None:
+    make_repository(tmp_path, {".gitignore": "out/\n", "a": "", "sub/b": ""})
+    make_tree(tmp_path, ["new/[x]/c.py", "new/out/d", "sub/new/e"])
+    assert changes(tmp_path, (ADDED, "new")).changes == {"new/[x]/c.py": "added"}
+    assert changes(tmp_path, (ADDED, "new")).replan
+    assert not changes(tmp_path, (ADDED, "sub/new")).replan
+
+
+def test_what_git_cannot_tell_is_listed_again(tmp_path: Path) -> None:
+    make_repository(tmp_path, ["real/a.py"])
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    seen = changes(tmp_path, (ADDED, "link/a.py"))
+    assert seen.relist and not seen.changes
+
+
+def test_a_repository_that_is_made_is_noticed(tmp_path: Path) -> None:
+    make_tree(tmp_path, ["a.py", ".git/HEAD"])
+    seen = changes(tmp_path, (ADDED, ".git"), (ADDED, ".git/HEAD"))
+    assert seen.git and seen.relist and seen.replan and not seen.changes
