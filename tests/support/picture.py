@@ -1,0 +1,65 @@
+"""Draws the README's picture: the rehearsal after its first request, one file open, nothing applied yet.
+
+Run by `make picture`; writes screen.svg at the top of the repository.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZE = (160, 44)
+
+
+async def draw(target: Path) -> None:
+    from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording
+    from tui_agent.session.opening import Opening, open_session
+    from tui_agent.session.session import Session
+    from tui_agent.ui.app import WorkspaceApp
+
+    folder = copy_project(Path(tempfile.mkdtemp(prefix="tui-agent-picture-")) / "bookshop")
+
+    async def opened() -> Session:
+        return await open_session(
+            Opening(folder, replay=recording(), rehearsal=True, interactive=True, draft=FIRST_REQUEST)
+        )
+
+    app = WorkspaceApp(opened)
+    async with app.run_test(size=SIZE) as pilot:
+        while not app.workspace_screen.ready or app.session is None:
+            await pilot.pause(0.05)
+        await app.session.wait_for_files()
+        await app.session.open_file("shop/clients/orders_v2.py", 20)
+        await pilot.press("enter")
+        await pilot.pause()
+        await app.session.finished()
+        while app.session.state.workspace.branch == "":
+            await pilot.pause(0.05)
+        app.clear_notifications()
+        await pilot.pause(0.5)
+        target.write_text(local(app.export_screenshot(title="tui-agent", simplify=True)), encoding="utf-8")
+        await app.session.close()
+
+
+def local(svg: str) -> str:
+    """The picture without addresses to fetch fonts from: a reader's own monospace font will do."""
+    return re.sub(r",\s*url\([^)]*\) format\([^)]*\)", "", svg)
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["TUI_AGENT_HOME"] = home
+        os.environ["TUI_AGENT_REPLAY_SPEED"] = "0"
+        target = ROOT / "screen.svg"
+        asyncio.run(draw(target))
+    sys.stdout.write(f"{target.name} is drawn ({target.stat().st_size // 1024} KiB)\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
