@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from tui_agent.planning.references import Masked
 
+IsFolder = Callable[[str], bool]
+
 _FOLDER: Final = r"[`\"']?(?P<folder>\.?[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*/?)[`\"']?"
 _FOLDER_WORD: Final = r"(?:\s+(?:folder|directory|dir|package))?"
 _ALL: Final = r"\b(?:all|every|each|any)\b(?:\s+(?:one\s+)?of)?(?:\s+(?:the|our|my|these))?"
@@ -62,20 +64,18 @@ _TESTS_FOR: Final = (
         r"\b(?:unit\s+)?(?:tests?|specs?)\s+(?:for|of|covering)\s+(?:the\s+)?[`\"']?(?P<name>[\w./@-]*\w)",
         re.I,
     ),
-    re.compile(r"(?P<name>[\w./@-]*\w)['’]s\s+(?:unit\s+)?tests?\b", re.I),
+    re.compile(r"(?<![\w./@-])(?P<name>[\w./@-]*\w)['’]s\s+(?:unit\s+)?tests?\b", re.I),
 )
 _ASKED: Final = (
     r"(?:\b(?:list|ls|show)(?:\s+me)?(?:\s+(?:all|the|every|all\s+the))*\s+(?:files|contents?|entries|folders)|\bls|"
     r"\bwhat(?:(?:'s|’s|\s+is|\s+are)|\s+(?:other\s+)?(?:files|modules|scripts|things)(?:\s+(?:are|is|do\s+we\s+have))?)"
     r"(?:\s+there)?)"
 )
-_FOLDER_NAMED: Final = (
-    re.compile(
-        rf"{_ASKED}(?:\s+(?:in|under|inside|within|of|below))?\s+(?:the\s+)?{_FOLDER}{_FOLDER_WORD}(?![\w/])",
-        re.IGNORECASE,
-    ),
-    re.compile(rf"\b(?:the|our|my)\s+{_FOLDER}\s+(?:folder|directory|dir)\b", re.IGNORECASE),
+_WHAT_IS_IN: Final = re.compile(
+    rf"{_ASKED}(?:\s+(?:in|under|inside|within|of|below))?\s+(?:the\s+)?{_FOLDER}{_FOLDER_WORD}(?![\w/])",
+    re.IGNORECASE,
 )
+_THE_FOLDER: Final = re.compile(rf"\b(?:the|our|my)\s+{_FOLDER}\s+(?:folder|directory|dir)\b", re.IGNORECASE)
 
 
 class Batch(Struct, frozen=True):
@@ -100,24 +100,30 @@ class Folder(Struct, frozen=True):
 
     path: str
     recursive: bool
+    at: int
 
 
-def find_batches(masked: Masked, is_folder: Callable[[str], bool]) -> list[Batch]:
-    """Phrases that mean many files; one about a folder counts only where `is_folder(name)` says that it is one."""
-    found = [
-        Batch(
-            _text(match),
-            match["folder"].rstrip("/."),
-            _names(match["what"] or match["what2"] or ""),
-            match.start(),
-        )
-        for match in masked.take(_EVERYTHING_IN, lambda match: is_folder(match["folder"].rstrip("/.")))
+def find_many(masked: Masked, is_folder: IsFolder) -> tuple[list[Batch], list[Folder]]:
+    """Phrases that mean many files, and those that ask what is in a folder.
+
+    One about a folder counts only where `is_folder(name)` says that it is one.
+    """
+
+    def about_a_folder(match: re.Match[str]) -> bool:
+        return is_folder(_folder(match))
+
+    asked = masked.take(_WHAT_IS_IN, about_a_folder)
+    batches = [
+        Batch(_text(match), _folder(match), _names(match["what"] or match["what2"] or ""), match.start())
+        for match in masked.take(_EVERYTHING_IN, about_a_folder)
     ]
-    found += [Batch(_text(match), "", TEST_NAMES, match.start()) for match in masked.take(_ALL_TESTS)]
-    found += [
+    batches += [Batch(_text(match), "", TEST_NAMES, match.start()) for match in masked.take(_ALL_TESTS)]
+    batches += [
         Batch(_text(match), "", _names(match["type"]), match.start()) for match in masked.take(_ALL_OF_TYPE)
     ]
-    return found
+    asked += masked.take(_THE_FOLDER, about_a_folder)
+    recursive = bool(re.search(r"\brecursive", masked.text, re.IGNORECASE))
+    return batches, [Folder(_folder(match), recursive, match.start()) for match in asked]
 
 
 def find_tests_for(masked: Masked) -> list[TestsFor]:
@@ -129,13 +135,8 @@ def find_tests_for(masked: Masked) -> list[TestsFor]:
     ]
 
 
-def find_folders(masked: Masked, is_folder: Callable[[str], bool]) -> list[Folder]:
-    """Phrases that ask what is in a folder."""
-    return [
-        Folder(match["folder"].rstrip("/."), bool(re.search(r"\brecursive", masked.text, re.IGNORECASE)))
-        for expression in _FOLDER_NAMED
-        for match in masked.take(expression, lambda match: is_folder(match["folder"].rstrip("/.")))
-    ]
+def _folder(match: re.Match[str]) -> str:
+    return match["folder"].rstrip("/.")
 
 
 def _text(match: re.Match[str]) -> str:

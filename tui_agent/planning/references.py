@@ -26,7 +26,7 @@ _RULES: Final[tuple[tuple[ReferenceKind, re.Pattern[str]], ...]] = (
     ("mention", re.compile(r'(?<![\w@])@"([^"\n]{1,500})"')),
     ("alias", re.compile(rf"(?<![\w@])@/({_NAME}+(?:/{_NAME}+)*)")),
     ("mention", re.compile(rf"(?<![\w@])@({_NAME}+(?:/{_NAME}*)*)")),
-    ("glob", re.compile(r"(?<![\w*])((?:[\w.@+-]+/|\*\*?/|\./)*[\w.*?{},@+\[\]-]*\*[\w.*?{},@+\[\]/-]*)")),
+    ("glob", re.compile(r"(?<![\w*/.])((?:[\w.@+-]+/|\*\*?/|\./)*[\w.*?{},@+\[\]-]*\*[\w.*?{},@+\[\]/-]*)")),
     ("quoted", re.compile(r"`([^`\n]{1,500})`")),
     ("quoted", re.compile(r'"([^"\n]{1,500})"')),
     ("quoted", re.compile(r"“([^”\n]{1,500})”")),
@@ -58,12 +58,12 @@ class Masked:
     ) -> list[re.Match[str]]:
         """Every place that fits (and that `keep` keeps), blanked out."""
         found = [match for match in expression.finditer(self.text) if keep is None or keep(match)]
+        pieces, end = [], 0
         for match in found:
-            self.blank(*match.span())
+            pieces += [self.text[end : match.start()], " " * (match.end() - match.start())]
+            end = match.end()
+        self.text = "".join([*pieces, self.text[end:]])
         return found
-
-    def blank(self, start: int, end: int) -> None:
-        self.text = self.text[:start] + " " * (end - start) + self.text[end:]
 
 
 def find_references(masked: Masked) -> list[Reference]:

@@ -80,10 +80,11 @@ def _phrases(masked: Masked, index: Index) -> Iterator[Wish]:
     def is_folder(name: str) -> bool:
         return "/" in name or bool(resolving.folder_called(name, index))
 
-    for folder in phrases.find_folders(masked, is_folder):
+    batches, folders = phrases.find_many(masked, is_folder)
+    for folder in folders:
         path = resolving.folder_called(folder.path, index)
-        yield Wish(0, DirectoryAction(path or folder.path, folder.recursive), bool(path))
-    for batch in phrases.find_batches(masked, is_folder):
+        yield Wish(folder.at, DirectoryAction(path or folder.path, folder.recursive), bool(path))
+    for batch in batches:
         patterns = resolving.chain_for_batch(batch.folder, batch.names, index)
         action = FileAction(_label(batch.text), patterns, "all of them are meant", all=True)
         yield Wish(batch.at, action, not batch.folder or index.has_folder(batch.folder))
