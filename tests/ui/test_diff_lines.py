@@ -87,4 +87,4 @@ def test_an_ending_is_told_where_a_hunk_changes_only_that():
 def test_tabs_and_wide_characters_count_as_the_cells_they_take():
     lines = DiffLines(Diff("f", (), (Hunk(0, (), ("\tx\n", "日本語\n")),)))
     assert lines.text(lines.lines[0]) == "    x"
-    assert lines.width == 6
+    assert lines.tops(6) == [0, 1, 2] and lines.tops(4) == [0, 2, 4]

@@ -85,15 +85,18 @@ async def test_enter_shows_all_lines_and_folds_them_again():
         assert app.view.virtual_size.height < 60
 
 
-async def test_long_lines_scroll_under_numbers_that_stay():
+async def test_long_lines_go_on_below_with_nothing_left_out():
     app = DiffApp()
-    async with app.run_test(size=(30, 6)) as pilot:
-        app.view.show_diff(Diff("f", (), (Hunk(0, (), ("x" * 50 + "END\n",)),)), current=0)
+    async with app.run_test(size=(31, 8)) as pilot:
+        diff = Diff("f", (), (Hunk(0, (), ("x" * 50 + "END\n", "x" + "日本" * 20 + "\n")),))
+        app.view.show_diff(diff, current=0)
         await pilot.pause()
-        assert "END" not in app.text
-        app.view.scroll_to(x=200)
+        rows = [line.rstrip() for line in app.text.split("\n")]
+        assert rows[:3] == ["▌ 1 + " + "x" * 24, "▌     " + "x" * 24, "▌     xxEND"]
+        assert sum(row.count("日") for row in rows) == 20
+        await pilot.resize_terminal(71, 8)
         await pilot.pause()
-        assert app.text.split("\n")[0].startswith("▌ 1 + x") and "END" in app.text
+        assert app.line_with("END") == "▌ 1 + " + "x" * 50 + "END"
 
 
 async def test_text_from_outside_stays_text():

@@ -33,7 +33,7 @@ async def test_the_table_has_the_columns_that_fit():
         assert "Hash" not in app.text and "Last seen" in app.text
         await pilot.resize_terminal(24, 8)
         await pilot.pause()
-        assert app.line_with("src/utils.py").strip("▎▌ ") == "⚠ src/utils.py       3"
+        assert app.line_with("src/utils.py").strip("▎▌ ") == "⚠ src/utils.py      3"
 
 
 async def test_stale_files_stand_first_and_are_counted():

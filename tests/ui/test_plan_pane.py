@@ -41,11 +41,11 @@ async def test_an_action_shows_each_pattern_as_it_was_tried():
     async with app.run_test(size=(24, 12)):
         lines = [line[1:].rstrip() for line in app.text.split("\n")]
         assert lines[:5] == [
-            "▌✓ Schema           2/3",
-            "   ✗ src/schema.ts  4ms",
-            "   ✓ **/schema.ts   4ms",
+            "▌✓ Schema          2/3",
+            "   ✗ src/schema.ts 4ms",
+            "   ✓ **/schema.ts  4ms",
             "   · **/*Schema*",
-            "     …prompts/schema.ts",
+            "     …rompts/schema.ts",
         ]
         assert str(app.pane.title_text) == "Plan 1/1 · built in"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from tui_agent.context.known import KnownFile, freshness_mark
@@ -72,7 +73,7 @@ def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
     """A row for each file, its path as the key: stale ones first, then those seen last."""
     columns = columns_for(width)
     ordered = sorted(files, key=lambda file: (_rank(file), -file.seen_turn, file.path))
-    return [Row(file.path, _row(file, columns, width)) for file in ordered]
+    return [Row(file.path, partial(_row, file, columns, width)) for file in ordered]
 
 
 def _rank(file: KnownFile) -> int:

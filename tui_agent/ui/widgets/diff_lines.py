@@ -7,15 +7,18 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import split_graphemes
 
 from tui_agent.edits.change import Diff, Hunk
+from tui_agent.ui.sink import one_line
 
 #: Unchanged lines that stay on either side of a hunk.
 CONTEXT = 3
 TAB = 4
 #: Longer lines are compared as wholes: finding their words would cost more than it shows.
 LONGEST_COMPARED = 400
+#: Of longer lines, such as those of minified files, only the beginning is shown.
+LONGEST_SHOWN = 10_000
 #: Below this likeness two lines are different lines, not one that was edited.
 LIKE = 0.4
 _WORDS = re.compile(r"\w+|\s+|.")
@@ -49,11 +52,30 @@ class DiffLines:
         self._mixed: dict[int, bool] = {}
         self._build()
         self.digits = len(str(max((line.number for line in self.lines if line.kind != "fold"), default=1)))
-        self.width = _widest(self._raw(line) for line in self.lines if line.kind != "fold")
+
+    def tops(self, room: int) -> list[int]:
+        """The row on which each line begins where `room` cells make a row, and after them the number of rows."""
+        tops = [0]
+        for line in self.lines:
+            tops.append(tops[-1] + self._height(line, max(room, 1)))
+        return tops
+
+    def breaks(self, line: DiffLine, room: int) -> list[int]:
+        """The cells of a line at which its rows begin and the last one ends; no character is parted."""
+        ending = self.ending(line)
+        text = f"{self.text(line)}  {ending}" if ending else self.text(line)
+        if text.isascii():
+            return [*range(0, max(len(text), 1), room), len(text)]
+        breaks, at = [0], 0
+        for _, _, size in split_graphemes(text)[0]:
+            if at + size > breaks[-1] + room and at > breaks[-1]:
+                breaks.append(at)
+            at += size
+        return [*breaks, at]
 
     def text(self, line: DiffLine) -> str:
-        """The line's text without its ending, tabs as spaces; not yet cleaned for the screen."""
-        return _bare(self._raw(line))
+        """The line's text without its ending, tabs as spaces, each character fit for the screen."""
+        return one_line(_bare(self._raw(line)))
 
     def ending(self, line: DiffLine) -> str:
         """What to say about the line's ending: only within a hunk whose lines do not all end alike."""
@@ -72,6 +94,12 @@ class DiffLines:
         before, after = _bare(hunk.removed[line.at]), _bare(hunk.added[line.at])
         spans = changed_words(before, after)
         return spans[0] if line.kind == "removed" else spans[1]
+
+    def _height(self, line: DiffLine, room: int) -> int:
+        # most lines are short: they need not be measured
+        if line.kind == "fold" or (len(self._raw(line)) * 2 <= room and line.hunk < 0):
+            return 1
+        return len(self.breaks(line, room)) - 1
 
     def _raw(self, line: DiffLine) -> str:
         match line.kind:
@@ -145,15 +173,6 @@ def _ending(text: str) -> str:
 
 def _bare(text: str) -> str:
     text = text.rstrip("\r\n")
+    if len(text) > LONGEST_SHOWN:
+        text = f"{text[:LONGEST_SHOWN]}… {len(text) - LONGEST_SHOWN} more characters"
     return text.expandtabs(TAB) if "\t" in text else text
-
-
-def _widest(texts: Iterable[str]) -> int:
-    """Cells of the widest line; lines that cannot be it are not measured."""
-    widest = 0
-    for text in texts:
-        if len(text) * 2 <= widest:
-            continue
-        bare = _bare(text)
-        widest = max(widest, len(bare) if bare.isascii() else cell_len(bare))
-    return widest

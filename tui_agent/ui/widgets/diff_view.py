@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -15,7 +16,6 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.edits.change import Diff, HunkState
-from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.diff_lines import DiffLine, DiffLines
 from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import wrap
@@ -57,6 +57,10 @@ class DiffView(Lined):
         self._current = -1
         self._unfolded: set[int] = set()
         self._drawn: LRUCache[int, Strip] = LRUCache(_KEPT)
+        #: The row on which each line begins, where each row holds so many cells of it.
+        self._tops: list[int] = [0]
+        self._room = 0
+        self._laid_out: DiffLines | None = None
 
     def show_diff(self, diff: Diff, states: Sequence[HunkState] = (), current: int = -1) -> None:
         """Show a diff with its hunks' states; a new diff, or another current hunk, is scrolled to."""
@@ -98,21 +102,20 @@ class DiffView(Lined):
         if self.shown is None:
             return self._sentence(y, width)
         y += self.scroll_offset.y
-        if y >= len(self.shown.lines):
+        if y >= self._tops[-1]:
             return Strip.blank(width, self.ink(""))
-        line = self.shown.lines[y]
+        index = bisect_right(self._tops, y) - 1
+        part = y - self._tops[index]
+        line = self.shown.lines[index]
         if line.kind == "fold":
             return self._fold(line, width)
-        gutter, body, ground = self._gutter(line, y), self._body(line, y), self._ground(line)
-        left = self.scroll_offset.x
-        room = max(width - gutter.cell_length, 0)
-        return Strip.join([gutter, body.crop_extend(left, left + room, ground)])
+        return Strip.join([self._gutter(line, index, part), self._row(line, index, part)])
 
     def on_click(self, event: events.Click) -> None:
         y = event.y + self.scroll_offset.y
-        if self.shown is None or y >= len(self.shown.lines):
+        if self.shown is None or y >= self._tops[-1]:
             return
-        line = self.shown.lines[y]
+        line = self.shown.lines[bisect_right(self._tops, y) - 1]
         if line.kind == "fold":
             self._unfold(self._unfolded | {line.at})
         elif line.hunk >= 0:
@@ -121,19 +124,29 @@ class DiffView(Lined):
     def on_resize(self) -> None:
         self._changed()
 
-    def _gutter(self, line: DiffLine, y: int) -> Strip:
+    def _lay_out(self) -> None:
+        """Work out the rows anew where the lines or the room beside the gutter are others."""
+        # the gutter: bar, mark, number, space, sign, space
+        room = max(self.across - self.shown.digits - 5, 1) if self.shown else 0
+        if self.shown is not self._laid_out or room != self._room:
+            self._laid_out, self._room = self.shown, room
+            self._tops = self.shown.tops(room) if self.shown else [0]
+            self.virtual_size = Size(0, self._tops[-1])
+
+    def _gutter(self, line: DiffLine, index: int, part: int) -> Strip:
+        """The cells before a line; those before the rest of a long one are empty but for the bar."""
         assert self.shown is not None
         current = line.hunk >= 0 and line.hunk == self._current
         state = self.state_of(line.hunk)
-        first = line.hunk >= 0 and self.shown.firsts[line.hunk] == y
+        first = line.hunk >= 0 and part == 0 and self.shown.firsts[line.hunk] == index
         mark = _STATES[state] if first else " "
         ground = self._ground(line)
-        sign = _SIGNS[line.kind]
+        number, sign = (str(line.number), _SIGNS[line.kind]) if part == 0 else ("", " ")
         return Strip(
             [
                 Segment(_BAR if current else " ", self.ink("accent")),
                 Segment(mark, self.ink("done" if state == "applied" else "muted")),
-                Segment(f"{line.number:>{self.shown.digits}} ", self.ink("muted") + ground),
+                Segment(f"{number:>{self.shown.digits}} ", self.ink("muted") + ground),
                 Segment(
                     f"{sign} ",
                     self.ink(line.kind if state == "pending" and sign != " " else "muted") + ground,
@@ -141,10 +154,19 @@ class DiffView(Lined):
             ]
         )
 
-    def _body(self, line: DiffLine, y: int) -> Strip:
-        strip = self._drawn.get(y)
+    def _row(self, line: DiffLine, index: int, part: int) -> Strip:
+        """One row of a line, filled with its ground."""
+        assert self.shown is not None
+        body = self._body(line, index)
+        if self._tops[index + 1] - self._tops[index] > 1:
+            start, end = self.shown.breaks(line, self._room)[part : part + 2]
+            body = body.crop(start, end)
+        return body.crop_extend(0, self._room, self._ground(line))
+
+    def _body(self, line: DiffLine, index: int) -> Strip:
+        strip = self._drawn.get(index)
         if strip is None:
-            strip = self._drawn[y] = Strip(self._segments(line))
+            strip = self._drawn[index] = Strip(self._segments(line))
         return strip
 
     def _segments(self, line: DiffLine) -> list[Segment]:
@@ -154,10 +176,10 @@ class DiffView(Lined):
         spans = self.shown.words(line) if self.state_of(line.hunk) == "pending" else []
         segments, at = [], 0
         for start, end in spans:
-            segments.append(Segment(one_line(text[at:start]), style))
-            segments.append(Segment(one_line(text[start:end]), style + self.ground(f"{line.kind}-word")))
+            segments.append(Segment(text[at:start], style))
+            segments.append(Segment(text[start:end], style + self.ground(f"{line.kind}-word")))
             at = end
-        segments.append(Segment(one_line(text[at:]), style))
+        segments.append(Segment(text[at:], style))
         if ending:
             segments.append(Segment(f"  {ending}", self.ink("muted") + self._ground(line)))
         return segments
@@ -190,16 +212,15 @@ class DiffView(Lined):
 
     def _changed(self) -> None:
         self._drawn.clear()
-        shown = self.shown
-        # the gutter: bar, mark, number, space, sign, space
-        self.virtual_size = Size(shown.width + shown.digits + 5, len(shown.lines)) if shown else Size(0, 0)
+        self._lay_out()
         self.refresh()
 
     def _reveal(self) -> None:
         """Scroll so that the current hunk is seen, as far as it fits, with its context above it."""
         if self.shown is None or not 0 <= self._current < len(self.shown.firsts):
             return
-        first, last = self.shown.firsts[self._current], self.shown.lasts[self._current]
+        first = self._tops[self.shown.firsts[self._current]]
+        last = self._tops[self.shown.lasts[self._current] + 1] - 1
         top, height = self.scroll_offset.y, self.down
         if top + 1 <= first and last < top + height - 1:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 from textual import events
@@ -20,12 +20,13 @@ _BAR = "▌"
 class Row(NamedTuple):
     """One row: `key` names it for the cursor, empty for a row that the cursor passes over.
 
+    A long list gives functions for its lines: they are called for those that are seen.
     With `wraps` the text of `line.left` is broken over as many lines as it needs, indented by `hang`.
     With `marked` the first piece is a mark, which the mouse can press.
     """
 
     key: str
-    line: Line
+    line: Line | Callable[[], Line]
     wraps: bool = False
     hang: int = 0
     marked: bool = False
@@ -64,7 +65,7 @@ class Rows(Lined):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.rows: tuple[Row, ...] = ()
-        self._lines: list[tuple[int, Line]] = []
+        self._lines: list[tuple[int, Line | Callable[[], Line]]] = []
         self._cursor = ""
 
     @property
@@ -120,6 +121,8 @@ class Rows(Lined):
         if y >= len(self._lines):
             return Strip.blank(width, self.ink(""))
         index, line = self._lines[y]
+        if not isinstance(line, Line):
+            line = line()
         current = bool(self._cursor) and self.rows[index].key == self._cursor
         if not current:
             return draw(Line((Piece(" "), *line.left), line.right), width, self.ink)
@@ -174,8 +177,8 @@ class Rows(Lined):
             self.scroll_to_region(Region(0, ys[0], 1, len(ys)), animate=False, force=True)
 
 
-def _lines_of(row: Row, width: int) -> list[Line]:
-    if not row.wraps:
+def _lines_of(row: Row, width: int) -> Sequence[Line | Callable[[], Line]]:
+    if not row.wraps or not isinstance(row.line, Line):
         return [row.line]
     ink = row.line.left[-1].ink
     return [

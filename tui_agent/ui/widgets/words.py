@@ -24,7 +24,7 @@ class Word(NamedTuple):
 class Words(Lined, can_focus=False):
     """Shows `a apply  s skip`, with the keys as they are bound; a click presses the word."""
 
-    DEFAULT_CSS = "Words { height: 1; overflow: hidden; }"
+    DEFAULT_CSS = "Words { height: 1; overflow: hidden; scrollbar-gutter: auto; }"
 
     class Pressed(Message):
         """The mouse pressed a word; `action` is its id in the table of actions."""
