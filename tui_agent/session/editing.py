@@ -46,7 +46,12 @@ class Editing:
             self._journal.grow(e.CursorMoved(place.path, end, start))
 
     async def load(self, path: str) -> None:
-        """Read the text from disk into the buffer; a file that is no text is shown by a note."""
+        """Read the text from disk into the buffer, unsaved text is given up; a file that is no text shows a note."""
+        if await self._take_from_disk(path):
+            self._journal.forget([f"buffer:{path}"])
+
+    async def _take_from_disk(self, path: str) -> bool:
+        """Whether there was text to read; else a note says why not."""
         try:
             data, mtime = await asyncio.to_thread(self._read, path)
             stored = decode(data)
@@ -58,14 +63,15 @@ class Editing:
             self._note(path, str(error))
         else:
             self._stored[path] = stored
-            self._journal.forget([f"buffer:{path}"])
             self._journal.tell(e.BufferLoaded(path, stored.text, md5(data), "", mtime))
+            return True
+        return False
 
     async def restore(self) -> None:
         """After a resume: read every open file, and lay kept unsaved text over it."""
         active = self.state.buffers.active
         for buffer in self.state.buffers.open:
-            await self.load(buffer.path)
+            await self._take_from_disk(buffer.path)
             if buffer.unsaved:
                 await self._lay_over(buffer)
             self._journal.tell(e.CursorMoved(buffer.path, buffer.cursor, buffer.anchor))
@@ -140,19 +146,23 @@ class Editing:
             await self.load(path)
 
     async def _lay_over(self, kept: Buffer) -> None:
+        """Put text that was not saved over what the disk has; where the disk has moved on, they clash."""
+        stored = self._stored.get(kept.path)
+        if stored is not None and stored.text == kept.text:
+            self._journal.forget(
+                [f"buffer:{kept.path}"]
+            )  # it was written, and the crash came before the record
+            return
+        if stored is None:
+            self._journal.tell(
+                e.BufferLoaded(kept.path, "", kept.disk)
+            )  # a file that is gone can be saved anew
+        moved = (self.state.buffers.get(kept.path) or kept).disk != kept.disk or stored is None
         self._journal.tell(
             e.BufferEdited(kept.path, kept.text, kept.disk, kept.cursor, kept.anchor, True, from_outside=True)
         )
-        now = self.state.buffers.get(kept.path)
-        stored = self._stored.get(kept.path)
-        if now is not None and stored is not None and await asyncio.to_thread(self._moved, kept):
+        if moved:
             self._journal.tell(e.BufferClashed(kept.path, True))
-
-    def _moved(self, buffer: Buffer) -> bool:
-        try:
-            return md5(self._read(buffer.path)[0]) != buffer.disk
-        except TuiAgentError:
-            return True
 
     def _buffer(self, path: str) -> Buffer:
         buffer = self.state.buffers.get(path)

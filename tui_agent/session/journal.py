@@ -105,7 +105,9 @@ class Journal:
 def ended_by(event: Lasting) -> tuple[str, ...]:
     """The keys of what was growing and is now kept by this event."""
     match event:
-        case e.ReplyRead() | e.TurnEnded():
+        case e.TurnStarted(queued=False) | e.MessageQueued():
+            return ("draft",)  # what was typed is now said: it must not come back
+        case e.ReplyRead() | e.ReplyLeftOff() | e.TurnEnded():
             return ("reply",)
         case e.BufferSaved(path):
             return (f"buffer:{path}",)

@@ -26,7 +26,7 @@ from tui_agent.session.lock import SessionLock
 from tui_agent.session.log import Log
 from tui_agent.session.models import chosen, is_chosen
 from tui_agent.session.todo_list import TodoList
-from tui_agent.session.turns import Turns
+from tui_agent.session.turns import Turns, left_off
 from tui_agent.session.watching import Watching
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import Loaded
@@ -267,7 +267,8 @@ class Session:
         turn = self.state.turn
         if turn.running:
             sentence = "Interrupted: what had come so far is here; send “continue” to go on."
-            await self.journal.record(e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True))
+            ended = e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True)
+            await self.journal.record(*left_off(self.state), ended)
         self.say_at_start(await self._decisions.heal())
         await self._editing.restore()
         await self._watching.look_at_everything()

@@ -41,11 +41,13 @@ class Turns:
         """Begin a turn, or queue the message. It is on disk when this returns."""
         if not text.strip():
             return
+        draft = self.state.input.draft
         if self.running:
-            await self._journal.record(e.MessageQueued(text), e.DraftChanged(""))
-            return
-        await self._begin(text, attachments, queued=False)
-        self._journal.grow(e.DraftChanged(""))
+            await self._journal.record(e.MessageQueued(text))
+        else:
+            await self._begin(text, attachments, queued=False)
+        if draft and self.state.input.draft == draft:
+            self._journal.tell(e.DraftChanged(""))
 
     async def set_queue(self, queue: Sequence[str]) -> None:
         await self._journal.record(e.QueueChanged(tuple(queue)))
@@ -88,7 +90,7 @@ class Turns:
         started = time.monotonic()
         ended = await self._ended(turn, text, attachments)
         seconds = round(time.monotonic() - started, 3)
-        await self._journal.record(e.TurnEnded(turn, seconds=seconds, **ended))
+        await self._journal.record(*left_off(self.state), e.TurnEnded(turn, seconds=seconds, **ended))
         if self.state.input.queue and not ended.get("stopped"):
             await self._begin(self.state.input.queue[0], (), queued=True)
 
@@ -127,3 +129,11 @@ class Turns:
         if isinstance(event, e.ReplyStreamed):
             reply = self.state.reply
             self._journal.grow(e.ReplyGrew(reply.turn, reply.summary, reply.message, reply.reasoning))
+
+
+def left_off(state: State) -> list[e.Event]:
+    """What keeps the part of an answer that has come and will not go on; nothing where there is none."""
+    reply = state.reply
+    if not (reply.summary or reply.message or reply.reasoning):
+        return []
+    return [e.ReplyLeftOff(reply.turn, reply.summary, reply.message, reply.reasoning)]

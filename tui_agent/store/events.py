@@ -228,6 +228,7 @@ class FileLoaded(Lasting, frozen=True):
 
     file: KnownFile
     action: str = ""
+    at: float = 0.0
 
 
 class FilesLeftOut(Lasting, frozen=True):
@@ -314,6 +315,15 @@ class ReplyRead(Lasting, frozen=True):
     faults: tuple[str, ...] = ()
 
 
+class ReplyLeftOff(Lasting, frozen=True):
+    """An answer broke off (stopped, crashed): what had come of it stays in the transcript, as far as it came."""
+
+    turn: int
+    summary: str = ""
+    message: str = ""
+    reasoning: str = ""
+
+
 class UsageCounted(Lasting, frozen=True):
     """A request was paid for."""
 
@@ -397,11 +407,13 @@ class ModelOwesNews(Lasting, frozen=True):
 
 
 class FreshnessChanged(Lasting, frozen=True):
-    """A known file no longer is (or is again) what the model saw."""
+    """A known file no longer is (or is again) what the model saw; `by_agent` says that an applied change did it."""
 
     path: str
     freshness: Freshness
     renamed_to: str = ""
+    at: float = 0.0
+    by_agent: bool = False
 
 
 class KnownFileEdited(Lasting, frozen=True):
@@ -412,12 +424,19 @@ class KnownFileEdited(Lasting, frozen=True):
 
     file: KnownFile
     as_proposed: bool = False
+    at: float = 0.0
 
 
 class FileTouched(Lasting, frozen=True):
     """One line for the timeline of a file."""
 
     touch: Touch
+
+
+class KnownFilesDropped(Lasting, frozen=True):
+    """The registry was full: these files left it, the least recently seen first."""
+
+    paths: tuple[str, ...]
 
 
 # ── buffers ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -514,6 +533,7 @@ AnyLasting = (
     | DirectoryListed
     | RequestSent
     | ReplyRead
+    | ReplyLeftOff
     | UsageCounted
     | TurnEnded
     | TodosChanged
@@ -527,6 +547,7 @@ AnyLasting = (
     | FreshnessChanged
     | KnownFileEdited
     | FileTouched
+    | KnownFilesDropped
     | BufferOpened
     | BufferSaved
     | BufferActivated

@@ -159,6 +159,11 @@ def _ended(state: State, event: e.TurnEnded) -> State:
     return say(state, ChatMessage(0, "note", event.turn, event.error, level=level))
 
 
+def _left_off(state: State, event: e.ReplyLeftOff) -> State:
+    reply = ReplySlice(event.turn, event.summary, event.message, event.reasoning)
+    return _keep_partial_reply(replace(state, reply=reply))
+
+
 def _keep_partial_reply(state: State) -> State:
     reply = state.reply
     if not (reply.summary or reply.message or reply.reasoning):
@@ -187,6 +192,7 @@ FOLDS = {
     e.RetryCounted: _retry,
     e.ReplyStreamed: _streamed,
     e.ReplyGrew: _grew,
+    e.ReplyLeftOff: _left_off,
     e.TurnEnded: _ended,
     e.TodosChanged: _todos,
 }
