@@ -175,6 +175,18 @@ async def test_a_conflict_and_how_a_place_was_found_are_told():
         assert str(app.pane.title_text).startswith("Review · new.py 2/2")
 
 
+async def test_a_change_that_conflicts_is_skipped_as_a_whole():
+    conflict = replace(CHANGES[0], state="conflict", reason="Line 5 is another now.")
+    session = reviewed(conflict)
+    session.effects["skip"] = lambda picks: State(review=ReviewSlice((replace(conflict, state="skipped"),)))
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("s")
+        await pilot.pause()
+        assert session.named("skip") == [([Pick("c1")],)]
+        assert "1 skipped ·  u undo" in app.text
+
+
 async def test_a_diff_that_cannot_be_made_is_one_sentence():
     session = reviewed(*CHANGES)
     session.diffs["c1"] = FileError("src/api.py is a folder now", "move the folder away")

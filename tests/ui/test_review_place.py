@@ -70,3 +70,11 @@ def test_hunks_of_a_change_that_was_decided_as_a_whole_are_decided():
     assert hunk_states(skipped, 2) == ("applied", "skipped")
     assert hunk_states(API, 3) == API.hunks
     assert hunk_states(Change("c", 1, "a", "edit", "applied"), 2) == ("applied", "applied")
+
+
+def test_a_broken_change_waits_after_those_that_can_be_applied_and_is_decided_as_a_whole():
+    broken = Change("c0", 2, "lost.py", "edit", "conflict", hunks=("pending", "pending"))
+    assert stand((broken, NEW), None) == Place("c2", 0)
+    assert next_waiting((broken, NEW), Place("c2", 0)) == Place("c0", 0)
+    assert pick(broken, Place("c0", 0)) == Pick("c0", None)
+    assert hunk_states(broken, 2) == ("pending", "pending")

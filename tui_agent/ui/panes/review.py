@@ -153,7 +153,8 @@ class ReviewPane(Pane):
             change, place = self._change(), self._place
             if change is None or place is None:
                 return
-            if change.is_open and (whole or place in waiting([change]) or not change.hunks):
+            due = waiting([change])
+            if place in due or (whole and due):
                 await call([Pick(change.id) if whole else pick(change, place)])
                 self.show(self.session.state)
             self._go(next_waiting(self._changes, place))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tui_agent.edits.change import Change, HunkState, Pick
+from tui_agent.edits.change import Change, ChangeState, HunkState, Pick
 from tui_agent.store.state import ReviewSlice
+
+#: States in which a change cannot be applied as it is; it is tried again, or skipped, as a whole.
+BROKEN: frozenset[ChangeState] = frozenset({"conflict", "failed"})
 
 
 class Place(NamedTuple):
@@ -36,14 +39,15 @@ def places_of(changes: Sequence[Change]) -> list[Place]:
 
 
 def waiting(changes: Sequence[Change]) -> list[Place]:
-    """The places where a decision is due."""
-    return [
+    """The places where a decision is due: open hunks, then changes that need the person to do something else."""
+    hunks = [
         Place(change.id, hunk)
         for change in changes
         if change.is_open
         for hunk, state in enumerate(change.hunks or ("pending",))
         if state == "pending"
     ]
+    return [*hunks, *(Place(change.id) for change in changes if change.state in BROKEN)]
 
 
 def stand(changes: Sequence[Change], saved: object) -> Place | None:
@@ -86,14 +90,14 @@ def entry(change: Change) -> Place:
 
 
 def pick(change: Change, place: Place) -> Pick:
-    """What a key means there: that hunk, or the whole of a change without hunks."""
-    return Pick(change.id, place.hunk if change.hunks else None)
+    """What a key means there: that hunk, or the whole of a change that has none or is broken."""
+    return Pick(change.id, place.hunk if change.hunks and change.is_open else None)
 
 
 def hunk_states(change: Change, count: int) -> tuple[HunkState, ...]:
     """A state for each of `count` hunks, also for a change that was decided as a whole."""
     whole: HunkState = "pending"
-    if not change.is_open:
+    if not change.is_open and change.state not in BROKEN:
         whole = "applied" if change.state == "applied" else "skipped"
     return tuple(_states(change, count, whole))
 
@@ -101,7 +105,7 @@ def hunk_states(change: Change, count: int) -> tuple[HunkState, ...]:
 def _states(change: Change, count: int, whole: HunkState) -> Iterator[HunkState]:
     for index in range(count):
         state = change.hunks[index] if index < len(change.hunks) else whole
-        yield whole if state == "pending" and not change.is_open else state
+        yield whole if state == "pending" else state
 
 
 def _read(saved: object) -> Place | None:

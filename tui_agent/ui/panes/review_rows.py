@@ -74,7 +74,9 @@ def outcome(changes: Sequence[Change]) -> str:
 
 
 def without_diff(change: Change) -> str:
-    """What a change does that changes no line."""
+    """What a change does that changes no line, or why it does nothing."""
+    if change.state == "failed":
+        return change.reason or f"The change to {change.path} has no certain place."
     match change.kind:
         case "rename":
             return f"{change.path} becomes {change.rename_to}; its content stays as it is."

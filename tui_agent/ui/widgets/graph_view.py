@@ -29,7 +29,7 @@ _LONGEST = 16
 class GraphView(Lined):
     """Draws tasks and keeps a cursor on one; only visible rows are drawn."""
 
-    DEFAULT_CSS = "GraphView { overflow-x: auto; }"
+    DEFAULT_CSS = "GraphView { overflow-x: auto; scrollbar-size: 1 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "step(0, -1)", "Up", show=False),
         Binding("down", "step(0, 1)", "Down", show=False),

@@ -36,7 +36,7 @@ class Lined(ScrollView, can_focus=True):
         "ground--resting",
     }
     DEFAULT_CSS = (
-        "Lined { scrollbar-size: 1 1; scrollbar-gutter: stable; overflow-x: hidden; background: transparent; }\n"
+        "Lined { scrollbar-size: 0 1; scrollbar-gutter: stable; overflow-x: hidden; background: transparent; }\n"
         + "\n".join(f"Lined > .ink--{name} {{ color: ${name}; }}" for name in _INKS)
         + """
     Lined > .ink--strong { text-style: bold; }

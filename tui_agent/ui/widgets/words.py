@@ -45,7 +45,7 @@ class Words(Lined, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         width = self.across
-        segments = [Segment(" ")]
+        segments = [Segment(" ", self.ink(""))]
         self._ends = []
         at = 1
         for word in self._words if y == 0 else ():
