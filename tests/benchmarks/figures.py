@@ -49,7 +49,7 @@ def paired(first: Callable[[], T], second: Callable[[], T], pairs: int) -> tuple
     return [one for one, _ in measured], [other for _, other in measured]
 
 
-def ratio(name: str, bare: Sequence[float], ours: Sequence[float], limit: float) -> Figure:
+def ratio(name: str, bare: Sequence[float], ours: Sequence[float], limit: float | None = None) -> Figure:
     """The median of the pairs' ratios, with the two medians in milliseconds beside it."""
     share = statistics.median(our / base for base, our in zip(bare, ours, strict=True))
     note = f"{statistics.median(ours) * 1000:.0f} ms against {statistics.median(bare) * 1000:.0f} ms, {len(bare)} pairs"

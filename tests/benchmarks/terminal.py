@@ -56,6 +56,8 @@ class Terminal:
 
         Raises `TimeoutError` with the end of what was drawn.
         """
+        if re.search(text, self.text):
+            return self._moment
         deadline = time.monotonic() + timeout
         while (moment := time.monotonic()) < deadline:
             if self.read(min(0.5, deadline - moment)) and re.search(text, self.text):
