@@ -1,0 +1,95 @@
+"""The panes over a real session: what a key decides is what stands on the disk and in the next request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.screens import Driven, on_screen
+from support.sessions import model_of, reply
+from support.trees import make_tree
+
+API = "import net\n\n\ndef fetch(url):\n    return net.get(url)\n\n\n# …\n\n\ndef push(url):\n    net.post(url)\n"
+NEW = API.replace("get(url)", "get(url, 5)").replace("post(url)", "post(url, 5)")
+CHANGES = [
+    {"path": "src/api.py", "todoIndex": 0, "content": NEW},
+    {"path": "tests/test_api.py", "todoIndex": 1, "content": "def test_fetch():\n    pass\n"},
+]
+TODOS = [{"text": "Add timeouts"}, {"text": "Test them"}]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return make_tree(
+        tmp_path / "shop", {"src/api.py": API, "README.md": "# Shop\n", "src/settings.py": "T = 5\n"}
+    )
+
+
+async def proposed(it: Driven) -> None:
+    await it.session.submit("Add timeouts in src/api.py")
+    await it.until(lambda: len(it.session.state.review.open) == 2, "two changes")
+    await it.press("f5")
+    await it.shows("Review · api.py 1/2 · hunk 1/2")
+
+
+async def test_one_hunk_applied_one_skipped_and_all_of_it_undone(workspace: Path) -> None:
+    api, new = workspace / "src" / "api.py", workspace / "tests" / "test_api.py"
+    async with on_screen(workspace, [reply(fileChanges=CHANGES, todos=TODOS)]) as it:
+        await proposed(it)
+        await it.press("a")
+        await it.shows("Review · api.py 1/2 · hunk 2/2")
+        assert api.read_text() == API.replace("get(url)", "get(url, 5)")
+        await it.press("s")
+        await it.shows("Review · test_api.py 2/2 · hunk 1/1")
+        await it.press("a")
+        await it.shows("2 applied")
+        assert new.read_text() == "def test_fetch():\n    pass\n"
+        await it.shows("Todos 2/2")
+        await it.press("u")
+        await it.until(lambda: not new.exists(), "the new file gone")
+        await it.shows("Review · test_api.py 2/2 · hunk 1/1")
+        await it.press("u")
+        await it.until(lambda: api.read_text() == API, "the text as it was")
+
+
+async def test_a_session_opens_where_the_review_was_left(workspace: Path) -> None:
+    async with on_screen(workspace, [reply(fileChanges=CHANGES)]) as it:
+        await proposed(it)
+        await it.press("]")
+        await it.shows("Review · test_api.py 2/2 · hunk 1/1")
+    async with on_screen(workspace, session="last") as it:
+        await it.shows("Review · test_api.py 2/2 · hunk 1/1")
+        await it.shows("def test_fetch():")
+
+
+@pytest.mark.parametrize("size", [(160, 48), (80, 24)])
+async def test_a_file_that_was_not_found_is_chosen_in_the_plan(
+    workspace: Path, size: tuple[int, int]
+) -> None:
+    wanted = {"type": "file", "name": "Settings", "patterns": ["conf/setings.py"], "required": True}
+    replies = [reply(fileRequests=[wanted]), reply("Read.")]
+    async with on_screen(workspace, replies, size=size, interactive=True) as it:
+        await it.session.submit("What is T?")
+        await it.until(lambda: it.session.state.turn.waiting_for == "Settings", "the question")
+        it.screen.focus_pane("plan")
+        await it.shows("Which file is meant?")
+        await it.shows("1 src/settings.py")
+        await it.press("1")
+        await it.until(lambda: not it.session.state.turn.running, "the end of the turn")
+        assert "src/settings.py" in it.session.state.known.files
+        assert len(model_of(it.session).requests) == 2
+
+
+async def test_todos_and_known_files_by_hand(workspace: Path) -> None:
+    async with on_screen(workspace, [reply(todos=TODOS)]) as it:
+        await it.session.submit("Look at src/api.py")
+        await it.shows("Todos 0/2")
+        it.screen.focus_pane("todos")
+        await it.press("space")
+        await it.shows("Todos 1/2")
+        await it.press("a", *"more", "enter")
+        await it.shows("Todos 1/3")
+        it.screen.focus_pane("known")
+        await it.shows("src/api.py")
+        await it.press("enter")
+        await it.until(lambda: it.session.state.buffers.active == "src/api.py", "the file in the editor")
