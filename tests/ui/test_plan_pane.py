@@ -45,7 +45,7 @@ async def test_an_action_shows_each_pattern_as_it_was_tried():
             "   ✗ src/schema.ts 4ms",
             "   ✓ **/schema.ts  4ms",
             "   · **/*Schema*",
-            "     …rompts/schema.ts",
+            "   → …rompts/schema.ts",
         ]
         assert str(app.pane.title_text) == "Plan 1/1 · built in"
 

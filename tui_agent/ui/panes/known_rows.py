@@ -10,7 +10,7 @@ from tui_agent.context.known import KnownFile, freshness_mark
 from tui_agent.ui.widgets.lines import Line, Piece, column
 from tui_agent.ui.widgets.rows import Row
 
-_LEAST_FILE = 20
+_LEAST_FILE = 28
 _GAP = 2
 #: What the first column may take of the room that is left, for a name that a file was given.
 _MORE = 14

@@ -98,7 +98,7 @@ def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
     for key, path, ink, words in listed[:shown]:
         rights = (Piece(words, "muted"),) if words else ()
         yield Row(
-            key, Line((_DEEPER, Piece("– " if words else "", "muted"), Piece(path, ink, "start")), rights)
+            key, Line((Piece("  – " if words else "  → ", "muted"), Piece(path, ink, "start")), rights)
         )
     if shown < len(listed):
         yield Row(f"more:{index}", Line((_DEEPER, Piece(f"… {len(listed) - shown} more", "muted"))))
