@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 LoadedBy = Literal["plan", "mention", "buffer", "request", "bundle", "subtask"]
 #: `fresh`: the hash is the one that was seen; `edited`: an applied change made it another; else who or what did.
@@ -30,6 +32,13 @@ class KnownFile(Struct, frozen=True):
     written: str = ""
     freshness: Freshness = "fresh"
     renamed_to: str = ""
+    #: Whether `written` is to the letter what the model proposed, so that it knows that text too.
+    written_known: bool = False
+
+    @property
+    def hash(self) -> str:
+        """The hash of the newest version that the model knows."""
+        return self.written if self.written_known and self.freshness == "edited" else self.md5
 
     @property
     def stale(self) -> bool:
@@ -37,14 +46,56 @@ class KnownFile(Struct, frozen=True):
         return self.freshness not in ("fresh", "edited")
 
 
+TouchKind = Literal["read", "mentioned", "edited", "changed outside"]
+
+
 class Touch(Struct, frozen=True):
-    """One line of a file's timeline: who did what to it at which turn."""
+    """One line of a file's timeline (K2): who did what to it at which turn.
+
+    `md5` is of the version that the model came to know by it, empty where it did not. `active` is false where the
+    model's knowledge became stale by it. `at` and the three times after it are in seconds since the epoch (0:
+    never, or not known): the latest read, edit by the agent and change outside, this touch included.
+    """
 
     path: str
     turn: int
-    kind: Literal["read", "mentioned", "edited", "changed outside"]
+    kind: TouchKind
     md5: str
     active: bool = True
+    at: float = 0.0
+    read_at: float = 0.0
+    edited_at: float = 0.0
+    outside_at: float = 0.0
+
+
+def following(touch: Touch, before: Touch | None) -> Touch:
+    """The touch with the times that it inherits from the one before it on the same file."""
+    read_at, edited_at, outside_at = (
+        (before.read_at, before.edited_at, before.outside_at) if before else (0.0, 0.0, 0.0)
+    )
+    match touch.kind:
+        case "read":
+            read_at = touch.at
+        case "edited":
+            edited_at = touch.at
+        case "changed outside":
+            outside_at = touch.at
+    return replace(touch, read_at=read_at, edited_at=edited_at, outside_at=outside_at)
+
+
+def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) -> tuple[str, ...]:
+    """The paths that leave the registry so that it holds at most `limit` (K5).
+
+    The least recently seen go first; those in `keep` (open, pending) and modified ones only when nothing else is left.
+    """
+    count = len(files) - limit
+    if count <= 0:
+        return ()
+
+    def rank(entry: KnownFile) -> tuple[bool, bool, int, str]:
+        return entry.path in keep, bool(entry.modified_turn), entry.seen_turn, entry.path
+
+    return tuple(entry.path for entry in sorted(files.values(), key=rank)[:count])
 
 
 def freshness_mark(entry: KnownFile, again: bool = False) -> str:
@@ -69,15 +120,23 @@ def table_row(entry: KnownFile, turn: int, again: bool = False) -> str:
     """One row of the table that the model is told, without its end of line."""
     seen = f"turn {entry.seen_turn}" + (" (this turn)" if entry.seen_turn == turn else "")
     part = "" if entry.whole else " (in part)"
-    return f"| {_cell(entry.path)} | {seen}{part} | {freshness_mark(entry, again)} | {entry.md5[:12]} |"
+    return f"| {_cell(entry.path)} | {seen}{part} | {freshness_mark(entry, again)} | {entry.hash[:12]} |"
 
 
-def table(rows: list[str]) -> str:
-    """The `## KNOWN FILES` section with these rows; empty without any."""
+def table(rows: Iterable[str], left_out: str = "") -> str:
+    """The `## KNOWN FILES` section with these rows and the sentence on what was left out; empty without either."""
+    rows = tuple(rows)
     if not rows:
-        return ""
+        return f"## KNOWN FILES\n{left_out}" if left_out else ""
     head = "| File | Last Seen | Modified Since | Hash |\n| --- | --- | --- | --- |\n"
-    return "## KNOWN FILES\n" + head + "\n".join(rows)
+    return "## KNOWN FILES\n" + head + "\n".join(rows) + (f"\n{left_out}" if left_out else "")
+
+
+def left_out_line(count: int) -> str:
+    """What the table says of files that left the registry; empty where none did."""
+    if not count:
+        return ""
+    return f"{count} more seen earlier {'is' if count == 1 else 'are'} left out of this table: request them anew."
 
 
 def _cell(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -154,7 +155,7 @@ class Applying:
             size=len(text.encode(errors="replace")),
             lines=len(text.splitlines()),
         )
-        return [e.KnownFileEdited(entry, item.as_proposed)]
+        return [e.KnownFileEdited(entry, item.as_proposed, time.time())]
 
     def _texts(self, change: Change) -> tuple[str | None, str | None]:
         return text_under(self._blobs, change.base), text_under(self._blobs, change.new)
@@ -162,8 +163,8 @@ class Applying:
 
 def _gone(path: str, change: Change) -> e.FreshnessChanged:
     if change.rename_to and path == change.path:
-        return e.FreshnessChanged(path, "renamed", change.rename_to)
-    return e.FreshnessChanged(path, "deleted")
+        return e.FreshnessChanged(path, "renamed", change.rename_to, time.time(), by_agent=True)
+    return e.FreshnessChanged(path, "deleted", at=time.time(), by_agent=True)
 
 
 def _fact(item: Resolved) -> str:

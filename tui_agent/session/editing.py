@@ -92,6 +92,10 @@ class Editing:
         if buffer is not None and (buffer.cursor, buffer.anchor) != (cursor, anchor):
             self._journal.grow(e.CursorMoved(path, cursor, anchor))
 
+    def hash_of(self, buffer: Buffer) -> str:
+        """The hash that the file would have if the buffer were saved."""
+        return md5(encode(self._stored.get(buffer.path) or TextFile(buffer.text), buffer.text))
+
     def take_text(self, path: str, text: str) -> None:
         """Give an open buffer a text that did not come from its editor, and leave it unsaved (E8)."""
         buffer = self._buffer(path)

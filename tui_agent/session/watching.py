@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from tui_agent.context.known import Freshness, KnownFile
-from tui_agent.errors import TuiAgentError
-from tui_agent.files.gate import read
-from tui_agent.files.text import md5
 from tui_agent.session.editing import Editing
+from tui_agent.session.hashing import Hashes
 from tui_agent.session.journal import Journal
+from tui_agent.session.renames import candidates
 from tui_agent.store import events as e
-from tui_agent.turn.reading import MAX_BYTES
+from tui_agent.store.state import Buffer
 from tui_agent.workspace.workspace import FileChange, GitStatus, Workspace
 from tui_agent.workspace.workspace import Watching as WatchState
+
+MOST_ADDED = 1000
 
 
 class Watching:
@@ -26,6 +29,11 @@ class Watching:
         self._workspace = workspace
         self._editing = editing
         self._waiting: set[str] = set()
+        self._typed: set[str] = set()
+        #: What was added since the program began, the newest last, as far as it is remembered.
+        self._added: dict[str, None] = {}
+        self._hashes = Hashes(workspace.gate)
+        self._one_at_a_time = asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
         self._notices: set[asyncio.Task[None]] = set()
 
@@ -49,9 +57,16 @@ class Watching:
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         """Paths that changed wait in one set, so that a burst is looked at once."""
-        self._waiting.update(change.path for change in changes)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+        self._added.update((change.path, None) for change in changes if change.kind == "added")
+        for path in list(self._added)[:-MOST_ADDED]:
+            del self._added[path]
+        self._wait_for(change.path for change in changes)
+
+    def on_text(self, path: str) -> None:
+        """The text of an open file was changed in the editor."""
+        if path in self._journal.store.state.known.files:
+            self._typed.add(path)
+            self._wait_for(())
 
     async def close(self) -> None:
         """Nothing is looked at any more."""
@@ -59,18 +74,26 @@ class Watching:
             if task is not None:
                 task.cancel()
 
+    def _wait_for(self, paths: Iterable[str]) -> None:
+        self._waiting.update(paths)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+
     async def _look(self) -> None:
-        while self._waiting:
+        while self._waiting or self._typed:
             paths, self._waiting = self._waiting, set()
+            typed, self._typed = self._typed - paths, set()
             await self.look_at(paths)
+            files = self._journal.store.state.known.files
+            await self._check([files[path] for path in typed if path in files])
 
     async def look_at(self, paths: Iterable[str]) -> None:
         """Some of these paths may have changed: hash those that are known or open."""
         paths = set(paths)
         state = self._journal.store.state
-        for path, entry in state.known.files.items():
-            if path in paths or _lies_in(path, paths):
-                await self.check(entry)
+        await self._check(
+            [entry for path, entry in state.known.files.items() if path in paths or _lies_in(path, paths)]
+        )
         for buffer in state.buffers.open:
             if buffer.path in paths:
                 await self._editing.look_again(buffer.path)
@@ -80,25 +103,51 @@ class Watching:
         state = self._journal.store.state
         await self.look_at([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
 
-    async def check(self, entry: KnownFile) -> None:
-        """Say whether a known file is still what the model saw; nothing is said while it stays the same."""
-        buffer = self._journal.store.state.buffers.get(entry.path)
-        if buffer is not None and buffer.unsaved:
-            freshness: Freshness = "buffer"
-        else:
-            freshness = await asyncio.to_thread(self._freshness, entry)
-        now = self._journal.store.state.known.files.get(entry.path)
-        if now is not None and now.md5 == entry.md5 and now.freshness != freshness:
-            await self._journal.record(e.FreshnessChanged(entry.path, freshness))
+    async def look_at_known(self) -> None:
+        """Before a request: every known file is what its content says, whatever the watcher saw or missed (K3)."""
+        await self._check(list(self._journal.store.state.known.files.values()))
 
-    def _freshness(self, entry: KnownFile) -> Freshness:
-        try:
-            found = md5(read(self._workspace.gate, entry.path, MAX_BYTES))
-        except TuiAgentError:
-            return "disk" if (self._workspace.root / entry.path).exists() else "deleted"
-        if found == entry.md5:
+    async def _check(self, entries: Sequence[KnownFile]) -> None:
+        """Say which of these are no longer, or are again, what the model saw; nothing is said while they stay."""
+        if not entries:
+            return
+        buffers = {b.path: b for b in self._journal.store.state.buffers.open if b.unsaved}
+        async with self._one_at_a_time:
+            found = await asyncio.to_thread(self._freshness_of, entries, buffers)
+        moved = [
+            e.FreshnessChanged(entry.path, freshness, renamed_to, time.time())
+            for entry, (freshness, renamed_to) in zip(entries, found, strict=True)
+            if self._is_news(entry, freshness, renamed_to)
+        ]
+        await self._journal.record(*moved)
+
+    def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
+        """Whether that differs from what is said, of an entry that is still the one that was looked at."""
+        now = self._journal.store.state.known.files.get(entry.path)
+        if now is None or (now.md5, now.written) != (entry.md5, entry.written):
+            return False
+        return (now.freshness, now.renamed_to) != (freshness, renamed_to)
+
+    def _freshness_of(
+        self, entries: Sequence[KnownFile], unsaved: dict[str, Buffer]
+    ) -> list[tuple[Freshness, str]]:
+        self._hashes.keep_only(self._journal.store.state.known.files)
+        root = self._workspace.root
+        gone = [entry for entry in entries if not os.path.lexists(root / entry.path)]
+        places = candidates(root, self._workspace.index, list(self._added), gone)
+        return [
+            (self._of_buffer(entry, unsaved[entry.path]), "")
+            if entry.path in unsaved
+            else self._hashes.freshness(entry, places.get(entry.path, ()))
+            for entry in entries
+        ]
+
+    def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
+        """Text that is not saved is the newest version: it may be the very one that the model saw."""
+        now = self._editing.hash_of(buffer)
+        if now == entry.md5:
             return "fresh"
-        return "edited" if found == entry.written else "disk"
+        return "edited" if now == entry.written else "buffer"
 
 
 def _lies_in(path: str, folders: set[str]) -> bool:

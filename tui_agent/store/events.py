@@ -19,7 +19,7 @@ from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
 from tui_agent.context.known import Freshness, KnownFile, Touch
 from tui_agent.edits.change import Change, Checkpoint, HunkState
 from tui_agent.planning.chain import Attempt
-from tui_agent.store.state import LayoutSlice, Phase, SentMessage, Todo, Usage
+from tui_agent.store.state import InstructionFile, LayoutSlice, Phase, SentMessage, Todo, Usage
 from tui_agent.subtasks.graph import SubTask, SubTaskState
 
 
@@ -247,11 +247,52 @@ class DirectoryListed(Lasting, frozen=True):
     error: str = ""
 
 
+class ConversationBegun(Lasting, frozen=True):
+    """The conversation as sent begins anew with `messages`: what the next request appends to.
+
+    `files`, `contexts` and `head` are as in `ConversationSlice`; `open_calls` are carried over.
+    """
+
+    turn: int
+    why: Literal["first", "model", "files", "condensed", "edited"]
+    messages: tuple[SentMessage, ...]
+    files: dict[str, str] = {}
+    contexts: dict[str, str] = {}
+    model: str = ""
+    protocol: Literal["", "tools", "structured"] = ""
+    head: str = ""
+    head_tokens: int = 0
+    open_calls: tuple[str, ...] = ()
+
+
+class SummaryMade(Lasting, frozen=True):
+    """Older messages were summarised into this text, or (`kept`) only the most recent were kept, so many of all."""
+
+    turn: int
+    text: str
+    kept: int = 0
+    of: int = 0
+
+
+class MemoryBuilt(Lasting, frozen=True):
+    """The person asked to go on: this is what the model is told of where the work stands (C10)."""
+
+    turn: int
+    text: str
+
+
+class InstructionsRead(Lasting, frozen=True):
+    """Which instruction files are in force, and which were left out, has changed."""
+
+    files: tuple[InstructionFile, ...]
+
+
 class RequestSent(Lasting, frozen=True):
     """A request went to a model: what it added to the conversation, and how much of it was there before.
 
-    `messages` are those that this request appended. With `reset` the conversation began anew with them.
-    `rows` and `blocks` are the hashes of the table rows and editor blocks as they now stand in it.
+    `messages` are those that this request appended to the conversation; `reset` says that this had begun anew.
+    `rows`, `blocks` and `contexts` are the table rows, the digests of editor blocks and the hashes of instruction
+    files as they now stand in it. `prefix_share` is the share of the last request's bytes that begin this one.
     """
 
     turn: int
@@ -267,6 +308,7 @@ class RequestSent(Lasting, frozen=True):
     reset: bool = False
     model: str = ""
     protocol: Literal["", "tools", "structured"] = ""
+    contexts: dict[str, str] = {}
 
 
 class RetryCounted(Passing, frozen=True):
@@ -328,6 +370,7 @@ class UsageCounted(Lasting, frozen=True):
     """A request was paid for."""
 
     usage: Usage
+    purpose: Literal["plan", "main", "condense", "subtask"] = "main"
 
 
 class TurnEnded(Lasting, frozen=True):
@@ -531,6 +574,10 @@ AnyLasting = (
     | FileLoaded
     | FilesLeftOut
     | DirectoryListed
+    | ConversationBegun
+    | SummaryMade
+    | MemoryBuilt
+    | InstructionsRead
     | RequestSent
     | ReplyRead
     | ReplyLeftOff

@@ -6,7 +6,31 @@ from msgspec.structs import replace
 
 from tui_agent.store import events as e
 from tui_agent.store import fold_turn
-from tui_agent.store.state import ConversationSlice, State
+from tui_agent.store.fold_turn import say
+from tui_agent.store.state import ChatMessage, ConversationSlice, State, UsageSlice
+
+#: A provider that counts more than so many times what we do counts something else.
+MOST_SCALE = 4.0
+
+
+def _begun(state: State, event: e.ConversationBegun) -> State:
+    before = state.conversation
+    conversation = ConversationSlice(
+        model=event.model,
+        protocol=event.protocol,
+        messages=event.messages,
+        files=event.files,
+        contexts=event.contexts,
+        untold=before.untold,
+        open_calls=event.open_calls,
+        last=before.last,
+        anew=True,
+        why=event.why,
+        head=event.head,
+        head_tokens=event.head_tokens,
+        unbundled=before.unbundled,
+    )
+    return replace(state, conversation=conversation)
 
 
 def _sent(state: State, event: e.RequestSent) -> State:
@@ -14,20 +38,37 @@ def _sent(state: State, event: e.RequestSent) -> State:
     state = replace(state, turn=turn)
     if event.purpose != "main":
         return state
-    before = ConversationSlice() if event.reset else state.conversation
+    begins = event.reset and not state.conversation.anew
+    before = ConversationSlice() if begins else state.conversation
+    messages = (*before.messages, *event.messages)
     conversation = replace(
         before,
         model=event.model,
         protocol=event.protocol,
-        messages=(*before.messages, *event.messages),
+        messages=messages,
         files={**before.files, **event.files},
         rows={**before.rows, **event.rows},
         blocks={**before.blocks, **event.blocks},
+        contexts={**before.contexts, **event.contexts},
         untold=(),
         open_calls=(),
+        last=messages,
+        anew=False,
+        unbundled=(),
     )
-    usage = replace(state.usage, context=event.tokens, context_estimated=event.estimated, parts=event.parts)
-    return replace(state, conversation=conversation, usage=usage)
+    return replace(state, conversation=conversation, usage=_counted(state.usage, event))
+
+
+def _counted(usage: UsageSlice, event: e.RequestSent) -> UsageSlice:
+    return replace(
+        usage,
+        context=round(event.tokens * usage.scale),
+        context_estimated=event.estimated or usage.scale != 1,
+        counted=event.tokens,
+        parts=event.parts,
+        prefix_share=event.prefix_share,
+        resets=usage.resets + event.reset,
+    )
 
 
 def _read(state: State, event: e.ReplyRead) -> State:
@@ -40,7 +81,8 @@ def _read(state: State, event: e.ReplyRead) -> State:
         open_calls=event.open_calls,
         untold=(*state.conversation.untold, *event.faults),
     )
-    return replace(state, conversation=conversation)
+    parts = {**state.usage.parts, "reply": event.sent.tokens}
+    return replace(state, conversation=conversation, usage=replace(state.usage, parts=parts))
 
 
 def _owes(state: State, event: e.ModelOwesNews) -> State:
@@ -54,7 +96,34 @@ def _usage(state: State, event: e.UsageCounted) -> State:
         turn=state.usage.turn.plus(event.usage),
         session=state.usage.session.plus(event.usage),
     )
-    return replace(state, usage=usage)
+    return replace(state, usage=_told(usage, event))
+
+
+def _told(usage: UsageSlice, event: e.UsageCounted) -> UsageSlice:
+    """The provider's own count is the exact one; what it is to ours says what ours is worth."""
+    if event.purpose != "main":
+        return usage
+    usage = replace(usage, last=event.usage)
+    if event.usage.estimated or not event.usage.input or not usage.counted:
+        return usage
+    scale = min(MOST_SCALE, max(1.0, event.usage.input / usage.counted))
+    return replace(usage, context=event.usage.input, context_estimated=False, scale=scale)
+
+
+def _memory(state: State, event: e.MemoryBuilt) -> State:
+    return say(state, ChatMessage(0, "note", event.turn, event.text))
+
+
+def _summary(state: State, event: e.SummaryMade) -> State:
+    if event.kept:
+        words = f"Older messages could not be summarised: the model goes on with the newest {event.kept} of {event.of}."
+        return say(state, ChatMessage(0, "note", event.turn, words, level="warning"))
+    words = "Older messages were summarised for the model; nothing of what you see here is gone."
+    return say(state, ChatMessage(0, "note", event.turn, event.text, summary=words))
+
+
+def _instructions(state: State, event: e.InstructionsRead) -> State:
+    return replace(state, instructions=event.files)
 
 
 def _listed(state: State, event: e.DirectoryListed) -> State:
@@ -62,6 +131,10 @@ def _listed(state: State, event: e.DirectoryListed) -> State:
 
 
 FOLDS = {
+    e.ConversationBegun: _begun,
+    e.SummaryMade: _summary,
+    e.MemoryBuilt: _memory,
+    e.InstructionsRead: _instructions,
     e.RequestSent: _sent,
     e.ReplyRead: _read,
     e.ModelOwesNews: _owes,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tui_agent.context.known import KnownFile, Touch
+from tui_agent.context.known import KnownFile, Touch, following
 from tui_agent.store import events as e
 from tui_agent.store.fold_turn import on_action
 from tui_agent.store.state import Buffer, BuffersSlice, State
@@ -17,17 +17,23 @@ TOUCHES_KEPT = 2000
 
 def _know(state: State, entry: KnownFile) -> State:
     files = {**state.known.files, entry.path: entry}
-    return replace(state, known=replace(state.known, files=files))
+    dropped = state.known.dropped
+    if entry.path in dropped:
+        dropped = tuple(path for path in dropped if path != entry.path)
+    return replace(state, known=replace(state.known, files=files, dropped=dropped))
 
 
 def _touch(state: State, touch: Touch) -> State:
-    touches = (*state.known.touches, touch)[-TOUCHES_KEPT:]
+    before = next((past for past in reversed(state.known.touches) if past.path == touch.path), None)
+    touches = (*state.known.touches, following(touch, before))[-TOUCHES_KEPT:]
     return replace(state, known=replace(state.known, touches=touches))
 
 
 def _loaded(state: State, event: e.FileLoaded) -> State:
     file = event.file
-    state = _touch(_know(state, file), Touch(file.path, file.seen_turn, "read", file.md5))
+    if file.loaded_by == "mention":
+        state = _touch(state, Touch(file.path, file.seen_turn, "mentioned", "", at=event.at))
+    state = _touch(_know(state, file), Touch(file.path, file.seen_turn, "read", file.md5, at=event.at))
     return on_action(
         state,
         event.action,
@@ -38,14 +44,26 @@ def _loaded(state: State, event: e.FileLoaded) -> State:
 def _edited(state: State, event: e.KnownFileEdited) -> State:
     file = event.file
     seen = file.written if event.as_proposed else ""
-    return _touch(_know(state, file), Touch(file.path, file.modified_turn, "edited", seen))
+    state = _know(state, replace(file, written_known=event.as_proposed))
+    unbundled = tuple(dict.fromkeys((*state.conversation.unbundled, file.path)))
+    state = replace(state, conversation=replace(state.conversation, unbundled=unbundled))
+    return _touch(state, Touch(file.path, file.modified_turn, "edited", seen, at=event.at))
 
 
 def _freshness(state: State, event: e.FreshnessChanged) -> State:
     entry = state.known.files.get(event.path)
     if entry is None:
         return state
-    return _know(state, replace(entry, freshness=event.freshness, renamed_to=event.renamed_to))
+    now = replace(entry, freshness=event.freshness, renamed_to=event.renamed_to)
+    kind = "edited" if event.by_agent else "changed outside"
+    touch = Touch(event.path, state.turn.number, kind, "", not now.stale, at=event.at)
+    return _touch(_know(state, now), touch)
+
+
+def _dropped(state: State, event: e.KnownFilesDropped) -> State:
+    files = {path: entry for path, entry in state.known.files.items() if path not in event.paths}
+    dropped = (*state.known.dropped, *(path for path in event.paths if path not in state.known.dropped))
+    return replace(state, known=replace(state.known, files=files, dropped=dropped))
 
 
 def _touched(state: State, event: e.FileTouched) -> State:
@@ -135,6 +153,7 @@ FOLDS = {
     e.KnownFileEdited: _edited,
     e.FreshnessChanged: _freshness,
     e.FileTouched: _touched,
+    e.KnownFilesDropped: _dropped,
     e.BufferOpened: _opened,
     e.BufferLoaded: _text_loaded,
     e.BufferEdited: _text_edited,

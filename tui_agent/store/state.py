@@ -181,10 +181,11 @@ class ReviewSlice(Struct, frozen=True):
 
 
 class KnownSlice(Struct, frozen=True):
-    """The registry, by path, and the timeline, newest last."""
+    """The registry, by path, and the timeline, newest last. `dropped` are the paths that had to leave it."""
 
     files: dict[str, KnownFile] = field(default_factory=dict)
     touches: tuple[Touch, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @property
     def stale(self) -> tuple[KnownFile, ...]:
@@ -247,28 +248,46 @@ class Usage(Struct, frozen=True):
 
 
 class UsageSlice(Struct, frozen=True):
-    """`context` is the size of the last request in tokens, `parts` the same by part (C11)."""
+    """`context` is the size of the last request in tokens, `parts` the same by part (C11).
+
+    `counted` is that size by our own count; `scale` what the provider's count is to ours (1 until it told one).
+    `last` is what the last request to the main model cost.
+    """
 
     turn: Usage = Usage()
     session: Usage = Usage()
     context: int = 0
     context_estimated: bool = False
     parts: dict[str, int] = field(default_factory=dict)
+    counted: int = 0
+    scale: float = 1.0
+    last: Usage = Usage()
+    prefix_share: float = 0.0
+    resets: int = 0
 
 
 class SentMessage(Struct, frozen=True):
-    """One message of the conversation as the model got it: its JSON lies in the blob store under `blob`."""
+    """One message of the conversation as the model got it: its JSON lies in the blob store under `blob`.
+
+    Of its `tokens`, `files` are those of files' contents and `instructions` those of instruction files.
+    """
 
     role: str
     blob: str
     tokens: int = 0
+    files: int = 0
+    instructions: int = 0
+    #: `summary` is the one that stands for older messages (C5).
+    kind: Literal["", "summary"] = ""
 
 
 class ConversationSlice(Struct, frozen=True):
     """What was sent, in order, the system prompt first, to which model in which dialect.
 
     `files` maps a path to the hash of the text that stands in it, `rows` to the known file's row as it was last
-    told, `blocks` an editor block's name to its digest. `open_calls` are function calls without a result yet.
+    told, `blocks` an editor block's name to its digest, `contexts` an instruction or base file to its hash (empty:
+    told that it is gone). `open_calls` are function calls without a result yet. `last` is the newest request as it
+    went out. `anew` says that the next request begins another conversation, and `why`.
     """
 
     model: str = ""
@@ -280,6 +299,26 @@ class ConversationSlice(Struct, frozen=True):
     #: Facts that the next request tells the model once: what was applied, skipped, refused.
     untold: tuple[str, ...] = ()
     open_calls: tuple[str, ...] = ()
+    contexts: dict[str, str] = field(default_factory=dict)
+    last: tuple[SentMessage, ...] = ()
+    anew: bool = False
+    why: str = ""
+    #: The hash of what goes with every request beside the messages (functions, schema), and its tokens.
+    head: str = ""
+    head_tokens: int = 0
+    #: Files that an applied change touched since the last request: what belongs to them goes with the next (C9).
+    unbundled: tuple[str, ...] = ()
+
+
+class InstructionFile(Struct, frozen=True):
+    """An instruction file in force (C6): in which folder, and why it is looked at there; or why it is left out."""
+
+    path: str
+    folder: str
+    why: str
+    md5: str = ""
+    tokens: int = 0
+    left_out: str = ""
 
 
 class Notice(Struct, frozen=True):
@@ -326,5 +365,6 @@ class State(Struct, frozen=True):
     subtasks: SubTasksSlice = SubTasksSlice()
     usage: UsageSlice = UsageSlice()
     conversation: ConversationSlice = ConversationSlice()
+    instructions: tuple[InstructionFile, ...] = ()
     notices: NoticesSlice = NoticesSlice()
     layout: LayoutSlice = LayoutSlice()

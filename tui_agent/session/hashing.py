@@ -1,0 +1,65 @@
+"""What known files are now: by their content, read only where the file system says that it may have moved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from tui_agent.context.known import Freshness, KnownFile
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.gate import Gate, read
+from tui_agent.files.stamps import Stamp, is_settled, stamp_of
+from tui_agent.files.text import md5
+from tui_agent.turn.reading import MAX_BYTES
+
+MOST_CANDIDATES = 50
+
+
+class Hashes:
+    """Hashes of files by path, remembered with the stamp they had. One thread at a time uses it."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._seen: dict[str, tuple[Stamp, str]] = {}
+
+    def get(self, path: str) -> str:
+        """The hash of a file's content. Raises `FileError` or `PathRefused` where it cannot be read."""
+        stamp = stamp_of(self._gate.root / path)
+        seen = self._seen.get(path)
+        if seen is not None and seen[0] == stamp:
+            return seen[1]
+        self._seen.pop(path, None)
+        found = md5(read(self._gate, path, MAX_BYTES))
+        if stamp is not None and is_settled(stamp) and stamp == stamp_of(self._gate.root / path):
+            self._seen[path] = stamp, found
+        return found
+
+    def keep_only(self, paths: Iterable[str]) -> None:
+        """Forget all other files."""
+        kept = set(paths)
+        for path in [path for path in self._seen if path not in kept]:
+            del self._seen[path]
+
+    def freshness(self, entry: KnownFile, candidates: Sequence[str]) -> tuple[Freshness, str]:
+        """What a known file is now, and for `renamed` its new path: one of `candidates` with its content."""
+        try:
+            found = self.get(entry.path)
+        except TuiAgentError:
+            if os.path.lexists(self._gate.root / entry.path):
+                return "disk", ""
+            return self._gone(entry, candidates)
+        if found == entry.md5:
+            return "fresh", ""
+        return ("edited", "") if found == entry.written else ("disk", "")
+
+    def _gone(self, entry: KnownFile, candidates: Sequence[str]) -> tuple[Freshness, str]:
+        if entry.renamed_to and (self._gate.root / entry.renamed_to).is_file():
+            return "renamed", entry.renamed_to
+        wanted = {entry.md5, entry.written} - {""}
+        for path in candidates[:MOST_CANDIDATES]:
+            try:
+                if entry.size and self.get(path) in wanted:
+                    return "renamed", path
+            except TuiAgentError:
+                continue  # what cannot be read is not it
+        return "deleted", ""
