@@ -232,6 +232,7 @@ class Session:
     def edit_buffer(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
         """The editor's text is now this; kept within a second. (line, column) count from 0."""
         self._editing.edit(path, text, cursor, anchor)
+        self._watching.on_text(path)
 
     def move_cursor(self, path: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
         self._editing.move_cursor(path, cursor, anchor)
