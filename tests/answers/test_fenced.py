@@ -152,3 +152,7 @@ def test_cut_at_every_character_nothing_incomplete_is_found() -> None:
 def test_hostile_prose_takes_time_in_proportion() -> None:
     for text in ("```\n" * 100_000, "`" * 500_000, "--- a\n+++ b\n" * 50_000, "*** Begin Patch\n" * 50_000):
         assert fenced.changes(text).changes == ()
+
+
+def test_an_envelope_that_is_talked_about_is_none() -> None:
+    assert fenced.changes("The `*** Begin Patch` form:\n\n- one\n- two\n") == fenced.Found()

@@ -100,7 +100,7 @@ def _block(lines: list[str]) -> str:
 
 def _read_fence(fence: Fence, found: list[ChangeRequest], faults: list[str]) -> None:
     language = fence.info.split(maxsplit=1)[0].lower() if fence.info else ""
-    if patches.BEGIN in fence.text:
+    if patches.BEGIN_LINE.search(fence.text):
         _read_envelopes(fence.text, found, faults)
         return
     path = path_in_info(fence.info) or _sure_label(fence.label)
@@ -167,10 +167,10 @@ def _read_blocks(text: str, path: str, found: list[ChangeRequest], faults: list[
 
 
 def _read_envelopes(text: str, found: list[ChangeRequest], faults: list[str]) -> None:
-    for envelope in text.split(patches.BEGIN)[1:]:
-        body, end, _ = envelope.partition(patches.END)
-        requests = patches.requests(body, ChangeRequest(""))
-        if not end:
+    for envelope in patches.BEGIN_LINE.split(text)[1:]:
+        end = patches.END_LINE.search(envelope)
+        requests = patches.requests(envelope[: end.start() if end else None], ChangeRequest(""))
+        if end is None:
             faults.append(f"A patch in the answer does not end with {patches.END}; its last file is dropped.")
             requests = requests[:-1]
         found.extend(request for request in requests if request.path)

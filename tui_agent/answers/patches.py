@@ -11,6 +11,9 @@ from msgspec import Struct
 from tui_agent.answers.values import ChangeRequest
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
+#: Only on a line of its own: in the middle of one it is talked about, behind a mark it is content.
+BEGIN_LINE = re.compile(r"^\*\*\* Begin Patch[ \t]*$", re.MULTILINE)
+END_LINE = re.compile(r"^\*\*\* End Patch[ \t]*$", re.MULTILINE)
 _FILE_LINE = re.compile(r"\*\*\* (Add|Update|Delete) File:\s*(.+?)\s*$")
 _MOVE_LINE = re.compile(r"\*\*\* Move to:\s*(.+?)\s*$")
 _GIT_LINE = re.compile(r'diff --git (?:"?a/)?(.+?)"? "?b/(.+?)"?$')
@@ -31,18 +34,15 @@ class Section(Struct, frozen=True):
 
 
 def is_envelope(text: str) -> bool:
-    return BEGIN in text or any(_FILE_LINE.match(line) for line in text.split("\n", 3)[:3])
+    return BEGIN_LINE.search(text) is not None or any(
+        _FILE_LINE.match(line) for line in text.split("\n", 3)[:3]
+    )
 
 
 def sections(text: str) -> tuple[Section, ...]:
     """Every file of a patch in either form; one without any header has an empty path."""
     lines = text.replace("\r\n", "\n").split("\n")
     return tuple(_envelope(lines) if is_envelope(text) else _unified(lines))
-
-
-def is_complete(text: str) -> bool:
-    """Whether an envelope says that it is at its end."""
-    return text.rstrip().endswith(END)
 
 
 def _envelope(lines: list[str]) -> Iterator[Section]:
@@ -69,6 +69,7 @@ class _File:
 
     def __init__(self, old: str = "", new: str = "") -> None:
         self.old, self.new = old, new
+        self.by_git = bool(old)
         self.rename_to: str | None = None
         self.gone = False
         self.body: list[str] = []
@@ -80,10 +81,10 @@ class _File:
             kind = "delete"
         elif self.old == _NOTHING:
             kind = "add"
-        path = self.new if kind == "add" else self.old or self.new
-        rename = self.rename_to
-        if rename is None and kind == "update" and self.old and self.new and self.old != self.new:
-            rename = self.new
+        # Only git means two names as a rename; elsewhere the first may be a copy that was put aside.
+        moved = kind == "update" and self.by_git and bool(self.new) and self.old != self.new
+        rename = self.rename_to or (self.new if moved else None)
+        path = self.old if kind == "delete" or moved or not self.new else self.new
         return Section(path, kind, tuple(self.body), rename)
 
 

@@ -10,7 +10,7 @@ Match = tuple[int, int, int]
 def matches(old: Sequence[str], new: Sequence[str], most: int) -> list[Match] | None:
     """Runs of equal lines on a shortest edit script of at most `most` lines added and removed, else None.
 
-    The greedy algorithm of E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): for each number
+    The greedy algorithm of E. Myers, "An O(N·D) Difference Algorithm and Its Variations" (1986): for each number
     of edits the furthest point on every diagonal, kept so that the way can be walked back.
     """
     furthest = {1: 0}

@@ -1,0 +1,123 @@
+"""Patches taken apart into files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.answers.patches import Section, is_envelope, requests, sections
+from tui_agent.answers.values import ChangeRequest
+
+HUNK = ("@@ -1 +1 @@", "-a", "+b")
+
+
+def text(*lines: str) -> str:
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "found"),
+    [
+        (text("--- a/x.py", "+++ b/x.py", *HUNK), Section("x.py", "update", HUNK)),
+        (text("--- x.py\t2024-01-01", "+++ x.py\t2024-01-02", *HUNK), Section("x.py", "update", HUNK)),
+        (text("--- x.py.orig", "+++ x.py", *HUNK), Section("x.py", "update", HUNK)),
+        (
+            text("diff --git a/x.py b/x.py", "--- a/x.py", "+++ b/x.py", *HUNK),
+            Section("x.py", "update", HUNK),
+        ),
+        (
+            text(
+                "diff --git a/x.py b/y.py",
+                "similarity index 90%",
+                "rename from x.py",
+                "rename to y.py",
+                "--- a/x.py",
+                "+++ b/y.py",
+                *HUNK,
+            ),
+            Section("x.py", "update", HUNK, "y.py"),
+        ),
+        (text("diff --git a/x b/y", "rename from x", "rename to y"), Section("x", "update", (), "y")),
+        (text("diff --git a/x b/x", "deleted file mode 100644"), Section("x", "delete")),
+        (
+            text("--- /dev/null", "+++ b/x", "@@ -0,0 +1 @@", "+b"),
+            Section("x", "add", ("@@ -0,0 +1 @@", "+b")),
+        ),
+        (
+            text("--- a/x", "+++ /dev/null", "@@ -1 +0,0 @@", "-b"),
+            Section("x", "delete", ("@@ -1 +0,0 @@", "-b")),
+        ),
+        (text('--- "a/\\303\\251 x"', '+++ "b/\\303\\251 x"', *HUNK), Section("é x", "update", HUNK)),
+        (text("--- a/my file.py", "+++ b/my file.py", *HUNK), Section("my file.py", "update", HUNK)),
+        (text(*HUNK), Section("", "update", HUNK)),
+        (text("*** Update File: x.py", *HUNK), Section("x.py", "update", HUNK)),
+    ],
+)
+def test_one_file(patch: str, found: Section) -> None:
+    [section] = sections(patch)
+    body = section.body[:-1] if section.body[-1:] == ("",) else section.body
+    assert Section(section.path, section.kind, body, section.rename_to) == found
+
+
+def test_a_removed_line_of_dashes_is_no_header() -> None:
+    patch = text("--- a/x.sql", "+++ b/x.sql", "@@ -1,3 +1,2 @@", " a", "--- a comment", "+++ plus", " b")
+    [section] = sections(patch)
+    assert section.body[2:4] == ("--- a comment", "+++ plus")
+
+
+def test_many_files_in_one() -> None:
+    patch = text(
+        "--- a/x",
+        "+++ b/x",
+        *HUNK,
+        "diff --git a/y b/y",
+        "--- a/y",
+        "+++ b/y",
+        *HUNK,
+        "--- a/z",
+        "+++ b/z",
+        *HUNK,
+    )
+    assert [section.path for section in sections(patch)] == ["x", "y", "z"]
+
+
+def test_an_envelope_is_told_by_its_line() -> None:
+    assert is_envelope("*** Begin Patch\n")
+    assert not is_envelope("+*** Begin Patch\n")
+    assert not is_envelope("The `*** Begin Patch` envelope")
+
+
+def test_requests_share_what_the_change_said() -> None:
+    like = ChangeRequest("given.py", todo_index=2, base_hash="abc")
+    [alone] = requests(text("--- a/x", "+++ b/x", *HUNK), like)
+    assert (alone.path, alone.todo_index, alone.base_hash) == ("given.py", 2, "abc")
+    [gone] = requests("*** Delete File: given.py\n", like)
+    assert gone.delete
+    [made] = requests("*** Add File: given.py\n+one\n+two\n", like)
+    assert made.content == "one\ntwo\n"
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "--- a/x",
+                "+++ b/x",
+                "@@",
+                "+a",
+                "-b",
+                " c",
+                "",
+                "*** Begin Patch",
+                "*** Add File: q",
+                "*** End Patch",
+                "diff --git a/x b/y",
+                "\\ No newline",
+            ]
+        ),
+        max_size=20,
+    )
+)
+def test_nothing_raises(lines: list[str]) -> None:
+    requests("\n".join(lines), ChangeRequest("p"))
