@@ -17,6 +17,9 @@ from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State, TurnSlice, Usage
 
+#: What is still to be decided after everything was to be applied.
+LEFT = ("failed", "conflict", "pending", "merged")
+
 
 def run(options: RunOptions) -> int:
     """Run the turn and print it; the exit status is the contract's. Raises `TuiAgentError` before it began."""
@@ -63,16 +66,15 @@ async def _turn(session: Session, options: RunOptions, teller: Teller) -> int:
 
 async def _apply_all(session: Session) -> str:
     """Apply the whole batch or nothing; the sentence why something is left, if so."""
+    turn = session.state.turn.number
+    mine = [change for change in session.state.review.changes if change.turn == turn]
+    if not mine:
+        return ""
     try:
         await session.apply()
     except errors.TuiAgentError as error:
         return str(error)
-    turn = session.state.turn.number
-    left = [
-        c
-        for c in session.state.review.changes
-        if c.turn == turn and c.state in ("failed", "conflict", "pending")
-    ]
+    left = [change for change in session.state.review.changes if change.turn == turn and change.state in LEFT]
     return f"Not applied: {', '.join(change.path for change in left)}" if left else ""
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.errors import ModelError
@@ -47,6 +47,13 @@ class RecordedModel:
         self._path = Path(path)
         self._speed = _speed() if speed is None else speed
         self._left: list[Exchange] = list(self.recording.exchanges)
+
+    def forget(self, asks: Iterable[str]) -> None:
+        """These requests were answered before the program was started anew: each uses one exchange up."""
+        for words in map(folded, asks):
+            used = next((exchange for exchange in self._left if exchange.words == words), None)
+            if used is not None:
+                self._left.remove(used)
 
     async def start(self) -> None: ...
 

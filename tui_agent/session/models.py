@@ -15,21 +15,30 @@ from tui_agent.store.store import Store
 UNKNOWN_WINDOW = 32_000
 
 
-def make_model(settings: Settings, replay: Path | None, record: Path | None, store: Store) -> Model:
-    """The model as the options say. Nothing is started yet, and litellm is not imported here or later."""
+def make_model(
+    settings: Settings, replay: Path | None, record: Path | None, store: Store
+) -> tuple[Model, str]:
+    """The model as the options say, and its name ("" where none is configured).
+
+    Nothing is started yet, and litellm is not imported here or later.
+    """
+    name = settings.model
     if replay is not None:
         from tui_agent.model.recorded import RecordedModel
 
-        model: Model = RecordedModel(replay)
+        recorded = RecordedModel(replay)
+        model: Model = recorded
+        name = recorded.recording.header.model
+        recorded.forget(message.text for message in store.state.chat.messages if message.kind == "person")
     else:
         from tui_agent.model.child import ChildModel
 
-        model = ChildModel(on_status=lambda status: store.emit(ModelStatusChanged(_status(status))))
+        model = ChildModel(on_status=lambda status: store.emit(ModelStatusChanged(status)))
     if record is None:
-        return model
+        return model, name
     from tui_agent.model.recorded import Recorder
 
-    return Recorder(model, record)
+    return Recorder(model, record), name
 
 
 def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
@@ -52,11 +61,3 @@ def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
 def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
     """Whether the state says all this already."""
     return all(getattr(now, name) == getattr(event, name) for name in event.__struct_fields__)
-
-
-def _status(status: str) -> Literal["idle", "starting", "ready", "failed"]:
-    match status:
-        case "starting" | "ready" | "failed":
-            return status
-        case _:
-            return "idle"

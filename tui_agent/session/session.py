@@ -12,19 +12,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
-
 from tui_agent.answers import schema
 from tui_agent.edits.change import Diff, Pick
-from tui_agent.errors import NoModel
-from tui_agent.files.blobs import Blobs
+from tui_agent.errors import NoModel, SessionError
 from tui_agent.model.client import Model
 from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
 from tui_agent.session.journal import Journal
-from tui_agent.session.lock import SessionLock
-from tui_agent.session.log import Log
+from tui_agent.session import mending
 from tui_agent.session.models import chosen, is_chosen
+from tui_agent.session.shortcuts import Shortcuts
+from tui_agent.session.taking import Kept
 from tui_agent.session.todo_list import TodoList
 from tui_agent.session.turns import Turns, left_off
 from tui_agent.session.watching import Watching
@@ -41,17 +39,6 @@ from tui_agent.workspace.workspace import Workspace
 SYSTEM_PROMPT = "system-prompt.json"
 
 
-class Kept(Struct, frozen=True):
-    """Where the session is kept: its log and lock (None where nothing can be), and the texts. `lost` are
-    sentences about records that could not be read."""
-
-    log: Log | None
-    lock: SessionLock | None
-    blobs: Blobs
-    folder: Path
-    lost: tuple[str, ...] = ()
-
-
 class Session:
     """One session of one workspace. Belongs to the loop that made it."""
 
@@ -65,6 +52,7 @@ class Session:
         workspace: Path,
         start_folder: str,
         model: Model,
+        model_name: str,
         interactive: bool,
     ) -> None:
         self.journal = journal
@@ -72,6 +60,7 @@ class Session:
         self.loaded = loaded
         self.folders = folders
         self.model = model
+        self._model_name = model_name
         self._start_folder = start_folder
         self._interactive = interactive
         self._opening_notices: list[str] = []
@@ -90,6 +79,7 @@ class Session:
         self._decisions = Decisions(journal, self.workspace, kept.blobs, self._editing, kept.folder)
         self._todos = TodoList(journal)
         self._turns = Turns(journal, self._desk, self._get_ready)
+        self._shortcuts = Shortcuts(journal, kept.log.path, kept.since) if kept.log else None
 
     @property
     def state(self) -> State:
@@ -107,7 +97,7 @@ class Session:
         sentences, self._opening_notices = self._opening_notices, []
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
         self.workspace.start()
-        if self.loaded.settings.model or self.state.session.replay:
+        if self._model_name:
             await self.model.start()
 
     async def wait_for_files(self) -> None:
@@ -120,7 +110,11 @@ class Session:
         await self._watching.close()
         await self.workspace.close()
         await self.model.close()
+        if self._shortcuts is not None:
+            await self._shortcuts.close()
         await self.journal.close()
+        if self.kept.log is not None:
+            await asyncio.to_thread(mending.sign, self.kept.log.path)
         if self.kept.lock is not None:
             self.kept.lock.release()
 
@@ -157,7 +151,17 @@ class Session:
             return ()
         from tui_agent.session.transcript import messages_before
 
-        return await asyncio.to_thread(messages_before, self.kept.log, before, count)
+        return await asyncio.to_thread(messages_before, self.kept.log.path, before, count)
+
+    async def choose_model(self, name: str) -> None:
+        """Answer with another model from the next request on, which is a reset (C4). Raises a `ModelError`."""
+        if self.state.session.rehearsal:
+            raise SessionError(
+                "The rehearsal answers from its recording", "start `tui-agent --model NAME` for a real model"
+            )
+        self._model_name = name.strip()
+        await self.model.start()
+        await self._get_ready()
 
     # ── review ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -312,7 +316,7 @@ class Session:
 
     async def _get_ready(self) -> None:
         """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""
-        name = self.loaded.settings.model or ("recorded" if self.state.session.replay else "")
+        name = self._model_name
         if not name:
             raise NoModel(
                 "No model is configured",
