@@ -150,7 +150,7 @@ def test_a_reply_that_ends_too_early_without_saying_so_counts_as_cut() -> None:
         ('{"summary": "S", "fileChanges": [{"path": "a", "content": "line\nline"}]}', ["a"]),
         ("{'summary': 'S', 'fileChanges': [{'path': 'a', 'content': 'x'}]}", ["a"]),
         ('{summary: "S", fileChanges: [{path: "a", delete: True}]}', ["a"]),
-        ('{"summary": "S", "file_changes": {"path": "a", "content": "x"}}', []),
+        ('{"summary": "S", "file_changes": [{"path": "a", "content": "x", "base_hash": "1"}]}', ["a"]),
         ('{"summary": "S", "fileChanges": {"path": "a", "content": "x"}}', ["a"]),
         ('{"summary": "S", "fileChanges": "[{\\"path\\": \\"a\\", \\"content\\": \\"x\\"}]"}', ["a"]),
         ('{"summary": "S", "fileChanges": [{"path": "a", "content": "x", "todoIndex": "0"}]}', ["a"]),

@@ -237,3 +237,9 @@ def test_nothing_but_an_edit_error_is_raised(base: str, search: str, replace: st
         edit(base, search, replace)
     except EditFailed:
         pass
+
+
+def test_many_lines_that_are_nearly_there_twice_are_an_error_that_names_both() -> None:
+    block = "".join(f"    step_{number}(alpha, beta)\n" for number in range(8))
+    with pytest.raises(Ambiguous, match="lines 1 and 10"):
+        edit(block + "other\n" + block, block.replace("step_3(alpha", "step_3(gamma"), "gone")

@@ -37,7 +37,7 @@ def _object(part: dict[str, Any], value: Any) -> Any:
     shapes = part.get("properties", {})
     result: dict[str, Any] = {}
     for key, entry in value.items():
-        name = key if key in shapes else _camel(key)
+        name = key if key in shapes else camel(key)
         if name not in shapes:
             name = key
         if entry is not None and (name == key or name not in value):
@@ -65,6 +65,7 @@ def _written_out(value: Any) -> Any:
         return value
 
 
-def _camel(key: str) -> str:
+def camel(key: str) -> str:
+    """`file_changes` as `fileChanges`; a name without an underscore stays."""
     first, *rest = key.split("_")
     return first + "".join(word.capitalize() for word in rest)

@@ -7,6 +7,7 @@ import re
 from tui_agent.answers import fenced, objects
 from tui_agent.answers.escapes import has_half, joined
 from tui_agent.answers.items import KEYS, Items
+from tui_agent.answers.mend import camel
 from tui_agent.answers.prose import summary_of
 from tui_agent.answers.scan import JsonScan
 from tui_agent.answers.schema import Schema
@@ -113,9 +114,10 @@ class StructuredReader:
     def _object(self, text: str, read: objects.ReadObject, cut: bool) -> Reply:
         items = Items(self._response)
         items.faults.extend(_faults(read, cut))
+        value = {camel(key): entry for key, entry in read.value.items()}
         for key in KEYS[2:]:
-            if key in read.value:
-                items.take(key, read.value[key])
+            if key in value:
+                items.take(key, value[key])
             elif key in read.repaired and key != "fileChanges":
                 items.take(key, read.repaired[key])
         said = self._streamed(text) if not read.complete else {}
