@@ -17,6 +17,7 @@ from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.panes.known_rows import known_rows
+from tui_agent.ui.widgets.code_colours import LONGEST
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.graph_view import GraphView
 from tui_agent.ui.widgets.rows import Rows
@@ -36,7 +37,13 @@ class OneWidget(ThemedApp):
 
 
 async def measured() -> list[Figure]:
-    return [*await diff(scattered()), *await diff(rewritten()), *await graph(), *await known()]
+    return [
+        *await diff(scattered()),
+        *await diff(rewritten()),
+        *await diff(coloured()),
+        *await graph(),
+        *await known(),
+    ]
 
 
 def scattered() -> Diff:
@@ -44,6 +51,13 @@ def scattered() -> Diff:
     base = tuple(f"    value_{n} = compute(argument_{n}, other={n})\n" for n in range(LINES))
     hunks = (Hunk(n, (base[n],), (base[n].replace("other", "another"),)) for n in range(0, LINES, 10))
     return Diff("scattered", base, tuple(hunks))
+
+
+def coloured() -> Diff:
+    """The longest file that is shown with the colours of its language."""
+    base = scattered().base[:LONGEST]
+    hunks = (Hunk(n, (base[n],), (base[n].replace("other", "another"),)) for n in range(0, LONGEST, 10))
+    return Diff("coloured.py", base, tuple(hunks))
 
 
 def rewritten() -> Diff:

@@ -97,9 +97,7 @@ def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
     shown = len(listed) if unfolded or len(listed) <= _SHOWN + 1 else _SHOWN
     for key, path, ink, words in listed[:shown]:
         rights = (Piece(words, "muted"),) if words else ()
-        yield Row(
-            key, Line((Piece("  – " if words else "  → ", "muted"), Piece(path, ink, "start")), rights)
-        )
+        yield Row(key, Line((Piece("  – " if words else "  → ", "muted"), Piece(path, ink, "start")), rights))
     if shown < len(listed):
         yield Row(f"more:{index}", Line((_DEEPER, Piece(f"… {len(listed) - shown} more", "muted"))))
 

@@ -77,6 +77,11 @@ class DiffLines:
         """The line's text without its ending, tabs as spaces, each character fit for the screen."""
         return one_line(_bare(self._raw(line)))
 
+    def column(self, line: DiffLine, character: int) -> int:
+        """Where a character of the line stands in `text`, which has spaces for tabs."""
+        raw = self._raw(line)
+        return len(raw[:character].expandtabs(TAB)) if "\t" in raw else character
+
     def ending(self, line: DiffLine) -> str:
         """What to say about the line's ending: only within a hunk whose lines do not all end alike."""
         if line.kind not in ("removed", "added"):
@@ -96,8 +101,11 @@ class DiffLines:
         return spans[0] if line.kind == "removed" else spans[1]
 
     def _height(self, line: DiffLine, room: int) -> int:
-        # most lines are short: they need not be measured
-        if line.kind == "fold" or (len(self._raw(line)) * 2 <= room and line.hunk < 0):
+        if line.kind == "fold":
+            return 1
+        raw = self._raw(line)
+        # most lines are short and plain: with whatever is said of their ending they need not be measured
+        if len(raw) + _ENDING_ROOM <= room and raw.isascii() and "\t" not in raw:
             return 1
         return len(self.breaks(line, room)) - 1
 
@@ -138,6 +146,16 @@ class DiffLines:
             self.lines += [DiffLine("same", -1, n, n + shift + 1) for n in range(hide_to, end)]
 
 
+def new_lines(diff: Diff) -> list[str]:
+    """The lines that the diff makes of its base."""
+    lines: list[str] = []
+    at = 0
+    for hunk in diff.hunks:
+        lines += [*diff.base[at : hunk.start], *hunk.added]
+        at = hunk.start + len(hunk.removed)
+    return [*lines, *diff.base[at:]]
+
+
 def changed_words(before: str, after: str) -> tuple[list[Span], list[Span]]:
     """The spans of either line that are not in the other; none where the lines are too long or too unlike."""
     if before == after or max(len(before), len(after)) > LONGEST_COMPARED:
@@ -165,6 +183,7 @@ def _spans(words: list[str], ranges: Iterable[Span]) -> Iterator[Span]:
 
 
 _ENDINGS = {"\n": "LF", "\r\n": "CR LF", "\r": "CR", "": "no newline at the end"}
+_ENDING_ROOM = 2 + max(map(len, _ENDINGS.values()))
 
 
 def _ending(text: str) -> str:

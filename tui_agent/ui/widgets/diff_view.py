@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.edits.change import Diff, HunkState
+from tui_agent.ui.widgets.code_colours import Coloured, DiffColours, code_styles, layered
 from tui_agent.ui.widgets.diff_lines import DiffLine, DiffLines
 from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import wrap
@@ -57,6 +58,7 @@ class DiffView(Lined):
         self._current = -1
         self._unfolded: set[int] = set()
         self._drawn: LRUCache[int, Strip] = LRUCache(_KEPT)
+        self._colours: DiffColours | None = None
         #: The row on which each line begins, where each row holds so many cells of it.
         self._tops: list[int] = [0]
         self._room = 0
@@ -69,6 +71,7 @@ class DiffView(Lined):
             self._unfolded = set()
             self.shown = DiffLines(diff)
             self._words = ""
+            self._colours = None
             self.scroll_to(0, 0, animate=False)
         moved = fresh or current != self._current
         self._states, self._current = tuple(states), current
@@ -96,6 +99,7 @@ class DiffView(Lined):
 
     def forget_drawn(self) -> None:
         self._drawn.clear()
+        self._colours = None
 
     def render_line(self, y: int) -> Strip:
         width = self.across
@@ -173,23 +177,33 @@ class DiffView(Lined):
         assert self.shown is not None
         text, ending = self.shown.text(line), self.shown.ending(line)
         style = self._text_style(line) + self._ground(line)
-        spans = self.shown.words(line) if self.state_of(line.hunk) == "pending" else []
-        segments, at = [], 0
-        for start, end in spans:
-            segments.append(Segment(text[at:start], style))
-            segments.append(Segment(text[start:end], style + self.ground(f"{line.kind}-word")))
-            at = end
-        segments.append(Segment(text[at:], style))
+        segments = layered(text, style, self._layers(line) if self._is_due(line) else ())
         if ending:
             segments.append(Segment(f"  {ending}", self.ink("muted") + self._ground(line)))
         return segments
 
+    def _layers(self, line: DiffLine) -> list[Coloured]:
+        """Colours of the code, and over them the grounds of the words that changed."""
+        shown = self.shown
+        assert shown is not None
+        if self._colours is None:
+            self._colours = DiffColours(shown.diff, code_styles(self.app))
+        code = [
+            Coloured(shown.column(line, start), shown.column(line, end), style)
+            for start, end, style in self._colours.of(line)
+        ]
+        words = [Coloured(start, end, self.ground(f"{line.kind}-word")) for start, end in shown.words(line)]
+        return [*code, *words]
+
+    def _is_due(self, line: DiffLine) -> bool:
+        """Whether the line is context, or of a hunk that was not decided."""
+        return line.hunk < 0 or self.state_of(line.hunk) == "pending"
+
     def _text_style(self, line: DiffLine) -> Style:
-        decided = line.hunk >= 0 and self.state_of(line.hunk) != "pending"
-        return self.ink("muted") if decided else self.ink("")
+        return self.ink("") if self._is_due(line) else self.ink("muted")
 
     def _ground(self, line: DiffLine) -> Style:
-        if line.hunk < 0 or self.state_of(line.hunk) != "pending":
+        if line.hunk < 0 or not self._is_due(line):
             return Style.null()
         return self.ground(line.kind)
 

@@ -1,0 +1,120 @@
+"""Syntax colours for text that is shown and not edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+
+from tui_agent.edits.change import Diff
+from tui_agent.ui.widgets.diff_lines import DiffLine, new_lines
+
+if TYPE_CHECKING:
+    from textual.widgets import TextArea
+
+#: Longer texts are shown without: parsing them would be felt.
+LONGEST = 1_000
+
+
+class Coloured(NamedTuple):
+    """Characters `start` to `end` of a line, and how they look."""
+
+    start: int
+    end: int
+    style: Style
+
+
+class Parsed:
+    """A text in the syntax of its language: as much of Textual's editor as finding colours takes."""
+
+    _queries: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, lines: Sequence[str], language: str) -> None:
+        from textual._tree_sitter import get_language
+        from textual.document._syntax_aware_document import SyntaxAwareDocument
+        from textual.widgets import TextArea
+
+        grammar = get_language(language)
+        self._highlight_query = None
+        if grammar is None:
+            return
+        self.document = SyntaxAwareDocument("".join(lines), grammar)
+        if language not in self._queries:
+            words = TextArea._get_builtin_highlight_query(language)
+            self._queries[language] = self.document.prepare_query(words)
+        self._highlight_query = self._queries[language]
+
+
+class CodeColours:
+    """Colours of the lines of one text, found when they are asked for; `styles` are by tree-sitter's names."""
+
+    def __init__(self, lines: Sequence[str], language: str, styles: Mapping[str, Style]) -> None:
+        from tui_agent.ui.widgets.highlights import LineHighlights
+
+        self._lines = lines
+        self._styles = styles
+        self._found = LineHighlights(cast("TextArea", Parsed(lines, language)))
+
+    def of(self, row: int) -> list[Coloured]:
+        """The coloured stretches of a line, in characters; a later one lies over an earlier one."""
+        text = self._lines[row].rstrip("\r\n")
+        size = len(text.encode(errors="replace"))
+        found = []
+        for start, end, name in self._found[row]:
+            style = self._styles.get(name)
+            if style is not None:
+                found.append(
+                    Coloured(_characters(text, start), _characters(text, size if end is None else end), style)
+                )
+        return found
+
+
+class DiffColours:
+    """Colours of both sides of a diff: removed lines have those of the base, the others those of the new text."""
+
+    def __init__(self, diff: Diff, styles: Mapping[str, Style]) -> None:
+        self._base = self._new = None
+        language = language_of(diff.path)
+        new = new_lines(diff)
+        if language and max(len(diff.base), len(new)) <= LONGEST:
+            self._base = CodeColours(diff.base, language, styles)
+            self._new = CodeColours(new, language, styles)
+
+    def of(self, line: DiffLine) -> list[Coloured]:
+        side = self._base if line.kind == "removed" else self._new
+        return side.of(line.number - 1) if side else []
+
+
+def layered(text: str, style: Style, layers: Iterable[Coloured]) -> list[Segment]:
+    """The text in one style with others laid over parts of it, the last one uppermost."""
+    layers = [Coloured(max(start, 0), min(end, len(text)), over) for start, end, over in layers]
+    edges = sorted({0, len(text), *(edge for layer in layers for edge in layer[:2])})
+    segments = []
+    for start, end in pairwise(edges):
+        over = [layer.style for layer in layers if layer.start <= start and end <= layer.end]
+        segments.append(Segment(text[start:end], Style.combine([style, *over])))
+    return segments
+
+
+def code_styles(app: App[object]) -> Mapping[str, Style]:
+    """The styles of code in the theme that is in use, by tree-sitter's names."""
+    from tui_agent.ui.themes import editor_theme
+
+    return editor_theme(app.theme, app.theme_variables).syntax_styles
+
+
+def language_of(path: str) -> str | None:
+    """The language of a file by its name; None for those without colours."""
+    from tui_agent.ui.widgets.editor import LANGUAGES
+
+    return LANGUAGES.get(PurePosixPath(path).suffix.lower())
+
+
+def _characters(text: str, offset: int) -> int:
+    """How many characters the first `offset` bytes of a line are."""
+    return offset if text.isascii() else len(text.encode(errors="replace")[:offset].decode(errors="ignore"))
