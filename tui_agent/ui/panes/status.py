@@ -40,7 +40,7 @@ class StatusPane(Pane):
         yield Static("", id="hints", markup=False)
 
     def show(self, state: State) -> None:
-        hints = hint_line(self.keys, state.layout.focus, self._room)
+        hints = hint_line(self.keys, state.layout.focus, self._room, pending=bool(state.review.open))
         self.query_one("#hints", Static).update(hints)
         self.query_one("#facts", Static).update(
             facts_line(state, self.app.size.width - hints.cell_length - 4)
@@ -80,9 +80,14 @@ def facts_line(state: State, width: int) -> Content:
     return line
 
 
-def hint_line(keys: Keys, pane: str, width: int) -> Content:
-    """The keys of a pane, then those that work anywhere, as many as fit."""
+def hint_line(keys: Keys, pane: str, width: int, pending: bool = False) -> Content:
+    """The keys of a pane, then those that work anywhere, as many as fit.
+
+    While changes are pending, the key that applies them comes first.
+    """
     wanted = [action for action in (*actions_of(pane), *actions_of(ANYWHERE)) if action.hint]
+    if pending:
+        wanted.sort(key=lambda action: action.id != "changes.apply_all")
     last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
     line = Content()
     tail = Content()
@@ -100,7 +105,7 @@ def hint_line(keys: Keys, pane: str, width: int) -> Content:
 
 def _facts(state: State) -> Iterable[Piece]:
     if state.session.rehearsal:
-        yield ("rehearsal: the replies are recorded", "$warning")
+        yield ("rehearsal: recorded replies", "$warning")
     elif state.session.replay:
         yield (f"replies are recorded: {state.session.replay}", "$warning")
     if state.session.not_kept:

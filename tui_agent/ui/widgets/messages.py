@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.edits.change import Change
 from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice
 from tui_agent.ui.sink import clean, label, plain
 
@@ -130,7 +132,7 @@ class LiveReply(Vertical):
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
-    """`2 files · 3 hunks · 1 todo`: what came with a message, in words."""
+    """`2 files · 3 hunks · 1 todo · 2 applied`: what came with a message and what became of it, in words."""
     changes = [change for name in message.changes if (change := review.change(name))]
     counts = [
         _count(len(changes), "file"),
@@ -138,7 +140,14 @@ def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
         _count(message.todos, "todo"),
         "cut off" if message.cut else "",
     ]
-    return " · ".join(count for count in counts if count)
+    return " · ".join(count for count in (*counts, *_decided(changes)) if count)
+
+
+def _decided(changes: Sequence[Change]) -> Iterable[str]:
+    """`2 applied`, `1 pending`: how the changes stand, once one of them is decided or failed."""
+    states = Counter("pending" if change.is_open else change.state for change in changes)
+    if states.keys() - {"pending"}:
+        yield from (f"{number} {state}" for state, number in states.items())
 
 
 def markdown(text: str) -> Markdown:

@@ -1,0 +1,84 @@
+"""The status line: what fits, the most telling first; unknown is said as unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.screens import on_screen
+
+from tui_agent.context.known import KnownFile
+from tui_agent.store.state import (
+    KnownSlice,
+    ModelSlice,
+    SessionSlice,
+    State,
+    TurnSlice,
+    Usage,
+    UsageSlice,
+    WorkspaceSlice,
+)
+from tui_agent.ui.keys import load_keys
+from tui_agent.ui.panes.status import facts_line, hint_line
+
+FULL = State(
+    session=SessionSlice(rehearsal=True),
+    model=ModelSlice(name="gpt-5", window=200_000, status="ready"),
+    turn=TurnSlice(number=4),
+    usage=UsageSlice(session=Usage(12_000, 400, 9_000, 0.021), context=12_400),
+    workspace=WorkspaceSlice(
+        indexing=False, is_repository=True, branch="main", ahead=2, behind=1, marks={"a": " M"}
+    ),
+    known=KnownSlice({"a": KnownFile("a", "0", 1, 1, freshness="disk")}),
+)
+
+
+def test_everything_when_there_is_room() -> None:
+    assert facts_line(FULL, 300).plain == (
+        "rehearsal: recorded replies · gpt-5 · turn 4 · 12.4k of 200k · cache 75% · $0.02 · "
+        "main ↑2 ↓1 ±1 · ⚠ 1 stale"
+    )
+
+
+@pytest.mark.parametrize("width", range(0, 120, 7))
+def test_never_wider_than_there_is_room(width: int) -> None:
+    assert facts_line(FULL, width).cell_length <= width
+
+
+def test_that_replies_are_recorded_is_never_dropped_first() -> None:
+    assert facts_line(FULL, 40).plain == "rehearsal: recorded replies"
+
+
+def test_unknown_is_not_zero() -> None:
+    unknown = State(
+        usage=UsageSlice(session=Usage(10, 10, 0, None)), workspace=WorkspaceSlice(indexing=False)
+    )
+    assert facts_line(unknown, 100).plain == "no model · cost unknown"
+
+
+def test_text_from_outside_is_text() -> None:
+    state = State(model=ModelSlice(name="[red]m\x1b"), workspace=WorkspaceSlice(indexing=False))
+    assert facts_line(state, 100).plain == "[red]m␛"
+
+
+def test_hints_come_from_the_table_of_actions() -> None:
+    keys = load_keys()
+    line = hint_line(keys, "review", 80).plain
+    assert line.startswith("  a apply  s skip")
+    assert line.endswith("^P palette  F1 keys")
+    assert hint_line(keys, "review", 24).plain.strip() == "^P palette  F1 keys"
+
+
+async def test_notices_are_shown_once_and_kept(tmp_path: Path) -> None:
+    async with on_screen(tmp_path) as it:
+        await it.session.notice("Careful with [this]\x1b one", "warning")
+        await it.shows("Careful with [this]␛ one")
+        await it.press("ctrl+o", "n")
+        await it.shows("warning")
+
+
+async def test_the_hints_follow_the_focus(tmp_path: Path) -> None:
+    async with on_screen(tmp_path) as it:
+        assert "Enter send" in it.text.splitlines()[-1]
+        await it.press("f5")
+        await it.until(lambda: "a apply" in it.text.splitlines()[-1])
