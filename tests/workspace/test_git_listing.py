@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.trees import make_repository, make_tree, run_git
 
+from tui_agent.workspace import git_status
 from tui_agent.workspace.git import (
     find_repository,
     git,
@@ -254,3 +255,10 @@ def test_inherited_variables_do_not_count(tmp_path: Path, monkeypatch: pytest.Mo
 def test_failing_is_a_result(tmp_path: Path) -> None:
     told = git(str(tmp_path), "rev-parse", "HEAD")
     assert not told.ok and b"not a git repository" in told.err
+
+
+def test_very_many_marks_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git_status, "MAX_MARKS", 3)
+    make_repository(tmp_path, {"z.py": "1\n"})
+    make_tree(tmp_path, {"z.py": "2\n", **{f"new{number}": "" for number in range(5)}})
+    assert read_status(str(tmp_path))["marks"] == {"z.py": " M", "new0": "??", "new1": "??"}

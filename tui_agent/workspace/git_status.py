@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import Any, Final
 
 from tui_agent.workspace.git import find_repository, git
 from tui_agent.workspace.walk import is_text
 
+#: A message of more would hold up the interface while it is read.
+MAX_MARKS: Final = 5000
 _NO_REPOSITORY: dict[str, Any] = {"is_repository": False, "branch": "", "ahead": 0, "behind": 0, "marks": {}}
 
 
@@ -16,7 +18,8 @@ def read_status(root: str) -> dict[str, Any]:
     """The status of the work tree below `root`, as the fields of `GitStatus`.
 
     Marks are git's two letters by path: staged, then not staged, with a space for unchanged; `??` is untracked.
-    A detached head is named by its first seven digits.
+    A detached head is named by its first seven digits. Of more than `MAX_MARKS` changed paths the first are told,
+    tracked ones before untracked ones.
     """
     repository = find_repository(root)
     if repository is None:
@@ -57,4 +60,6 @@ def _marks(records: list[str], prefix: str) -> dict[str, str]:
                 continue
         if path.startswith(prefix) and is_text(path):
             marks[path[len(prefix) :]] = mark.replace(".", " ")
+        if len(marks) == MAX_MARKS:
+            break
     return marks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -43,8 +43,8 @@ class Index:
         return len(self._paths)
 
     @property
-    def paths(self) -> Sequence[str]:
-        """Every path, sorted. The list is never changed once it has been handed out."""
+    def paths(self) -> list[str]:
+        """Every path, sorted. The list is never changed by the index, and must not be by who asks for it."""
         return self._paths
 
     def contains(self, path: str) -> bool:

@@ -23,25 +23,58 @@ class Listed(Struct, frozen=True):
 
 
 async def list_by_child(
-    child: Child, root: Path, on_listed: Callable[[Listed], None] | None = None
+    child: Child, root: Path, known: list[str], on_listed: Callable[[Listed], None] | None = None
 ) -> Listed:
     """The files as git or a walk in the child finds them. Raises `ChildFailed`.
 
-    `on_listed` gets them as soon as they have come, before git has looked which of them were deleted.
+    `known` is what was found before; where nothing has changed it comes back itself. `on_listed` gets the paths
+    as soon as they have come, before git has looked which of them were deleted.
     """
-    paths: list[str] = []
+    gathered = _Gathered(known)
     note = ""
     async for item in child.stream("list", {"root": str(root)}):
         match item:
             case {"paths": part}:
-                paths += part
+                gathered.add(part)
             case {"source": _}:
                 note = _note(item)
             case {"listed": True} if on_listed is not None:
-                on_listed(Listed(paths, note))
+                on_listed(Listed(gathered.paths, note))
             case {"gone": [_, *_] as gone}:
-                paths = _without(paths, gone)
-    return Listed(paths, note)
+                gathered.remove(gone)
+    return Listed(gathered.paths, note)
+
+
+class _Gathered:
+    """Paths that come in parts. While they are the known ones they are dropped part by part: neither a second
+    list nor comparing and dropping it at once, which would hold up the loop, is needed."""
+
+    def __init__(self, known: list[str]) -> None:
+        self._known = known
+        self._same = 0
+        self._paths: list[str] | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        if self._paths is None and self._same == len(self._known):
+            return self._known
+        return self._changed()
+
+    def add(self, part: list[str]) -> None:
+        end = self._same + len(part)
+        if self._paths is None and self._known[self._same : end] == part:
+            self._same = end
+        else:
+            self._changed().extend(part)
+
+    def remove(self, gone: list[str]) -> None:
+        paths = _without(self.paths, gone)
+        self._paths = self._known if paths == self._known else paths
+
+    def _changed(self) -> list[str]:
+        if self._paths is None:
+            self._paths = self._known[: self._same]
+        return self._paths
 
 
 async def list_here(root: Path) -> Listed:

@@ -66,9 +66,11 @@ def walk(root: str, ignores: Ignores | None = None, folder: str = "", limit: int
 def as_texts(names: bytes) -> Listing:
     """The names of a list that ends or parts them with NUL."""
     try:
-        return Listing(sorted(set(names.decode().split("\0")) - {""}))
+        paths = names.decode().split("\0")
     except UnicodeDecodeError:
         return _named([os.fsdecode(name) for name in names.split(b"\0") if name])
+    paths.sort()  # git hands over two runs that are sorted already: one merge
+    return Listing([path for path in dict.fromkeys(paths) if path])
 
 
 def is_text(name: str) -> bool:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.processes.child import Child
+from tui_agent.workspace.import_names import Import
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import Listed, list_by_child, list_here, takes_case_for_nothing
 
@@ -22,6 +23,7 @@ Level = Literal["info", "warning", "error"]
 #: How long changes have to have stopped before git is asked for its status, in seconds.
 STATUS_DELAY = 0.3
 MOST_WATCHES = 3
+MOST_LISTINGS = 3
 
 
 class FileChange(Struct, frozen=True):
@@ -118,11 +120,18 @@ class Workspace:
     async def refresh(self) -> None:
         """List again; the index changes only where the folder did."""
         async with self._listing:
-            try:
-                listed = await list_by_child(self._child, self.root)
-            except ChildFailed as error:
-                listed = await self._list_without(error)
+            for _ in range(MOST_LISTINGS):
+                revision = self.index.revision
+                listed = await self._list_again()
+                if self.index.revision == revision:
+                    break  # else it may be older than what the watcher told meanwhile
             self._take(listed)
+
+    async def _list_again(self) -> Listed:
+        try:
+            return await list_by_child(self._child, self.root, self.index.paths)
+        except ChildFailed as error:
+            return await self._list_without(error)
 
     async def git_status(self) -> GitStatus:
         """Ask git, and tell the listener if that is news.
@@ -141,6 +150,21 @@ class Workspace:
             self._on_status(status)
         return status
 
+    async def ignored(self, paths: Sequence[str]) -> set[str]:
+        """Those of `paths` that are ignored; all of them where the child cannot be asked."""
+        try:
+            return set(await self._child.ask("ignored", {"root": str(self.root), "paths": list(paths)}))
+        except ChildFailed:
+            return set(paths)
+
+    async def imports(self, language: str, text: str) -> tuple[Import, ...]:
+        """What a source text imports, as it is written there; none where the child cannot be asked."""
+        try:
+            found = await self._child.ask("imports", {"language": language, "text": text})
+        except ChildFailed:
+            return ()
+        return msgspec.convert(found, tuple[Import, ...])
+
     async def commit_init(self, message: str) -> str:
         """Make a repository of the folder, everything in its first commit; the commit, or "" where that failed."""
         return await self._child.ask("git_commit_init", {"root": str(self.root), "message": message})
@@ -158,7 +182,7 @@ class Workspace:
         self._on_watch("starting", "")
         async with self._listing:
             try:
-                listed = await list_by_child(self._child, self.root, on_listed=self._take)
+                listed = await list_by_child(self._child, self.root, [], self._take)
             except ChildFailed as error:
                 listed = await self._list_without(error)
             self._take(listed)
@@ -174,7 +198,7 @@ class Workspace:
         first = not self._indexed.is_set()
         if first and listed.note:
             self._on_notice("warning", listed.note)
-        if first or listed.paths != self.index.paths:
+        if first or listed.paths is not self.index.paths:
             self.index.replace(listed.paths)
             self._on_index(len(self.index), True)
         self._indexed.set()
