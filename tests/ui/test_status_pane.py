@@ -46,7 +46,7 @@ def test_never_wider_than_there_is_room(width: int) -> None:
 
 
 def test_that_replies_are_recorded_is_never_dropped_first() -> None:
-    assert facts_line(FULL, 40).plain == "rehearsal: recorded replies"
+    assert facts_line(FULL, 30).plain == "rehearsal: recorded replies"
 
 
 def test_unknown_is_not_zero() -> None:
