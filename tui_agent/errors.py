@@ -21,7 +21,11 @@
     │   ├── Refused                the provider or the model declined
     │   ├── EmptyReply             the model ended without a word
     │   └── RequestRejected        any other refusal of the request itself
-    ├── SessionError               a session that is missing, broken or open elsewhere
+    ├── LimitReached               a limit on tokens or money that the person set
+    ├── SessionError               a session that is missing or cannot be written
+    │   ├── OpenElsewhere          another process writes it
+    │   ├── Damaged                its log is no log any more
+    │   └── TooNew                 a newer version wrote it
     └── Interrupted                the person stopped it (exit 130)
 
 An error is one sentence of what happened and one of what to do; both are written for the person, name the
@@ -133,8 +137,24 @@ class RequestRejected(ModelError):
     title = "Request rejected"
 
 
+class LimitReached(TuiAgentError):
+    title = "Limit reached"
+
+
 class SessionError(TuiAgentError):
     title = "Session not usable"
+
+
+class OpenElsewhere(SessionError):
+    title = "Session open elsewhere"
+
+
+class Damaged(SessionError):
+    title = "Session damaged"
+
+
+class TooNew(SessionError):
+    title = "Session of a newer version"
 
 
 class Interrupted(TuiAgentError):

@@ -17,11 +17,13 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 class Blobs:
     """A folder of contents (private to the user), sharded by the first two digits. Safe for any number of threads.
 
-    The folder is made with the first content.
+    The folder is made with the first content. What is not in it is looked for in the folder `behind` it, which is
+    never written.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, behind: Path | None = None) -> None:
         self.folder = folder
+        self._behind = Blobs(behind) if behind else None
 
     def put(self, data: bytes) -> str:
         """Keep `data`, durably, and return its key. Raises FileError where it cannot be kept.
@@ -52,7 +54,8 @@ class Blobs:
         return data
 
     def has(self, key: str) -> bool:
-        return bool(_KEY.fullmatch(key)) and self._path(key).exists()
+        here = bool(_KEY.fullmatch(key)) and self._path(key).exists()
+        return here or (self._behind is not None and self._behind.has(key))
 
     def put_text(self, text: str) -> str:
         """Keep text as UTF-8; what has no encoding (half characters of odd file names) is kept all the same."""
@@ -81,7 +84,7 @@ class Blobs:
         try:
             return self._path(key).read_bytes()
         except FileNotFoundError:
-            return None
+            return self._behind._read(key) if self._behind else None
 
     def _write(self, key: str, data: bytes) -> None:
         path = self._path(key)

@@ -27,6 +27,7 @@ class Entry(Struct, frozen=True):
     """One session of the list. `updated` is in seconds since 1970, `size` in bytes.
 
     `name`, `workspace`, `started_from`, `turns` and `first_request` are what the session noted with `set_meta`.
+    `note` says why it cannot be opened, where that is so.
     """
 
     id: str
@@ -37,6 +38,12 @@ class Entry(Struct, frozen=True):
     turns: int = 0
     first_request: str = ""
     size: int = 0
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is called: its name, else its first request; on one line."""
+        return " ".join((self.name or self.first_request or "nothing said yet").split())
 
 
 def new_id() -> str:
@@ -51,13 +58,19 @@ def folder_of(data: Path, session: str) -> Path:
     return data / "sessions" / session
 
 
+def existing(data: Path, session: str) -> Path:
+    """The folder of a session that is there. Raises SessionError."""
+    folder = folder_of(data, session)
+    if not folder.is_dir() or not any(folder.glob(f"{LOG}*")):
+        raise SessionError(f"There is no session {session}", "`tui-agent sessions list --all` shows them")
+    return folder
+
+
 def list_sessions(data: Path, workspace: Path | None = None) -> list[Entry]:
-    """The sessions of a workspace (None: of all), newest first. One that cannot be read is left out."""
-    wanted = None if workspace is None else str(workspace)
-    found = [entry for entry in map(read_entry, _folders(data)) if entry is not None]
-    if wanted is not None:
-        found = [entry for entry in found if entry.workspace == wanted]
-    return sorted(found, key=lambda entry: (entry.updated, entry.id), reverse=True)
+    """The sessions of a workspace (None: of all), newest first. One that could never be read is left out."""
+    from tui_agent.session import search
+
+    return search.entries(data, workspace)
 
 
 def newest(data: Path, workspace: Path | None = None) -> Entry | None:
@@ -70,20 +83,21 @@ def read_entry(folder: Path) -> Entry | None:
     path = folder / LOG
     try:
         with closing(database.connect_to_read(path)) as connection:
-            meta = database.read_meta(connection)
-        return _entry(folder, meta)
+            return entry_of(folder, database.read_meta(connection))
     except (SessionError, sqlite3.Error, msgspec.MsgspecError, OSError):
         return None
 
 
-def _entry(folder: Path, meta: dict[str, Any]) -> Entry:
+def entry_of(folder: Path, meta: dict[str, Any]) -> Entry:
+    """The entry that a session's notes make. Raises OSError, or msgspec's error for odd notes."""
     known = {name: meta[name] for name in Entry.__struct_fields__ if name in meta}
     known |= {"id": folder.name, "size": _size(folder)}
     known.setdefault("updated", (folder / LOG).stat().st_mtime)
     return msgspec.convert(known, type=Entry)
 
 
-def _folders(data: Path) -> list[Path]:
+def folders(data: Path) -> list[Path]:
+    """Every folder that may hold a session."""
     try:
         with os.scandir(data / "sessions") as entries:
             return [Path(entry.path) for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]

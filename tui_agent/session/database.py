@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.names import shown
 from tui_agent.session.records import VERSION, Body, Record, checksum
 
@@ -27,6 +27,8 @@ _TABLES = """
         version INTEGER NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL);
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
+#: How many columns each table has.
+COLUMNS = {"records": 6, "growing": 7, "meta": 2}
 _COLUMNS = "number, at, type, version, body, checksum"
 
 
@@ -98,9 +100,9 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 class Writer:
     """Writes rows inside a transaction; `number` is that of the last record."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, at_least: int = 0) -> None:
         self.connection = connection
-        self.number: int = connection.execute("SELECT max(number) FROM records").fetchone()[0] or 0
+        self.number = max(last_number(connection), at_least)
         self._before = self.number
 
     def begin(self) -> None:
@@ -141,15 +143,34 @@ class Writer:
         return self.number
 
 
-def read_records(connection: sqlite3.Connection) -> Iterator[Record]:
-    """Every record that the file still gives, in order; a damaged page costs the records on it, and no more."""
-    number = 0
+def read_records(
+    connection: sqlite3.Connection, after: int = 0, types: Sequence[str] = ()
+) -> Iterator[Record]:
+    """Every record behind number `after` (of these types, if any are named) that the file still gives, in order.
+
+    A damaged page costs the records on it, and no more.
+    """
+    of_types = f" AND type IN ({', '.join('?' for _ in types)})" if types else ""
+    query = f"SELECT {_COLUMNS} FROM records WHERE number > ?{of_types} ORDER BY number"
+    number = after
     try:
-        for row in connection.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number"):
+        for row in connection.execute(query, (after, *types)):
             number = row[0]
             yield Record(*row)
     except sqlite3.DatabaseError:
-        yield from _one_by_one(connection, number + 1)
+        found = _one_by_one(connection, number + 1)
+        yield from (record for record in found if not types or record.type in types)
+
+
+def last_number(connection: sqlite3.Connection) -> int:
+    """The number of the last record, 0 where there is none. Raises sqlite3.Error."""
+    return connection.execute("SELECT max(number) FROM records").fetchone()[0] or 0
+
+
+def checksum_of(connection: sqlite3.Connection, number: int) -> int | None:
+    """The checksum of a record; None where it is missing. Raises sqlite3.Error."""
+    row = connection.execute("SELECT checksum FROM records WHERE number = ?", (number,)).fetchone()
+    return row[0] if row else None
 
 
 def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
@@ -183,7 +204,7 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
         case "database is locked":
             return SessionError(f"{name} is being written by another program", "close it there")
         case "file is not a database" | "database disk image is malformed":
-            return SessionError(f"{name} is damaged", "set it aside and begin a new one")
+            return Damaged(f"{name} is damaged", "set it aside and begin a new one")
     return SessionError(f"{name} cannot be used ({words})", f"look at {shown(str(path))}")
 
 
@@ -204,13 +225,13 @@ def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > SCHEMA:
-        raise SessionError(
+        raise TooNew(
             f"the session {path.parent.name} was written by a newer tui-agent", "update tui-agent to open it"
         )
     if version < 1 or connection.execute(
         "SELECT count(*) FROM sqlite_schema WHERE name = 'records'"
     ).fetchone() != (1,):
-        raise SessionError(f"the session {path.parent.name} is damaged", "set it aside and begin a new one")
+        raise Damaged(f"the session {path.parent.name} is damaged", "set it aside and begin a new one")
 
 
 def _address(path: Path, mode: str) -> str:

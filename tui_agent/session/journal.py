@@ -16,20 +16,33 @@ KEEP_WITHIN = 1.0
 
 
 class Journal:
-    """Writes events down and folds them. Without a log (none could be written) it only folds."""
+    """Writes events down and folds them. Without a log (none could be written) it only folds.
 
-    def __init__(self, store: Store, log: Log | None) -> None:
+    While the log refuses to be written (a full disk, say) the session goes on in memory and says so; what was not
+    written is tried again, in order, with whatever comes next, and at the end.
+    """
+
+    def __init__(self, store: Store, log: Log | None, number: int = 0) -> None:
         self.store = store
         self.log = log
+        #: The number of the last record that is folded.
+        self.number = number
         self._loop = asyncio.get_running_loop()
+        self._in_order = asyncio.Lock()
+        self._unwritten: list[Lasting] = []
         self._growing: dict[str, Growing] = {}
+        self._handed_over: dict[str, Growing] = {}
         self._timer: asyncio.TimerHandle | None = None
+        if log is not None:
+            log.on_error = self._growing_refused
+
+    @property
+    def keeps(self) -> bool:
+        """Whether everything that happened is in the log."""
+        return self.log is not None and not self._unwritten
 
     async def record(self, *events: Event) -> None:
-        """Fold the events in order; those that last are on disk before they are folded.
-
-        Raises `SessionError` where the log cannot be written; nothing is folded then.
-        """
+        """Fold the events in order; those that last are on disk before they are folded."""
         lasting: list[Lasting] = []
         for event in events:
             if isinstance(event, Lasting):
@@ -56,9 +69,9 @@ class Journal:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        growing, self._growing = self._growing, {}
+        self._handed_over, self._growing = self._growing, {}
         if self.log is not None:
-            for event in growing.values():
+            for event in self._handed_over.values():
                 self.log.keep(event)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -66,10 +79,14 @@ class Journal:
         keys = tuple(keys)
         for key in keys:
             self._growing.pop(key, None)
+            self._handed_over.pop(key, None)
         if self.log is not None:
             self.log.drop(keys)
 
     async def close(self) -> None:
+        """Write what waits, and end. What the log still refuses is lost, as the screen has said."""
+        if self._unwritten:
+            await self._write([])
         self.flush()
         if self.log is not None:
             await asyncio.to_thread(self.log.close)
@@ -81,25 +98,63 @@ class Journal:
             for event in events:
                 self.store.emit(event)
             return
-        durable: asyncio.Future[None] = self._loop.create_future()
+        async with self._in_order:
+            await self._write(events)
 
-        def on_disk(_seq: int) -> None:
-            self._loop.call_soon_threadsafe(self._fold, events, durable)
+    async def _write(self, events: Sequence[Lasting]) -> None:
+        assert self.log is not None
+        durable: asyncio.Future[None] = self._loop.create_future()
+        late, self._unwritten = self._unwritten, []
+
+        def on_disk(number: int) -> None:
+            self._loop.call_soon_threadsafe(self._written, events, number, bool(late), durable)
 
         def failed(error: SessionError) -> None:
-            self._loop.call_soon_threadsafe(_fail, durable, error)
+            self._loop.call_soon_threadsafe(self._refused, late, events, error, durable)
 
-        ended = [key for event in events for key in ended_by(event)]
+        ended = [key for event in (*late, *events) for key in ended_by(event)]
         for key in ended:
             self._growing.pop(key, None)
-        self.log.append(events, on_disk, failed, drop=ended)
+            self._handed_over.pop(key, None)
+        self.log.append([*late, *events], on_disk, failed, drop=ended)
         await asyncio.shield(durable)
 
-    def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
+    def _written(
+        self, events: Sequence[Lasting], number: int, again: bool, durable: asyncio.Future[None]
+    ) -> None:
+        self.number = number
+        self._fold(events)
+        if again:
+            self.store.emit(e.KeepingChanged(""))
+            self._growing = {**self._handed_over, **self._growing}
+            self.flush()
+        _settle(durable)
+
+    def _refused(
+        self,
+        late: Sequence[Lasting],
+        events: Sequence[Lasting],
+        error: SessionError,
+        durable: asyncio.Future[None],
+    ) -> None:
+        self._unwritten = [*late, *events, *self._unwritten]
+        self._not_kept(error)
+        self._fold(events)
+        _settle(durable)
+
+    def _growing_refused(self, error: SessionError) -> None:
+        """On the log's thread: what was handed over was not kept."""
+        self._loop.call_soon_threadsafe(self._not_kept, error)
+
+    def _not_kept(self, error: SessionError) -> None:
+        """Say once that nothing is kept, and hold on to what was growing."""
+        self._growing = {**self._handed_over, **self._growing}
+        if self.store.state.session.not_kept != str(error):
+            self.store.emit(e.KeepingChanged(str(error)))
+
+    def _fold(self, events: Sequence[Lasting]) -> None:
         for event in events:
             self.store.emit(event)
-        if not durable.done():
-            durable.set_result(None)
 
 
 def ended_by(event: Lasting) -> tuple[str, ...]:
@@ -117,6 +172,6 @@ def ended_by(event: Lasting) -> tuple[str, ...]:
             return ()
 
 
-def _fail(durable: asyncio.Future[None], error: SessionError) -> None:
+def _settle(durable: asyncio.Future[None]) -> None:
     if not durable.done():
-        durable.set_exception(error)
+        durable.set_result(None)

@@ -7,7 +7,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import OpenElsewhere, SessionError
 from tui_agent.files.names import shown
 
 NAME = "lock"
@@ -72,7 +72,7 @@ def holder(folder: Path) -> int:
 
 def _open_elsewhere(folder: Path, owner: int) -> SessionError:
     who = f"process {owner}" if owner else "another process"
-    return SessionError(
+    return OpenElsewhere(
         f"the session {folder.name} is open in {who}",
         f"close it there, or continue a copy: `tui-agent sessions fork {folder.name}`",
     )

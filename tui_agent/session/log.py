@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -45,14 +45,16 @@ class _Job(Struct, frozen=True):
 class Log:
     """A session's log. Every method may be called from any thread and none but `load`, `count` and `close` waits.
 
-    What fails is told to the `failed` of the call, else to `on_error`, both on the log's thread; it was not written
-    then, and what comes later is tried anew.
+    What fails is told to the `failed` of the call, else to `on_error` (which may be set later), both on the log's
+    thread; it was not written then, and what comes later is tried anew.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, on_error: Failed | None) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, on_error: Failed | None, at_least: int = 0
+    ) -> None:
         self.path = path
-        self._on_error = on_error or _ignore
-        self._writer = Writer(connection)
+        self.on_error = on_error or _ignore
+        self._writer = Writer(connection, at_least)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="session log", daemon=True)
@@ -65,11 +67,14 @@ class Log:
         return cls.open(path, on_error)
 
     @classmethod
-    def open(cls, path: Path, on_error: Failed | None = None) -> Log:
-        """A log that is there. Raises SessionError where it is missing, damaged or written by a newer version."""
+    def open(cls, path: Path, on_error: Failed | None = None, at_least: int = 0) -> Log:
+        """A log that is there; its next record gets a number over `at_least`.
+
+        Raises SessionError where it is missing, damaged or written by a newer version.
+        """
         connection = database.connect(path)
         try:
-            return cls(path, connection, on_error)
+            return cls(path, connection, on_error, at_least)
         except sqlite3.Error as error:
             connection.close()
             raise database.refusal(path, error) from error
@@ -128,7 +133,7 @@ class Log:
     def _put(
         self, write: Callable[[Writer], int], done: Done | None = None, failed: Failed | None = None
     ) -> None:
-        job = _Job(write, done or _ignore, failed or self._on_error)
+        job = _Job(write, done or _ignore, failed or self.on_error)
         if self._closed:
             job.failed(SessionError("the session is closed", "open it again"))
         else:
@@ -186,8 +191,17 @@ def load(path: Path) -> Loaded:
     """Read a log that nobody needs to have open, without changing it. Raises SessionError."""
     with closing(database.connect_to_read(path)) as connection:
         events, lost, last_at = _lasting(connection)
-        growing, lost_growing = _growing(connection)
+        growing, lost_growing = growing_of(connection)
     return Loaded(events, growing, lost + lost_growing, last_at)
+
+
+def events_of(path: Path) -> Iterator[Lasting]:
+    """The events of a log that can be read, one after the other, none of them held. Raises SessionError."""
+    with closing(database.connect_to_read(path)) as connection:
+        for record in database.read_records(connection):
+            found = records.lasting(record)
+            if not isinstance(found, str):
+                yield found
 
 
 def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], float]:
@@ -203,7 +217,8 @@ def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], 
     return events, records.gaps(numbers) + lost, last_at
 
 
-def _growing(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
+def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
+    """What was kept of things that grow, and a sentence for each that cannot be read."""
     growing: list[Growing] = []
     lost: list[str] = []
     try:

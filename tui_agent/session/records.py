@@ -70,15 +70,18 @@ def gaps(numbers: Iterable[int]) -> list[str]:
     """A sentence for each run of numbers that is missing between 1 and the last."""
     found, before = [], 0
     for number in numbers:
-        if number > before + 1:
-            missing = (
-                f"record {before + 1} is"
-                if number == before + 2
-                else f"records {before + 1} to {number - 1} are"
-            )
-            found.append(f"{missing} missing")
+        found += gap(before, number)
         before = number
     return found
+
+
+def gap(before: int, number: int) -> list[str]:
+    """A sentence where numbers are missing between two that follow each other."""
+    if number <= before + 1:
+        return []
+    if number == before + 2:
+        return [f"record {before + 1} is missing"]
+    return [f"records {before + 1} to {number - 1} are missing"]
 
 
 def _event(record: Record, name: str, types: dict[str, type[Event]]) -> Event | str:

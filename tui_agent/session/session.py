@@ -16,10 +16,10 @@ from tui_agent.answers import schema
 from tui_agent.edits.change import Diff, Pick
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.model.client import Model
+from tui_agent.session import mending
 from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
 from tui_agent.session.journal import Journal
-from tui_agent.session import mending
 from tui_agent.session.models import chosen, is_chosen
 from tui_agent.session.shortcuts import Shortcuts
 from tui_agent.session.taking import Kept
@@ -34,6 +34,8 @@ from tui_agent.store.state import ChatMessage, LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.subtasks.graph import DONE_STATES
 from tui_agent.turn.desk import Desk
+from tui_agent.turn.sent import Sent
+from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
 
 SYSTEM_PROMPT = "system-prompt.json"
@@ -67,6 +69,7 @@ class Session:
         self._schema = schema.load(config_folder()).response
         self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
         self.workspace = Workspace(workspace, own=(folders.data, folders.config, folders.cache))
+        self._texts, self._sent = Texts(), Sent()
         self._editing = Editing(journal, self.workspace)
         self._watching = Watching(journal, self.workspace, self._editing)
         self.workspace.listen(
@@ -312,6 +315,10 @@ class Session:
             reply_schema=self._schema,
             start_folder=self._start_folder,
             ask=self._turns.ask if self._interactive else None,
+            look=self._watching.look_at_known,
+            texts=self._texts,
+            sent=self._sent,
+            user_folder=self.folders.config,
         )
 
     async def _get_ready(self) -> None:

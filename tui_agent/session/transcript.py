@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-from tui_agent.session.log import Log
+from tui_agent.session import pages
+from tui_agent.session.log import events_of
 from tui_agent.store.events import Event
 from tui_agent.store.fold import fold
 from tui_agent.store.state import ChatMessage, State
 
+#: How many messages are handed on at once.
+_BATCH = 500
 
-def messages_before(log: Log, before: int, count: int) -> tuple[ChatMessage, ...]:
-    """Up to `count` messages with numbers below `before`, oldest first."""
-    return tuple(message for message in said(log.load().events) if before - count <= message.number < before)
+
+def messages_before(path: Path, before: int, count: int) -> tuple[ChatMessage, ...]:
+    """Up to `count` messages of the log at `path` with numbers below `before`, oldest first."""
+    folder = path.parent
+    found = pages.before(folder, before, count)
+    if found is not None:
+        return found
+    pages.forget(folder)
+    wanted: list[ChatMessage] = []
+    batch: list[ChatMessage] = []
+    for message in in_order(events_of(path)):
+        batch.append(message)
+        if before - count <= message.number < before:
+            wanted.append(message)
+        if len(batch) == _BATCH:
+            pages.put(folder, batch)
+            batch = []
+    pages.put(folder, batch)
+    return tuple(wanted)
 
 
 def said(events: Iterable[Event]) -> list[ChatMessage]:
     """Every message of a session, each with the changes that came with it."""
-    messages: dict[int, ChatMessage] = {}
+    return list(in_order(events))
+
+
+def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
+    """Every message, once nothing can be added to it any more: when its turn is over."""
     state = State()
+    waiting: dict[int, ChatMessage] = {}
     for event in events:
         before = state.chat.messages
         state = fold(state, event)
-        if state.chat.messages is not before:
-            # an event adds a message, or names a change in one of the last few
-            messages.update((message.number, message) for message in state.chat.messages[-4:])
-    return [messages[number] for number in sorted(messages)]
+        if state.chat.messages is before:
+            continue
+        # an event adds a message, or names a change in one of the last few
+        waiting.update((message.number, message) for message in state.chat.messages[-4:])
+        turn = state.chat.messages[-1].turn
+        for number in [number for number, message in waiting.items() if message.turn < turn - 1]:
+            yield waiting.pop(number)
+    yield from waiting.values()

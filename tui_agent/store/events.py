@@ -64,6 +64,12 @@ class SessionOpened(Passing, frozen=True):
     not_kept: str = ""
 
 
+class KeepingChanged(Passing, frozen=True):
+    """The log refuses to be written, for this reason; or (with none) it is written again, with all that waited."""
+
+    not_kept: str = ""
+
+
 class SessionRenamed(Lasting, frozen=True):
     """The person (or the first request) gave the session a name."""
 

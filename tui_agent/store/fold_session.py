@@ -24,6 +24,10 @@ def _opened(state: State, event: e.SessionOpened) -> State:
     return replace(state, session=session)
 
 
+def _keeping(state: State, event: e.KeepingChanged) -> State:
+    return replace(state, session=replace(state.session, not_kept=event.not_kept))
+
+
 def _renamed(state: State, event: e.SessionRenamed) -> State:
     return replace(state, session=replace(state.session, name=event.name))
 
@@ -96,6 +100,7 @@ def _queue(state: State, event: e.QueueChanged) -> State:
 FOLDS = {
     e.SessionStarted: _started,
     e.SessionOpened: _opened,
+    e.KeepingChanged: _keeping,
     e.SessionRenamed: _renamed,
     e.ModelChosen: _model,
     e.ModelStatusChanged: _model_status,

@@ -1,0 +1,138 @@
+"""What was said in all sessions, to be searched: one file beside them, kept up to date, made anew when it is gone."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+
+from tui_agent.session.catalog import Entry
+from tui_agent.session.indexing import FTS, SHORTEST, make_tables, refresh
+
+#: The file in the data folder.
+NAME = "catalog.sqlite3"
+#: The most lines that a search gives.
+MOST = 500
+_PATIENCE = 2.0
+_ENTRY = ", ".join(Entry.__struct_fields__)
+_LINE = "l.session, l.turn, l.kind, l.text"
+T = TypeVar("T")
+
+
+class Line(Struct, frozen=True):
+    """One thing that was said in a session. `kind` is `person`, `agent` or `file` (the path of one it was about)."""
+
+    session: str
+    turn: int
+    kind: str
+    text: str
+
+
+def entries(data: Path, workspace: Path | None = None) -> list[Entry]:
+    """The sessions of a workspace (None: of all), newest first."""
+    where, values = _of(workspace)
+    query = f"SELECT {_ENTRY} FROM sessions s WHERE {where} ORDER BY updated DESC, id DESC"
+    return _use(data, lambda connection: [Entry(*row) for row in connection.execute(query, values)]) or []
+
+
+def search(data: Path, words: str, workspace: Path | None = None, limit: int = MOST) -> list[Line]:
+    """Lines that hold all of the words, whatever their case, those of the newest session first."""
+    where, values = _of(workspace)
+
+    def find(connection: sqlite3.Connection) -> list[Line]:
+        condition, wanted = _condition(connection, words.split())
+        query = (
+            f"SELECT {_LINE} FROM lines l JOIN sessions s ON s.id = l.session WHERE {where} AND {condition} "
+            "ORDER BY s.updated DESC, s.id, l.id LIMIT ?"
+        )
+        return [Line(*row) for row in connection.execute(query, (*values, *wanted, limit))]
+
+    return _use(data, find) or [] if words.split() else []
+
+
+def sessions_with(data: Path, words: str) -> dict[str, str]:
+    """The sessions that hold all of the words in one line (or in their name), each with that line."""
+
+    def find(connection: sqlite3.Connection) -> dict[str, str]:
+        condition, wanted = _condition(connection, words.split())
+        query = f"SELECT l.session, l.text, min(l.id) FROM lines l WHERE {condition} GROUP BY l.session"
+        found = {row[0]: row[1] for row in connection.execute(query, wanted)}
+        likes = " AND ".join("name LIKE ? ESCAPE '\\'" for _ in words.split())
+        named = connection.execute(f"SELECT id, name FROM sessions WHERE {likes}", _likes(words.split()))
+        return {**dict(named), **found}
+
+    return _use(data, find) or {} if words.split() else {}
+
+
+def preview(data: Path, session: str, count: int = 8) -> list[Line]:
+    """The last things said in a session, oldest first, and not the files."""
+    query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind != 'file' ORDER BY id DESC LIMIT ?"
+    found = _use(data, lambda connection: connection.execute(query, (session, count)).fetchall(), fresh=False)
+    return [Line(*row) for row in reversed(found or [])]
+
+
+def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True) -> T | None:
+    """Read from the file, brought up to date; one that is damaged is made anew, or made in memory alone."""
+    if not (data / "sessions").is_dir():
+        return None
+    path = data / NAME
+    for attempt in ("file", "anew", "memory"):
+        if attempt == "anew":
+            _remove(path)
+        try:
+            with closing(_connect(":memory:" if attempt == "memory" else path)) as connection:
+                if fresh or attempt != "file":
+                    _bring_up_to_date(connection, data)
+                return read(connection)
+        except (sqlite3.Error, OSError):
+            continue
+    return None
+
+
+def _connect(path: Path | str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    if isinstance(path, Path):
+        path.chmod(0o600)
+    connection.execute("PRAGMA synchronous = OFF")
+    make_tables(connection)
+    return connection
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, data: Path) -> None:
+    try:
+        refresh(connection, data)
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        # another program is just doing it: what is there is a moment old
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _of(workspace: Path | None) -> tuple[str, tuple[str, ...]]:
+    return ("1", ()) if workspace is None else ("s.workspace = ?", (str(workspace),))
+
+
+def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, list[str]]:
+    """The condition that a line holds all the words, and its values: by the index where they are long enough."""
+    has_index = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (FTS,)).fetchone()
+    indexed = [word for word in words if has_index and len(word) >= SHORTEST]
+    others = [word for word in words if word not in indexed]
+    parts, values = [], []
+    if indexed:
+        parts.append(f"l.id IN (SELECT rowid FROM {FTS} WHERE {FTS} MATCH ?)")
+        values.append(" AND ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in indexed))
+    parts += ["l.text LIKE ? ESCAPE '\\'" for _ in others]
+    return " AND ".join(parts), [*values, *_likes(others)]
+
+
+def _likes(words: list[str]) -> list[str]:
+    return ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%" for word in words]

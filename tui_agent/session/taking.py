@@ -1,0 +1,120 @@
+"""Taking a session up: its log found, locked, mended where it must be, and read."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from msgspec import Struct
+
+from tui_agent.errors import Damaged, SessionError, TooNew
+from tui_agent.files.blobs import Blobs
+from tui_agent.session import catalog, mending
+from tui_agent.session.lock import SessionLock
+from tui_agent.session.log import Log, set_aside
+from tui_agent.session.reading import Read, read_state
+from tui_agent.store.state import State
+
+LAST = "last"
+
+
+class Kept(Struct, frozen=True):
+    """Where the session is kept: its log and lock (None where nothing can be), and the texts. `lost` are
+    sentences about records that could not be read; `since` counts the records after the last snapshot."""
+
+    log: Log | None
+    lock: SessionLock | None
+    blobs: Blobs
+    folder: Path
+    lost: tuple[str, ...] = ()
+    number: int = 0
+    since: int = 0
+
+
+def begin(data: Path) -> tuple[Kept, State]:
+    """A new session. Raises SessionError."""
+    folder = catalog.folder_of(data, catalog.new_id())
+    lock = SessionLock.take(folder)
+    return Kept(Log.create(folder / catalog.LOG), lock, Blobs(data / "blobs"), folder), State()
+
+
+def take_up(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
+    """A session to go on with, its log locked: an id, or `last` for the newest of the workspace.
+
+    Raises `OpenElsewhere`, `TooNew`, or `SessionError` where there is none. One whose log is broken is put aside
+    whole, and goes on with what could be read. The newest is passed over for a new one where it is too new.
+    """
+    folder = find(data, session, workspace)
+    lock = SessionLock.take(folder)
+    try:
+        log, read = _open(folder / catalog.LOG)
+    except TooNew as error:
+        lock.release()
+        if session != LAST:
+            raise
+        kept, state = begin(data)
+        return _with_lost(kept, (f"{error}. A new one was begun",)), state
+    except SessionError:
+        lock.release()
+        raise
+    return Kept(log, lock, Blobs(data / "blobs"), folder, read.lost, read.number, read.folded), read.state
+
+
+def look_at(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
+    """A session to be looked at only: nothing of it is written, whoever has it open. Raises SessionError."""
+    folder = find(data, session, workspace)
+    read = read_state(folder / catalog.LOG)
+    blobs = Blobs(_temporary(), behind=data / "blobs")
+    return Kept(None, None, blobs, folder, read.lost, read.number), read.state
+
+
+def in_memory(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
+    """A session where nothing can be written: one that is there is read, and goes on in memory."""
+    folder = _temporary()
+    if not session:
+        return Kept(None, None, Blobs(folder), folder), State()
+    read = read_state(find(data, session, workspace) / catalog.LOG)
+    return Kept(None, None, Blobs(folder, behind=data / "blobs"), folder, read.lost, read.number), read.state
+
+
+def find(data: Path, session: str, workspace: Path) -> Path:
+    """The folder of a session that is there. Raises SessionError."""
+    if session != LAST:
+        return catalog.existing(data, session)
+    newest = catalog.newest(data, workspace) or _begun_here(data, workspace)
+    if newest is None:
+        raise SessionError(
+            f"There is no session for {workspace} yet", "start one with `tui-agent`, without --continue"
+        )
+    return catalog.folder_of(data, newest.id)
+
+
+def _open(path: Path) -> tuple[Log, Read]:
+    lost = mending.mend(path)
+    try:
+        read = read_state(path)
+        return Log.open(path, at_least=read.number), _with_more(read, lost)
+    except (Damaged, sqlite3.Error) as error:  # broken in a way that looking through it did not show
+        aside = set_aside(path)
+        lost.append(f"the session {path.parent.name} is damaged ({error}): it was put aside as {aside}")
+        return Log.create(path), Read(State(), lost=tuple(lost))
+
+
+def _with_more(read: Read, lost: list[str]) -> Read:
+    return Read(read.state, read.number, read.folded, tuple(dict.fromkeys([*lost, *read.lost])))
+
+
+def _with_lost(kept: Kept, lost: tuple[str, ...]) -> Kept:
+    return Kept(kept.log, kept.lock, kept.blobs, kept.folder, lost, kept.number, kept.since)
+
+
+def _begun_here(data: Path, folder: Path) -> catalog.Entry | None:
+    """The newest rehearsal that was started from this folder: its workspace is a temporary one that nobody knows."""
+    entries = (entry for entry in catalog.list_sessions(data) if entry.started_from == str(folder))
+    return next((entry for entry in entries if entry.workspace != str(folder)), None)
+
+
+def _temporary() -> Path:
+    """Where blobs go when nothing can be kept: a folder that lives as long as the machine lets it."""
+    return Path(tempfile.mkdtemp(prefix="tui-agent-"))
