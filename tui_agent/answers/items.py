@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tui_agent.answers import patches, plans, schema
+from tui_agent.answers import patches, plans, same_file, schema
 from tui_agent.answers.escapes import has_half, joined
 from tui_agent.answers.mend import mended
 from tui_agent.answers.values import (
@@ -90,7 +90,7 @@ class Items:
             summary=joined(summary),
             message=joined(message),
             todos=self.todos,
-            changes=tuple(self.changes),
+            changes=tuple(same_file.joined(self.changes)),
             files=self.plan.files,
             directories=self.plan.directories,
             searches=tuple(self.searches),
