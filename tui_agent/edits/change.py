@@ -14,6 +14,13 @@ HunkState = Literal["pending", "applied", "skipped"]
 OPEN_STATES: frozenset[ChangeState] = frozenset({"pending", "merged"})
 
 
+class Comment(Struct, frozen=True):
+    """What the person said about a change, or about one hunk of it (from 0; None is the whole)."""
+
+    text: str
+    hunk: int | None = None
+
+
 class Change(Struct, frozen=True):
     """One file's change, from proposal to its end.
 
@@ -22,7 +29,8 @@ class Change(Struct, frozen=True):
     between the two, in order; the diff itself is computed from the texts. `state` is `merged` for a pending
     change that was rebased onto a newer file without a conflict. `rung` names the step of the ladder that
     found its places. `written` is the hash of what the last apply left on disk. `ask` says why nothing but the
-    person's own pick may apply it, never "all" without a screen; it is empty for most.
+    person's own pick may apply it, never "all" without a screen; it is empty for most. `by_hand` says that the
+    person edited the new text; `comments` are the person's words about hunks, each told to the model once.
     """
 
     id: str
@@ -41,6 +49,8 @@ class Change(Struct, frozen=True):
     todo: str = ""
     written: str = ""
     ask: str = ""
+    by_hand: bool = False
+    comments: tuple[Comment, ...] = ()
 
     @property
     def is_open(self) -> bool:

@@ -17,6 +17,9 @@ from tui_agent.errors import EditFailed
 #: How much of a file the model had in view when it wrote the change.
 Seen = Literal["whole", "part", "never"]
 
+#: The reason of a change that would leave its file as it is.
+CHANGES_NOTHING = "changes nothing"
+
 #: A fence that keeps fewer of the file's lines than this share is an excerpt of it.
 _EXCERPT_SHARE = 0.5
 
@@ -55,7 +58,7 @@ def propose(
     except EditFailed as error:
         return _moved(change, "failed", str(error))
     if _changes_nothing(proposal, base_text):
-        return _moved(change, "failed", "changes nothing")
+        return _moved(change, "failed", CHANGES_NOTHING)
     return _ready(change, request, proposal, base_text, put_text, seen)
 
 

@@ -17,13 +17,16 @@ def _proposed(state: State, event: e.ChangeProposed) -> State:
     new = event.change
     changes = tuple(_replaced_by(change, new) for change in state.review.changes if change.id != new.id)
     state = replace(state, review=replace(state.review, changes=(*changes, new)))
-    return _note_change(_tie_todo(state, new), new)
+    return _tick(_note_change(_tie_todo(state, new), new), new.id)
 
 
 def _replaced_by(change: Change, new: Change) -> Change:
-    if change.path != new.path or not change.is_open or change.id == new.id:
+    waits = change.is_open or change.state in ("failed", "conflict")
+    if change.path != new.path or not waits or change.id == new.id:
         return change
-    return replace(change, state="skipped", reason=f"replaced by {new.id}")
+    hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
+    state = "applied" if "applied" in hunks else "skipped"
+    return replace(change, state=state, hunks=hunks, reason=f"replaced by {new.id}")
 
 
 def _tie_todo(state: State, change: Change) -> State:
