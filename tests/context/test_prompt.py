@@ -8,7 +8,7 @@ from typing import Any
 from tui_agent.context import editor, known, prompt
 from tui_agent.context.known import KnownFile
 from tui_agent.context.listing import Listing
-from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.loaded import InView, LoadedFile
 from tui_agent.context.outline import outline
 
 PLACE = prompt.Surroundings("/w", ".", "Linux", "a.py")
@@ -40,7 +40,7 @@ def test_the_newest_message_keeps_the_order_of_the_contract() -> None:
         files=(loaded(),),
         editor_blocks={"current_file": "<current_file>\nPath: a.py\n</current_file>"},
     )
-    text = prompt.user_text(news, {}, {})
+    text = prompt.user_text(news, InView())
     places = [
         text.index(part)
         for part in (
@@ -56,11 +56,11 @@ def test_the_newest_message_keeps_the_order_of_the_contract() -> None:
 
 
 def test_nothing_to_say_is_nothing_said() -> None:
-    assert prompt.user_text(prompt.News(query="Hi"), {}, {}) == "<user_query>\nHi\n</user_query>"
+    assert prompt.user_text(prompt.News(query="Hi"), InView()) == "<user_query>\nHi\n</user_query>"
 
 
 def test_a_loaded_file_has_line_numbers_and_its_hash() -> None:
-    result = json.loads(prompt.user_text(prompt.News(files=(loaded(),)), {}, {}))
+    result = json.loads(prompt.user_text(prompt.News(files=(loaded(),)), InView()))
     assert result == {
         "type": "read_files",
         "files": [
@@ -69,26 +69,61 @@ def test_a_loaded_file_has_line_numbers_and_its_hash() -> None:
     }
 
 
-def test_a_file_that_was_sent_and_is_unchanged_is_not_sent_again() -> None:
-    result = json.loads(prompt.user_text(prompt.News(files=(loaded(),)), {"a.py": "9a906fd5909d0000"}, {}))
-    assert "content" not in result["files"][0]
-    changed = json.loads(prompt.user_text(prompt.News(files=(loaded(),)), {"a.py": "other"}, {}))
-    assert "content" in changed["files"][0]
+def entry_of(in_view: InView, file: LoadedFile | None = None) -> dict[str, Any]:
+    text = prompt.user_text(prompt.News(files=(file or loaded(),)), in_view)
+    return json.loads(text)["files"][0]
+
+
+def test_what_is_in_view_is_referred_to_and_not_sent_again() -> None:
+    here = {"a.py": "9a906fd5909d0000"}
+    assert entry_of(InView(sent=here)) == {"path": "a.py", "md5": here["a.py"], "lines": 2, "unchanged": True}
+    assert entry_of(InView(attached=here))["attached"] is True
+    assert entry_of(InView(proposed=here))["asProposed"] is True
+    assert entry_of(InView(sent={"old.py": here["a.py"]}))["sameAs"] == "old.py"
+    assert "content" in entry_of(InView(sent={"a.py": "other"}))
+    empty = LoadedFile("a.py", "d41d8", "", 0, "plan")
+    assert "content" in entry_of(InView(sent={"other.py": "d41d8"}), empty)
+
+
+def test_a_model_that_asks_for_what_it_proposed_gets_to_see_it() -> None:
+    asked = LoadedFile("a.py", "9a906fd5909d0000", "x\n", 2, "request")
+    assert entry_of(InView(proposed={"a.py": asked.md5}), asked)["content"] == "1: x"
+
+
+def additional(blocks: dict[str, str], sent: dict[str, str]) -> str:
+    return editor.additional_data(editor.new_blocks(blocks, sent))
 
 
 def test_an_editor_block_is_sent_once_while_it_stays_the_same() -> None:
     opened = editor.OpenFile("a.py", "x = 1\n", "h", line=1, active=True, mtime=12)
     blocks = editor.blocks([opened])
-    first = editor.additional_data(blocks, {})
+    first = additional(blocks, {})
     assert (
         '<file_contents path="a.py" mtime="12" lines="1-1" total_lines="1">\n1: x = 1\n</file_contents>'
         in first
     )
     assert "Path: a.py\nLine: 1\nLine content: x = 1" in first
     sent = {name: editor.digest(text) for name, text in blocks.items()}
-    assert editor.additional_data(blocks, sent) == ""
+    assert additional(blocks, sent) == ""
     moved = editor.blocks([editor.OpenFile("a.py", "x = 1\ny\n", "h", line=2, active=True, mtime=12)])
-    assert "Line: 2" in editor.additional_data(moved, sent)
+    assert "Line: 2" in additional(moved, sent)
+
+
+def test_a_text_that_is_in_view_is_not_repeated_by_its_block() -> None:
+    opened = editor.OpenFile("a.py", "x = 1\n", "h", active=True, mtime=12)
+    short = editor.references([opened], {"a.py": "h"})["file:a.py"]
+    assert short == '<file_contents path="a.py" mtime="12" lines="1-1" total_lines="1" unchanged="true"/>'
+    assert editor.references([opened], {"a.py": "older"}) == {}
+
+
+def test_a_huge_file_and_a_huge_line_are_bounded() -> None:
+    line = "y" * 50_000_000
+    blocks = editor.blocks([editor.OpenFile("a.py", line, "h", active=True)])
+    assert sum(map(len, blocks.values())) < 10_000
+    lines = "z = 1\n" * 200_000
+    shown = editor.excerpt(editor.OpenFile("a.py", lines, "h", line=150_000, active=True))
+    assert shown.first < 150_000 < shown.last and len(shown.lines) <= 400 and shown.total == 200_000
+    assert not shown.whole
 
 
 def test_only_the_active_file_is_sent_whole_and_unsaved_text_is_said() -> None:
@@ -123,9 +158,16 @@ def test_the_table_says_what_became_of_each_file() -> None:
     assert "turn 4 (this turn)" in again and "⚠️ Yes (on disk), read again below" in again
 
 
-def test_every_open_call_gets_a_result_and_the_first_one_the_content() -> None:
-    results = prompt.tool_results(["a", "b"], "content", "see above")
+def test_every_open_call_gets_a_result() -> None:
+    results = prompt.tool_results(["a", "b"], ["content", "see above"])
     assert [(r["tool_call_id"], r["content"]) for r in results] == [("a", "content"), ("b", "see above")]
+
+
+def test_the_functions_of_the_newest_reply_are_known_by_their_calls() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "read_files", "arguments": "{}"}}
+    old = {"id": "c0", "type": "function", "function": {"name": "set_todos", "arguments": "{}"}}
+    talk = [{"role": "assistant", "tool_calls": [old]}, {"role": "assistant", "tool_calls": [call]}]
+    assert prompt.call_names([*talk, {"role": "tool", "content": ""}]) == {"c1": "read_files"}
 
 
 def test_the_outline_is_bounded_and_says_what_it_left_out() -> None:

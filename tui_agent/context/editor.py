@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import md5
 from xml.sax.saxutils import quoteattr
 
@@ -10,6 +10,10 @@ from msgspec import Struct
 
 ATTACHED_FILES = 15
 EXCERPT_LINES = 20
+#: Longer lines are cut in what is only an excerpt, and in the line of the cursor, in characters.
+LINE_CHARACTERS = 1000
+#: The active file is sent whole up to so many characters, else the part around the cursor.
+WHOLE_CHARACTERS = 400_000
 
 
 class OpenFile(Struct, frozen=True):
@@ -30,6 +34,39 @@ class OpenFile(Struct, frozen=True):
     mtime: int = 0
 
 
+class Excerpt(Struct, frozen=True):
+    """The part of a file that its block shows: lines `first` to `last`, from 1; `whole` where that is all of it."""
+
+    first: int
+    lines: tuple[str, ...]
+    total: int
+    whole: bool
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.lines) - 1
+
+
+def attached(files: Sequence[OpenFile]) -> list[OpenFile]:
+    """The files that get a block: the active one, then the most recently changed, as many as there may be."""
+    return sorted(files, key=lambda file: (not file.active, -file.mtime, file.path))[:ATTACHED_FILES]
+
+
+def excerpt(file: OpenFile) -> Excerpt:
+    """What the block of a file shows: the active one whole, if that is not too much, the others their beginning."""
+    lines = file.text.splitlines()
+    if file.active and len(file.text) <= WHOLE_CHARACTERS:
+        return Excerpt(1, tuple(lines), len(lines), True)
+    first, end = 0, EXCERPT_LINES
+    if file.active:
+        around = WHOLE_CHARACTERS // LINE_CHARACTERS // 2
+        first = max(0, file.line - 1 - around)
+        end = first + 2 * around
+    shown = lines[first:end]
+    whole = len(shown) == len(lines) and all(len(line) <= LINE_CHARACTERS for line in shown)
+    return Excerpt(first + 1, tuple(map(_cut, shown)), len(lines), whole)
+
+
 def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
     """The editor's blocks by name, in the order in which they are sent; none where nothing is open."""
     active = next((file for file in files if file.active), None)
@@ -38,21 +75,30 @@ def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
         found["current_file"] = _current(active)
         if active.selection:
             found["manually_added_selection"] = _selection(active)
-    recent = sorted(files, key=lambda file: (not file.active, -file.mtime, file.path))[:ATTACHED_FILES]
-    for file in recent:
+    for file in attached(files):
         found[f"file:{file.path}"] = _contents(file)
     return found
 
 
-def additional_data(found: dict[str, str], sent: dict[str, str]) -> str:
-    """The blocks that are new, wrapped; `sent` holds the digest of each as it was last sent."""
-    new = {name: text for name, text in found.items() if sent.get(name) != digest(text)}
+def references(files: Sequence[OpenFile], in_view: Mapping[str, str]) -> dict[str, str]:
+    """What is sent for a block whose text the prompt has already, by name; `in_view` holds hashes by path."""
+    known = (file for file in attached(files) if in_view.get(file.path) == file.md5)
+    return {f"file:{file.path}": _header(file, excerpt(file), ' unchanged="true"/>') for file in known}
+
+
+def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, str]:
+    """The blocks that differ from what was last sent; `sent` holds the digest of each."""
+    return {name: text for name, text in found.items() if sent.get(name) != digest(text)}
+
+
+def additional_data(new: Mapping[str, str]) -> str:
+    """The blocks that are new, wrapped."""
     if not new:
         return ""
     parts = [text for name, text in new.items() if name == "current_file"]
-    attached = [text for name, text in new.items() if name.startswith("file:")]
-    if attached:
-        parts.append("<attached_files>\n" + "\n".join(attached) + "\n</attached_files>")
+    files = [text for name, text in new.items() if name.startswith("file:")]
+    if files:
+        parts.append("<attached_files>\n" + "\n".join(files) + "\n</attached_files>")
     parts += [text for name, text in new.items() if name == "manually_added_selection"]
     return "<additional_data>\n" + "\n".join(parts) + "\n</additional_data>"
 
@@ -64,7 +110,7 @@ def digest(block: str) -> str:
 
 def _current(file: OpenFile) -> str:
     lines = file.text.splitlines()
-    words = lines[file.line - 1] if 0 < file.line <= len(lines) else ""
+    words = _cut(lines[file.line - 1]) if 0 < file.line <= len(lines) else ""
     return f"<current_file>\nPath: {file.path}\nLine: {file.line}\nLine content: {words}\n</current_file>"
 
 
@@ -74,10 +120,17 @@ def _selection(file: OpenFile) -> str:
 
 
 def _contents(file: OpenFile) -> str:
-    lines = file.text.splitlines()
-    shown = lines if file.active else lines[:EXCERPT_LINES]
+    shown = excerpt(file)
+    text = "\n".join(f"{number}: {line}" for number, line in enumerate(shown.lines, shown.first))
+    return f"{_header(file, shown, '>')}\n{text}\n</file_contents>"
+
+
+def _header(file: OpenFile, shown: Excerpt, end: str) -> str:
     where = f"path={quoteattr(file.path)} mtime={quoteattr(str(file.mtime))}"
-    span = f"lines={quoteattr(f'1-{len(shown)}')} total_lines={quoteattr(str(len(lines)))}"
+    span = f"lines={quoteattr(f'{shown.first}-{shown.last}')} total_lines={quoteattr(str(shown.total))}"
     unsaved = ' unsaved="true"' if file.unsaved else ""
-    text = "\n".join(f"{number}: {line}" for number, line in enumerate(shown, 1))
-    return f"<file_contents {where} {span}{unsaved}>\n{text}\n</file_contents>"
+    return f"<file_contents {where} {span}{unsaved}{end}"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}… ({len(line)} characters)"

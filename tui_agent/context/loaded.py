@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -35,17 +35,37 @@ def numbered(text: str) -> str:
     return "\n".join(f"{number}: {line}" for number, line in enumerate(text.splitlines(), 1))
 
 
-def read_files_result(files: Iterable[LoadedFile], already_sent: dict[str, str]) -> str:
-    """The result object as JSON; what `already_sent` holds under the same hash is referred to, not repeated."""
-    return json.dumps(
-        {"type": "read_files", "files": [_entry(file, already_sent) for file in files]}, ensure_ascii=False
-    )
+class InView(Struct, frozen=True):
+    """What the prompt holds already: hashes by path as they were sent, those that the model wrote itself
+    (`proposed`), and those that stand further down in the same message (`attached`)."""
+
+    sent: Mapping[str, str] = {}
+    proposed: Mapping[str, str] = {}
+    attached: Mapping[str, str] = {}
+
+    def reference(self, file: LoadedFile) -> dict[str, object] | None:
+        """What is said in place of the content, None where it must be sent."""
+        if self.sent.get(file.path) == file.md5:
+            return {"unchanged": True}
+        if self.attached.get(file.path) == file.md5:
+            return {"attached": True}
+        if self.proposed.get(file.path) == file.md5 and file.loaded_by != "request":
+            return {"asProposed": True}
+        other = (
+            next((path for path, md5 in self.sent.items() if md5 == file.md5), None) if file.size else None
+        )
+        return {"sameAs": other} if other else None
 
 
-def _entry(file: LoadedFile, already_sent: dict[str, str]) -> dict[str, object]:
+def read_files_result(files: Iterable[LoadedFile], in_view: InView) -> str:
+    """The result object as JSON; what is in view already is referred to, not repeated."""
+    entries = [_entry(file, in_view) for file in files]
+    return json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False)
+
+
+def _entry(file: LoadedFile, in_view: InView) -> dict[str, object]:
     entry: dict[str, object] = {"path": file.path, "md5": file.md5, "lines": file.lines}
     if file.unsaved:
         entry["unsaved"] = True
-    if already_sent.get(file.path) == file.md5:
-        return entry | {"unchanged": True}
-    return entry | {"content": numbered(file.text)}
+    reference = in_view.reference(file)
+    return entry | (reference if reference is not None else {"content": numbered(file.text)})

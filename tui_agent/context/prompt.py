@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tui_agent.context import editor, known, listing, loaded
+from tui_agent.context import bundle, editor, instructions, known, listing, loaded
 
 Message = dict[str, Any]
 Dialect = Literal["tools", "structured"]
@@ -31,10 +31,14 @@ def system_message(
     dialect: Dialect,
     schema: dict[str, Any] | None,
     place: Surroundings,
-    base_files: Sequence[tuple[str, str]] = (),
+    contexts: Sequence[instructions.ContextFile] = (),
+    working: Sequence[loaded.LoadedFile] = (),
 ) -> Message:
     """The system prompt: the shipped words of this dialect, the schema where no provider holds the model to
-    it, the surroundings, and base files as (path, text), in this order."""
+    it, the surroundings, instruction files, base files, and after a reset the files that matter, in this order.
+
+    Working files are data like any file that is read: they never stand in a `<context>` block.
+    """
     sections = [part["text"] for part in words["sections"] if part.get("dialect", dialect) == dialect]
     if schema is not None:
         sections.append(
@@ -45,47 +49,66 @@ def system_message(
     )
     if place.outline:
         sections.append("Outline of the workspace (files below each folder):\n" + place.outline)
-    sections += [f'<context filename="{path}">\n{text}\n</context>' for path, text in base_files]
+    sections += [instructions.block(file) for file in contexts if file.kind == "instructions"]
+    sections += [instructions.block(file) for file in contexts if file.kind == "base"]
+    if working:
+        sections.append("# Working files\n" + loaded.read_files_result(working, loaded.InView()))
     return {"role": "system", "content": "\n\n".join(sections)}
 
 
 class News(Struct, frozen=True):
     """All that the newest message may carry; empty parts are left out.
 
-    `rows` are finished table rows, `facts` sentences about what became of earlier proposals.
+    `rows` are finished table rows and `left_out` the line below them, `facts` sentences about what became of
+    earlier proposals, `new_contexts` instruction files to tell and `gone_contexts` those that went,
+    `editor_blocks` what is new in the editor.
     """
 
     query: str = ""
     rows: tuple[str, ...] = ()
+    left_out: str = ""
     facts: tuple[str, ...] = ()
     listings: tuple[listing.Listing, ...] = ()
     found: str = ""
+    bundled: tuple[loaded.LoadedFile, ...] = ()
     memory: str = ""
+    new_contexts: tuple[instructions.ContextFile, ...] = ()
+    gone_contexts: tuple[str, ...] = ()
     files: tuple[loaded.LoadedFile, ...] = ()
     editor_blocks: dict[str, str] = {}
 
 
-def user_text(news: News, sent_files: dict[str, str], sent_blocks: dict[str, str]) -> str:
+def user_text(news: News, in_view: loaded.InView) -> str:
     """The newest message, in the order that protocol.md gives."""
     parts = [
-        known.table(list(news.rows)),
+        known.table(news.rows, news.left_out),
         listing.section(news.listings),
         news.found,
+        bundle.section(news.bundled),
         news.memory,
         _facts(news.facts),
-        loaded.read_files_result(news.files, sent_files) if news.files else "",
-        editor.additional_data(news.editor_blocks, sent_blocks),
+        instructions.section(news.new_contexts, news.gone_contexts),
+        loaded.read_files_result(news.files, in_view) if news.files else "",
+        editor.additional_data(news.editor_blocks),
         f"<user_query>\n{news.query}\n</user_query>" if news.query else "",
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def tool_results(calls: Sequence[str], first: str, others: str) -> list[Message]:
-    """A result for each open call, so that none is left without one: the first carries the content."""
+def tool_results(calls: Sequence[str], contents: Sequence[str]) -> list[Message]:
+    """A result for each open call, so that none is left without one."""
     return [
-        {"role": "tool", "tool_call_id": call, "content": first if place == 0 else others}
-        for place, call in enumerate(calls)
+        {"role": "tool", "tool_call_id": call, "content": content}
+        for call, content in zip(calls, contents, strict=True)
     ]
+
+
+def call_names(messages: Sequence[Message]) -> dict[str, str]:
+    """The function that each call of the newest reply names, by the call's id."""
+    for message in reversed(messages):
+        if message["role"] == "assistant":
+            return {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
+    return {}
 
 
 def _facts(facts: Sequence[str]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -11,17 +9,43 @@ from typing import Any
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import Delta, Reply
-from tui_agent.errors import EmptyReply, Refused
+from tui_agent.errors import ContextTooLong, EmptyReply, Refused
 from tui_agent.model.client import CallChunk, EndChunk, ReasoningChunk, RetryChunk, TextChunk, UsageChunk
 from tui_agent.store import events as e
 from tui_agent.store.state import SentMessage, Usage
+from tui_agent.turn.beginning import keep
 from tui_agent.turn.composing import Composed, compose
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.limits import check_limits, unknown_price
+from tui_agent.turn.making_room import make_room
+
+#: How often a request that is too long is made shorter before the person is told.
+MOST_ATTEMPTS = 3
 
 
 async def ask(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
-    """Send the next request and read the reply into `gathered`. Raises a `ModelError` when none came."""
+    """Send the next request and read the reply into `gathered`. Raises a `ModelError` when none came.
+
+    A request that is too long for the provider is made shorter and sent again.
+    """
+    for attempt in range(1, MOST_ATTEMPTS + 1):
+        async for event in make_room(desk, gathered, too_long=attempt > 1):
+            yield event
+        try:
+            async for event in _ask_once(desk, gathered):
+                yield event
+            return
+        except ContextTooLong:
+            if attempt == MOST_ATTEMPTS:
+                raise
+            yield e.NoticeGiven(
+                "info", "The request is too long for the model: it is made shorter and sent again"
+            )
+
+
+async def _ask_once(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
     composed = await compose(desk, gathered)
+    check_limits(desk, round(composed.event.tokens * desk.state().usage.scale))
     yield composed.event
     gathered.handed_over()
     answer = _Answer(desk, composed.event.protocol == "tools")
@@ -31,8 +55,10 @@ async def ask(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
                 yield event
     reply = answer.finish(composed.request.model)
     gathered.reply = reply
-    sent = await _keep(desk, composed, answer.message(reply))
+    (sent,), _ = await keep(desk, [answer.message(reply)])
     yield e.UsageCounted(answer.usage or _estimated(composed, sent))
+    if sentence := unknown_price(desk, desk.state()):
+        yield e.NoticeGiven("warning", sentence)
     first = changes_of(desk, gathered.turn) + 1
     ids = tuple(f"c{gathered.turn}.{number}" for number in range(first, first + len(reply.changes)))
     yield _read_event(gathered.turn, reply, answer.reasoning, sent, ids)
@@ -106,13 +132,6 @@ class _Answer:
         if self.end and self.end.thinking:
             message["thinking_blocks"] = list(self.end.thinking)
         return message
-
-
-async def _keep(desk: Desk, composed: Composed, message: dict[str, Any]) -> SentMessage:
-    text = json.dumps(message, ensure_ascii=False)
-    counted = await desk.model.count(composed.request.model, [text])
-    blob = await asyncio.to_thread(desk.blobs.put_text, text)
-    return SentMessage("assistant", blob, counted.counts[0])
 
 
 def _estimated(composed: Composed, sent: SentMessage) -> Usage:

@@ -1,12 +1,9 @@
-"""Base files: what `base_files` names goes into the system prompt, once (C1)."""
+"""Base files: what `base_files` names stands in the system prompt (C1)."""
 
 from __future__ import annotations
 
-import asyncio
-
-from tui_agent.errors import TuiAgentError
-from tui_agent.files.gate import read
-from tui_agent.files.text import decode
+from tui_agent.context.instructions import BASE, ContextFile
+from tui_agent.files.gate import is_secret
 from tui_agent.turn.desk import Desk
 from tui_agent.workspace.patterns import Pattern, compile_pattern
 
@@ -14,19 +11,22 @@ MAX_FILES = 10
 MAX_BYTES = 64 * 1024
 
 
-async def read_base_files(desk: Desk) -> list[tuple[str, str]]:
-    """(path, text) of every file that a pattern of `base_files` fits, in the order of the paths."""
-    return await asyncio.to_thread(_read, desk)
+def read_base_files(desk: Desk) -> list[ContextFile]:
+    """Every file that a pattern of `base_files` fits, in the order of the paths; for a thread.
+
+    A base file that cannot be read, or looks like a secret, is not there.
+    """
+    found = []
+    for path in base_paths(desk):
+        text = desk.texts.get(desk.workspace.gate, path, MAX_BYTES)
+        if not text.fault and not is_secret(path):
+            found.append(ContextFile(path, "", BASE, text.text, text.md5, "base"))
+    return found[:MAX_FILES]
 
 
-def _read(desk: Desk) -> list[tuple[str, str]]:
+def base_paths(desk: Desk) -> list[str]:
+    """The paths of the index that `base_files` names."""
     compiled = [compile_pattern(pattern) for pattern in desk.settings.base_files]
     patterns = [pattern for pattern in compiled if isinstance(pattern, Pattern)]
-    paths = [path for path in desk.workspace.index.paths if any(pattern.fits(path) for pattern in patterns)]
-    found: list[tuple[str, str]] = []
-    for path in paths[:MAX_FILES]:
-        try:
-            found.append((path, decode(read(desk.workspace.gate, path, MAX_BYTES)).text))
-        except TuiAgentError:
-            continue  # a base file that cannot be read is not there
-    return found
+    index = desk.workspace.index
+    return sorted({path for pattern in patterns for path in index.match(pattern, MAX_FILES * 2).paths})

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import platform
-from typing import Literal, cast
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tui_agent.answers import schema as reply_schema
-from tui_agent.context import editor, prompt
-from tui_agent.context.known import table_row
-from tui_agent.context.outline import outline
-from tui_agent.files.blobs import Blobs
+from tui_agent.context import bundle, editor, instructions, known, loaded, prompt
+from tui_agent.context.known import KnownFile, table_row
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.events import RequestSent
-from tui_agent.store.state import ConversationSlice, SentMessage, State
-from tui_agent.turn.base_files import read_base_files
+from tui_agent.store.state import SentMessage, State
+from tui_agent.turn.beginning import Sizes, head_of, keep
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.editor_state import open_files
+from tui_agent.turn.sent import as_sent, shared_beginning
 
-Dialect = Literal["tools", "structured"]
 GO_ON = "Here is what you asked for. Go on with the request."
+NOTHING = "Nothing was found."
 SEE_FIRST = "See the first result."
 DECISION_FOLLOWS = "Shown to the person, who decides; what became of it stands in the next message."
+NOT_ANSWERED = "The turn was stopped before this was answered: ask again if you still need it."
+#: Calls that are answered with what they ask for; the others are for the person.
+ANSWERED = frozenset({"read_files", "list_directory", "search_text"})
+LEFT_OUT = ""
 
 
 class Composed(Struct, frozen=True):
@@ -35,152 +36,176 @@ class Composed(Struct, frozen=True):
 
 
 async def compose(desk: Desk, gathered: Gathered) -> Composed:
-    """The next request of this turn. The same state and material always give the same bytes."""
+    """The next request of this turn. The same state and material always give the same bytes.
+
+    The conversation has begun (`making_room.make_room`). With nothing new to say it goes out as it stands.
+    """
     state = desk.state()
-    dialect = cast(Dialect, state.model.protocol)
-    reset = needs_reset(state)
-    before = ConversationSlice() if reset else state.conversation
-    earlier = await asyncio.to_thread(_read_messages, desk.blobs, state.conversation.messages)
-    kept = _carried_over(earlier) if reset else []
-    started = [await _system(desk, dialect), *kept] if reset else []
-    rows = _rows(state, gathered, before)
-    blocks = editor.blocks(open_files(state.buffers))
-    news = _news(state, gathered, before, rows, blocks, bool(before.open_calls))
-    new = [*started, *_newest(news, before)]
-    sent = await _keep(desk, state.model.name, new)
-    tokens = sum(message.tokens for message in (*before.messages, *sent.messages))
+    before, head = state.conversation, head_of(desk)
+    kept = await asyncio.to_thread(desk.sent.read, desk.blobs, (*before.messages, *before.last))
+    earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
+    newest = _Newest(state, gathered)
+    new = newest.messages([one.message for one in earlier])
+    sent, exact = await keep(desk, new, newest.sizes)
+    texts = [*(one.text for one in earlier), *map(as_sent, new)]
+    everything = (*before.messages, *sent)
+    share = shared_beginning([one.text for one in last], texts)
     event = RequestSent(
         turn=gathered.turn,
         purpose="main",
-        messages=sent.messages,
-        files={file.path: file.md5 for file in gathered.files},
-        rows=rows,
-        blocks={name: editor.digest(text) for name, text in blocks.items()},
-        tokens=tokens,
-        estimated=not sent.exact,
-        parts=_parts(before, sent.messages, state),
-        prefix_share=0.0 if reset else 1.0,
-        reset=reset,
+        messages=sent,
+        files=newest.files,
+        rows=newest.rows,
+        blocks={name: editor.digest(text) for name, text in newest.blocks.items()},
+        contexts=newest.contexts,
+        tokens=before.head_tokens + sum(message.tokens for message in everything),
+        estimated=not exact,
+        parts=parts_of(everything, before.head_tokens),
+        prefix_share=round(share, 6),
+        reset=before.anew,
         model=state.model.name,
-        protocol=dialect,
+        protocol=state.model.protocol,
     )
     request = ModelRequest(
         model=state.model.name,
-        messages=tuple(new if reset else [*earlier, *new]),
-        tools=tuple(reply_schema.tools(desk.reply_schema)) if dialect == "tools" else (),
-        schema=reply_schema.strict(desk.reply_schema)
-        if dialect == "structured" and state.model.takes_schema
-        else None,
+        messages=(*(one.message for one in earlier), *new),
+        tools=head.tools,
+        schema=head.schema,
         timeout=float(desk.settings.request_timeout),
     )
     return Composed(request, event)
 
 
-def needs_reset(state: State) -> bool:
-    """Whether the conversation begins anew: the first request, or another model or dialect (C4)."""
-    sent = state.conversation
-    return not sent.messages or (sent.model, sent.protocol) != (state.model.name, state.model.protocol)
-
-
-async def _system(desk: Desk, dialect: Dialect) -> Message:
-    state = desk.state()
-    place = prompt.Surroundings(
-        root=str(desk.workspace.root),
-        start_folder=desk.start_folder,
-        system=platform.system(),
-        outline=outline(desk.workspace.index.paths, desk.settings.outline_tokens),
-    )
-    needs_words = dialect == "structured" and not state.model.takes_schema
-    base = await read_base_files(desk)
-    return prompt.system_message(
-        desk.prompt_words, dialect, desk.reply_schema if needs_words else None, place, base
-    )
-
-
-def _rows(state: State, gathered: Gathered, before: ConversationSlice) -> dict[str, str]:
-    """The table's rows that differ from what the model was last told, by path, without `(this turn)`."""
-    again = {file.path for file in gathered.files}
-    rows = {
-        path: table_row(entry, 0, again=entry.path in again and entry.freshness != "fresh")
-        for path, entry in state.known.files.items()
+def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
+    """Tokens by part (C11); what is sent beside the messages counts as system."""
+    files = sum(message.files for message in messages)
+    rules = sum(message.instructions for message in messages)
+    system = sum(m.tokens - m.files - m.instructions for m in messages if m.role == "system")
+    total = sum(message.tokens for message in messages)
+    return {
+        "system": system + head,
+        "instructions": rules,
+        "files": files,
+        "history": max(0, total - system - rules - files),
     }
-    return {path: row for path, row in rows.items() if before.rows.get(path) != row}
 
 
-def _news(
-    state: State,
-    gathered: Gathered,
-    before: ConversationSlice,
-    rows: dict[str, str],
-    blocks: dict[str, str],
-    answers_calls: bool,
-) -> prompt.News:
-    again = {file.path for file in gathered.files}
-    shown = [state.known.files[path] for path in rows]
-    first_step = bool(gathered.query)
-    return prompt.News(
-        query=gathered.query if first_step or answers_calls else GO_ON,
-        rows=tuple(table_row(entry, gathered.turn, entry.path in again) for entry in shown),
-        facts=(*state.conversation.untold, *gathered.facts),
-        listings=tuple(gathered.listings),
-        found="\n\n".join(gathered.found),
-        files=tuple(gathered.files),
-        editor_blocks=blocks,
+class _Newest:
+    """What the newest message says, and what is then in the conversation that was not before."""
+
+    def __init__(self, state: State, gathered: Gathered) -> None:
+        self._state = state
+        self._gathered = gathered
+        self._before = state.conversation
+        opened = open_files(state.buffers)
+        self.blocks = editor.blocks(opened)
+        self._new_blocks = editor.new_blocks(self.blocks, self._before.blocks)
+        self._attached = {
+            file.path: file.md5
+            for file in editor.attached(opened)
+            if f"file:{file.path}" in self._new_blocks and editor.excerpt(file).whole
+        }
+        self._new_blocks |= {
+            name: text
+            for name, text in editor.references(opened, self._before.files).items()
+            if name in self._new_blocks
+        }
+        self._in_view = loaded.InView(self._before.files, _as_proposed(gathered), self._attached)
+        self.rows = _rows(state, gathered.goes_on and bool(gathered.query))
+        self._new_contexts, self._gone = instructions.news(gathered.contexts, self._before.contexts)
+        self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
+        self.files = {file.path: file.md5 for file in (*gathered.bundled, *gathered.files)} | self._attached
+
+    @property
+    def sizes(self) -> Sizes:
+        files = loaded.read_files_result(self._gathered.files, self._in_view) if self._gathered.files else ""
+        blocks = sum(len(text) for name, text in self._new_blocks.items() if name.startswith("file:"))
+        return Sizes(
+            len(files) + len(bundle.section(self._gathered.bundled)) + blocks,
+            len(instructions.section(self._new_contexts, self._gone)),
+        )
+
+    def messages(self, earlier: Sequence[Message]) -> list[Message]:
+        """One user message, or the results of the calls that are still open and then, with a request, that.
+
+        None where there is nothing to say.
+        """
+        calls = self._before.open_calls
+        query = self._gathered.query
+        if not calls:
+            text = self._text(query or (GO_ON if self._answers(earlier) else ""))
+            return [{"role": "user", "content": text}] if text else []
+        names = prompt.call_names(earlier)
+        if query:
+            results = [NOT_ANSWERED if names.get(call) in ANSWERED else DECISION_FOLLOWS for call in calls]
+            return [*prompt.tool_results(calls, results), {"role": "user", "content": self._text(query)}]
+        first = next((call for call in calls if names.get(call) in ANSWERED), calls[0])
+        text = self._text("") or NOTHING
+        return prompt.tool_results(
+            calls, [text if call == first else _beside(names.get(call, "")) for call in calls]
+        )
+
+    def _answers(self, earlier: Sequence[Message]) -> bool:
+        """Whether the model waits for what it asked for: its own words are the last that was said."""
+        return bool(earlier) and earlier[-1]["role"] == "assistant"
+
+    def _text(self, query: str) -> str:
+        again = self._gathered.again
+        files = self._state.known.files
+        rows = [
+            _shown_row(files[path], self._gathered.turn, again.get(path), self._is_sent(path))
+            for path in self.rows
+            if path != LEFT_OUT
+        ]
+        news = prompt.News(
+            query=query,
+            rows=tuple(rows),
+            left_out=self.rows.get(LEFT_OUT, ""),
+            facts=(*self._before.untold, *self._gathered.facts),
+            listings=tuple(self._gathered.listings),
+            found="\n\n".join(self._gathered.found),
+            bundled=tuple(self._gathered.bundled),
+            memory=self._gathered.memory,
+            new_contexts=tuple(self._new_contexts),
+            gone_contexts=tuple(self._gone),
+            files=tuple(self._gathered.files),
+            editor_blocks=self._new_blocks,
+        )
+        return prompt.user_text(news, self._in_view)
+
+    def _is_sent(self, path: str) -> bool:
+        """Whether the text itself goes with this message."""
+        gathered = self._gathered
+        return any(file.path == path for file in gathered.bundled) or any(
+            file.path == path and self._in_view.reference(file) in (None, {"attached": True})
+            for file in gathered.files
+        )
+
+
+def _as_proposed(gathered: Gathered) -> Mapping[str, str]:
+    """Files read again that are to the letter what the model proposed, by path."""
+    return {path: entry.written for path, entry in gathered.again.items() if entry.written_known}
+
+
+def _rows(state: State, all_of_them: bool) -> dict[str, str]:
+    """The table's rows that differ from what was last told, by path; `(this turn)` and `read again` are no change."""
+    rows = {path: table_row(entry, 0) for path, entry in state.known.files.items()}
+    left_out = known.left_out_line(len(state.known.dropped))
+    if left_out:
+        rows[LEFT_OUT] = left_out
+    told: Mapping[str, str] = {} if all_of_them else state.conversation.rows
+    return {path: row for path, row in rows.items() if told.get(path) != row}
+
+
+def _shown_row(entry: KnownFile, turn: int, before: KnownFile | None, sent: bool) -> str:
+    """A file that is read again keeps its mark in the message that carries it."""
+    if before is None:
+        return table_row(entry, turn)
+    marked = replace(
+        entry, freshness=before.freshness, modified_turn=before.modified_turn, written_known=False
     )
+    return table_row(replace(marked, renamed_to=before.renamed_to), turn, again=sent)
 
 
-def _newest(news: prompt.News, before: ConversationSlice) -> list[Message]:
-    """One user message, or the results of the calls that are still open and then, with a request, that."""
-    if not before.open_calls:
-        return [{"role": "user", "content": prompt.user_text(news, before.files, before.blocks)}]
-    if news.query:
-        results = prompt.tool_results(before.open_calls, DECISION_FOLLOWS, DECISION_FOLLOWS)
-        return [*results, {"role": "user", "content": prompt.user_text(news, before.files, before.blocks)}]
-    text = prompt.user_text(news, before.files, before.blocks) or "Nothing was found."
-    return prompt.tool_results(before.open_calls, text, SEE_FIRST)
-
-
-class _Kept(Struct, frozen=True):
-    messages: tuple[SentMessage, ...]
-    exact: bool
-
-
-async def _keep(desk: Desk, model: str, messages: list[Message]) -> _Kept:
-    texts = [json.dumps(message, ensure_ascii=False) for message in messages]
-    counted = await desk.model.count(model, [str(message.get("content") or "") for message in messages])
-    blobs = await asyncio.to_thread(lambda: [desk.blobs.put_text(text) for text in texts])
-    return _Kept(
-        tuple(
-            SentMessage(message["role"], blob, tokens)
-            for message, blob, tokens in zip(messages, blobs, counted.counts, strict=True)
-        ),
-        counted.exact,
-    )
-
-
-def _read_messages(blobs: Blobs, messages: tuple[SentMessage, ...]) -> list[Message]:
-    return [json.loads(blobs.get_text(message.blob)) for message in messages]
-
-
-def _carried_over(messages: list[Message]) -> list[Message]:
-    """The talk so far for another model or dialect: the words stay, function calls become words."""
-    carried: list[Message] = []
-    for message in messages:
-        match message["role"]:
-            case "user":
-                carried.append(message)
-            case "assistant":
-                calls = "\n".join(call["function"]["arguments"] for call in message.get("tool_calls") or ())
-                text = "\n\n".join(part for part in (message.get("content") or "", calls) if part)
-                carried.append({"role": "assistant", "content": text})
-            case "tool":
-                carried.append({"role": "user", "content": message["content"]})
-    return carried
-
-
-def _parts(before: ConversationSlice, new: tuple[SentMessage, ...], state: State) -> dict[str, int]:
-    everything = (*before.messages, *new)
-    system = sum(message.tokens for message in everything if message.role == "system")
-    files = sum(entry.tokens for path, entry in state.known.files.items() if path in before.files)
-    total = sum(message.tokens for message in everything)
-    return {"system": system, "files": min(files, total - system), "history": max(0, total - system - files)}
+def _beside(name: str) -> str:
+    return SEE_FIRST if name in ANSWERED else DECISION_FOLLOWS

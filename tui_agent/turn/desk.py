@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tui_agent.answers.values import Reply
+from tui_agent.context.instructions import ContextFile
+from tui_agent.context.known import KnownFile
 from tui_agent.context.listing import Listing
 from tui_agent.context.loaded import LoadedFile
 from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Model
 from tui_agent.settings.schema import Settings
 from tui_agent.store.state import State
+from tui_agent.turn.sent import Sent
+from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
 
 #: Asks the person which file an action means: (action's name, nearest names) → a path, or nothing.
@@ -21,7 +26,11 @@ Ask = Callable[[str, Sequence[str]], Awaitable[str]]
 
 @dataclass(frozen=True)
 class Desk:
-    """The collaborators of a turn. `ask` is None where nobody can be asked (headless)."""
+    """The collaborators of a turn. `ask` is None where nobody can be asked (headless).
+
+    `look` finds out what became of the known files; `texts` are instruction files by what the disk last said of
+    them, `sent` the messages that went out; `user_folder` is where the person's own instructions lie.
+    """
 
     state: Callable[[], State]
     settings: Settings
@@ -32,6 +41,10 @@ class Desk:
     reply_schema: dict[str, Any]
     start_folder: str
     ask: Ask | None = None
+    look: Callable[[], Awaitable[None]] | None = None
+    texts: Texts = field(default_factory=Texts)
+    sent: Sent = field(default_factory=Sent)
+    user_folder: Path | None = None
 
 
 @dataclass
@@ -45,8 +58,17 @@ class Gathered:
     found: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
     reply: Reply = field(default_factory=Reply)
+    #: Files that are read again, as the registry had them before.
+    again: dict[str, KnownFile] = field(default_factory=dict)
+    bundled: list[LoadedFile] = field(default_factory=list)
+    memory: str = ""
+    #: The person asked to go on with what was being done.
+    goes_on: bool = False
+    #: The instruction and base files in force now.
+    contexts: list[ContextFile] = field(default_factory=list)
 
     def handed_over(self) -> None:
         """The request is on its way: nothing of this is sent twice."""
         self.query = ""
         self.files, self.listings, self.found, self.facts = [], [], [], []
+        self.again, self.bundled, self.memory = {}, [], ""

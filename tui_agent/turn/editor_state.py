@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from hashlib import md5
+
 from tui_agent.context.editor import OpenFile
+from tui_agent.files.gate import is_secret
 from tui_agent.store.state import Buffer, BuffersSlice
 
 
 def open_files(buffers: BuffersSlice) -> list[OpenFile]:
-    """Every open text file, with its cursor and what is selected; binary and huge ones have no text to show."""
-    return [_open_file(buffer, buffer.path == buffers.active) for buffer in buffers.open if not buffer.note]
+    """Every open text file, with its cursor and what is selected.
+
+    Binary and huge ones have no text to show, and what looks like a secret is not for the model (X1).
+    """
+    return [
+        _open_file(buffer, buffer.path == buffers.active)
+        for buffer in buffers.open
+        if not buffer.note and not is_secret(buffer.path)
+    ]
 
 
 def _open_file(buffer: Buffer, active: bool) -> OpenFile:
@@ -16,7 +26,7 @@ def _open_file(buffer: Buffer, active: bool) -> OpenFile:
     return OpenFile(
         path=buffer.path,
         text=buffer.text,
-        md5=buffer.disk,
+        md5=_hash(buffer),
         line=first[0] + 1,
         end_line=last[0] + 1,
         selection=_selected(buffer.text.splitlines(keepends=True), first, last),
@@ -24,6 +34,13 @@ def _open_file(buffer: Buffer, active: bool) -> OpenFile:
         active=active,
         mtime=buffer.mtime,
     )
+
+
+def _hash(buffer: Buffer) -> str:
+    """The hash of the text as it would be saved in UTF-8; that of the disk while nothing is unsaved."""
+    if not buffer.unsaved:
+        return buffer.disk
+    return md5(buffer.text.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def _selected(lines: list[str], first: tuple[int, int], last: tuple[int, int]) -> str:

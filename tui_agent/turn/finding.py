@@ -10,16 +10,13 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import FileAction
 from tui_agent.answers.values import Reply
 from tui_agent.context.known import LoadedBy
-from tui_agent.errors import TuiAgentError
 from tui_agent.planning.chain import Attempt, ChainLimits, climb
 from tui_agent.planning.words import plan_from_words
 from tui_agent.store import events as e
 from tui_agent.turn import looking
 from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.reading import BYTES_A_TOKEN, known_file, load
+from tui_agent.turn.reading import load_files
 
-#: The share of the window that one turn's files may fill.
-FILES_SHARE = 0.5
 NEAREST_SHOWN = 5
 
 
@@ -36,8 +33,6 @@ async def plan_and_find(
     for action in actions:
         async for event in find(desk, gathered, action, "mention" if action.name in mentioned else "plan"):
             yield event
-    async for event in read_stale_again(desk, gathered):
-        yield event
     async for event in looking.list_directories(desk, gathered, plan.directories):
         yield event
 
@@ -74,7 +69,7 @@ async def find(
         async for event in _fall_back(desk, gathered, action):
             yield event
         return
-    loaded = [event async for event in _load(desk, gathered, action, hit.paths, loaded_by)]
+    loaded = [event async for event in load_files(desk, gathered, hit.paths, loaded_by, action.name)]
     lines = sum(event.file.lines for event in loaded if isinstance(event, e.FileLoaded))
     yield e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:5]))
     for event in loaded:
@@ -84,53 +79,6 @@ async def find(
 def _limits(desk: Desk) -> ChainLimits:
     files = desk.settings.files
     return ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
-
-
-async def read_stale_again(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
-    """Files of the last turn that moved on since, and those with open changes: read anew, unasked."""
-    state = desk.state()
-    pending = {change.path for change in state.review.open}
-    loaded = {file.path for file in gathered.files}
-    for entry in state.known.files.values():
-        if entry.freshness not in ("disk", "buffer", "edited") or entry.path in loaded:
-            continue
-        if entry.seen_turn < gathered.turn - 1 and entry.path not in pending:
-            continue
-        async for event in _load(desk, gathered, None, [entry.path], entry.loaded_by):
-            yield event
-
-
-async def _load(
-    desk: Desk, gathered: Gathered, action: FileAction | None, paths: Iterable[str], loaded_by: LoadedBy
-) -> AsyncGenerator[e.Event, None]:
-    """Read files while they fit; what does not fit or cannot be read is named."""
-    room = _room(desk, gathered)
-    name = action.name if action else ""
-    left_out: list[str] = []
-    for path in paths:
-        if any(file.path == path for file in gathered.files):
-            continue
-        try:
-            file = await load(desk, path, loaded_by, name)
-        except TuiAgentError as error:
-            yield e.NoticeGiven("warning", str(error))
-            yield e.FilesLeftOut(name, (path,), str(error))
-            continue
-        if file.size // BYTES_A_TOKEN > room:
-            left_out.append(path)
-            continue
-        room -= file.size // BYTES_A_TOKEN
-        gathered.files.append(file)
-        yield e.FileLoaded(known_file(file, gathered.turn, desk.state().known.files.get(path)), name)
-    if left_out:
-        why = "no room in the model's window"
-        yield e.FilesLeftOut(name, tuple(left_out), why)
-        gathered.facts.append(f"Not shown, for want of room: {', '.join(left_out)}")
-
-
-def _room(desk: Desk, gathered: Gathered) -> int:
-    window = desk.state().model.window or 32_000
-    return int(window * FILES_SHARE) - sum(file.size for file in gathered.files) // BYTES_A_TOKEN
 
 
 async def _fall_back(desk: Desk, gathered: Gathered, action: FileAction) -> AsyncGenerator[e.Event, None]:
@@ -165,7 +113,7 @@ async def _ask_person(
     if not path:
         gathered.facts.append(f"{action.name} was not found (tried {tried}); go on without it.")
         return
-    async for event in _load(desk, gathered, action, [path], "mention"):
+    async for event in load_files(desk, gathered, [path], "mention", action.name):
         yield event
 
 

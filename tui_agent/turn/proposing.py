@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from tui_agent.answers.values import ChangeRequest, Reply, TodoItem
 from tui_agent.edits.change import Change
-from tui_agent.edits.proposals import Seen
+from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.text import decode
@@ -17,10 +17,15 @@ from tui_agent.subtasks.graph import SubTask, faults
 from tui_agent.turn.asking import changes_of
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.reading import text_on_disk
+from tui_agent.turn.rebasing import on_newest
+from tui_agent.turn.sending_back import SendingBack
 
 
-async def propose(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
-    """Everything in the reply that waits for a decision, each as an event; a fault hides no other."""
+async def propose(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGenerator[e.Event, None]:
+    """Everything in the reply that waits for a decision, each as an event; a fault hides no other.
+
+    What the model may be asked for again is noted in `back`.
+    """
     reply = gathered.reply
     if reply.cut:
         yield e.NoticeGiven("warning", _cut_notice(reply))
@@ -31,19 +36,60 @@ async def propose(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, Non
         yield e.TodosChanged(todos)
     first = changes_of(desk, gathered.turn) + 1
     for number, request in enumerate(reply.changes, first):
-        change = await _change(desk, gathered.turn, number, request, _todo_id(request, reply, todos))
+        todo = _todo_id(request, reply, todos) or _todo_of_earlier(desk, gathered.turn, request.path)
+        change, may_come_back = await _change(desk, gathered.turn, number, request, todo)
         yield e.ChangeProposed(change)
         if change.state == "failed":
             yield e.ModelOwesNews(f"Your change to {change.path} was not taken: {change.reason}")
+        if may_come_back:
+            back.note(change)
     async for event in _sub_tasks(desk, reply):
         yield event
 
 
-async def _change(desk: Desk, turn: int, number: int, request: ChangeRequest, todo: str) -> Change:
+async def _change(
+    desk: Desk, turn: int, number: int, request: ChangeRequest, todo: str
+) -> tuple[Change, bool]:
+    """The change on the newest version of its file, and whether asking the model again could help it."""
     try:
         base = await _base(desk, request)
+        change = await _proposed(desk, turn, number, request, todo, base)
+        if change.state == "failed":
+            return await _on_what_is_there(desk, turn, number, request, todo, base, change)
+        return await on_newest(desk, change), True
     except TuiAgentError as error:
-        return Change(f"c{turn}.{number}", turn, request.path, "edit", "failed", reason=str(error), todo=todo)
+        failed = Change(
+            f"c{turn}.{number}", turn, request.path, "edit", "failed", reason=str(error), todo=todo
+        )
+        return failed, False
+
+
+async def _on_what_is_there(
+    desk: Desk,
+    turn: int,
+    number: int,
+    request: ChangeRequest,
+    todo: str,
+    base: tuple[str, str] | None,
+    failed: Change,
+) -> tuple[Change, bool]:
+    """What has no place in the version that the model saw may have one in the newest; near is not enough there."""
+    now = await text_on_disk(desk, request.path)
+    if now == base or now is None:
+        return failed, failed.reason != CHANGES_NOTHING
+    change = await _proposed(desk, turn, number, request, todo, now, "never")
+    return (failed if change.state == "failed" else change), failed.reason != CHANGES_NOTHING
+
+
+async def _proposed(
+    desk: Desk,
+    turn: int,
+    number: int,
+    request: ChangeRequest,
+    todo: str,
+    base: tuple[str, str] | None,
+    seen: Seen | None = None,
+) -> Change:
     text, md5 = base or (None, "")
     return await asyncio.to_thread(
         propose_change,
@@ -54,9 +100,15 @@ async def _change(desk: Desk, turn: int, number: int, request: ChangeRequest, to
         md5,
         desk.blobs.put_text,
         near_threshold=desk.settings.review.near_threshold,
-        seen=_seen(desk, request.path),
+        seen=seen or _seen(desk, request.path),
         todo=todo,
     )
+
+
+def _todo_of_earlier(desk: Desk, turn: int, path: str) -> str:
+    """The todo of the change that this one takes the place of, where the model does not name it again."""
+    earlier = (change for change in desk.state().review.changes if (change.turn, change.path) == (turn, path))
+    return next((change.todo for change in reversed(list(earlier))), "")
 
 
 def _seen(desk: Desk, path: str) -> Seen:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterable
+
+from msgspec.structs import replace
 
 from tui_agent.context.known import KnownFile, LoadedBy
 from tui_agent.context.loaded import LoadedFile
-from tui_agent.errors import FileError, PathRefused
+from tui_agent.errors import FileError, PathRefused, TuiAgentError
 from tui_agent.files.gate import is_secret, read
 from tui_agent.files.text import decode, encode, md5
-from tui_agent.turn.desk import Desk
+from tui_agent.store import events as e
+from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.workspace.languages import language
 
 #: A larger file is no source that a model could use whole; in bytes.
 MAX_BYTES = 4 * 1024 * 1024
 #: What a token of source takes on average, for a first estimate; in bytes.
 BYTES_A_TOKEN = 4
+#: The share of the window that one turn's files may fill.
+FILES_SHARE = 0.5
 
 
 async def load(desk: Desk, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
@@ -58,6 +65,55 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
         loaded_by=file.loaded_by,
         modified_turn=before.modified_turn if before else 0,
     )
+
+
+async def load_files(
+    desk: Desk, gathered: Gathered, paths: Iterable[str], loaded_by: LoadedBy, action: str = ""
+) -> AsyncGenerator[e.Event, None]:
+    """Read files for the next request while they fit; what does not fit or cannot be read is named."""
+    left_out: list[str] = []
+    for path in paths:
+        if any(file.path == path for file in (*gathered.files, *gathered.bundled)):
+            continue
+        try:
+            file = await load(desk, path, loaded_by, action)
+        except TuiAgentError as error:
+            yield e.NoticeGiven("warning", str(error))
+            yield e.FilesLeftOut(action, (path,), str(error))
+            continue
+        if file.size // BYTES_A_TOKEN > room(desk, gathered):
+            left_out.append(path)
+            continue
+        for event in see(desk, gathered, file):
+            yield event
+    if left_out:
+        yield e.FilesLeftOut(action, tuple(left_out), "no room in the model's window")
+        gathered.facts.append(f"Not shown, for want of room: {', '.join(left_out)}")
+
+
+def see(desk: Desk, gathered: Gathered, file: LoadedFile) -> list[e.Event]:
+    """The file goes with the next request; where the registry had an older version, that it had is remembered."""
+    before = desk.state().known.files.get(file.path)
+    (gathered.bundled if file.loaded_by == "bundle" else gathered.files).append(file)
+    events: list[e.Event] = []
+    now = time.time()
+    if before is not None:
+        if before.freshness in ("fresh", "edited") and file.md5 not in (before.md5, before.written):
+            moved = e.FreshnessChanged(file.path, "buffer" if file.unsaved else "disk", at=now)
+            events.append(moved)
+            before = replace(before, freshness=moved.freshness)
+        if before.freshness != "fresh":
+            gathered.again[file.path] = before
+    loaded = known_file(file, gathered.turn, before)
+    action = "" if file.loaded_by == "bundle" else file.action
+    return [*events, e.FileLoaded(loaded, action, now)]
+
+
+def room(desk: Desk, gathered: Gathered) -> int:
+    """How many tokens of files this request may still take."""
+    window = desk.state().model.window or 32_000
+    taken = sum(file.size for file in (*gathered.files, *gathered.bundled))
+    return int(window * FILES_SHARE) - taken // BYTES_A_TOKEN
 
 
 async def text_on_disk(desk: Desk, path: str) -> tuple[str, str] | None:

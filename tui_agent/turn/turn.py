@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 
 from tui_agent.store.events import Event, NoticeGiven
-from tui_agent.turn import asking, finding, proposing
+from tui_agent.turn import asking, finding, gathering, proposing
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.sending_back import SendingBack
 
 
 async def run(
     desk: Desk, turn: int, request: str, attachments: Sequence[str] = ()
 ) -> AsyncGenerator[Event, None]:
-    """Plan, find, ask, read, propose; a reply that asks for files is answered in the same turn.
+    """Plan, find, gather, ask, read, propose; a reply that asks for files, or changes what has no place, is
+    answered in the same turn.
 
     Raises a `ModelError` when no answer came; whoever runs it says how the turn ended.
     """
-    gathered = Gathered(query=request, turn=turn)
+    gathered, back = Gathered(query=request, turn=turn), SendingBack()
     async for event in finding.plan_and_find(desk, gathered, request, attachments):
         yield event
     for step in range(1, desk.settings.max_steps + 1):
+        async for event in gathering.gather(desk, gathered):
+            yield event
         async for event in asking.ask(desk, gathered):
             yield event
-        async for event in proposing.propose(desk, gathered):
+        async for event in proposing.propose(desk, gathered, back):
             yield event
+        if step < desk.settings.max_steps:
+            async for event in back.ask_again(desk, gathered):
+                yield event
+        if gathered.query:
+            continue
         reply = gathered.reply
         if reply.changes or not reply.asks:
             return

@@ -100,7 +100,7 @@ def _drop_ignored(root: str, repository: Repository | None, seen: Seen) -> None:
     present = [path for path, kind in seen.changes.items() if kind != "deleted"]
     if not present:
         return
-    left_out = ignored(repository, present) if repository else _ignored_by_files(root, present)
+    left_out = ignored(repository, present) if repository else ignored_by_files(root, present)
     if left_out is None:
         seen.relist = True
         seen.changes = {path: kind for path, kind in seen.changes.items() if kind != "added"}
@@ -109,7 +109,8 @@ def _drop_ignored(root: str, repository: Repository | None, seen: Seen) -> None:
         seen.changes.pop(path, None)
 
 
-def _ignored_by_files(root: str, paths: list[str]) -> set[str]:
+def ignored_by_files(root: str, paths: list[str]) -> set[str]:
+    """Those of `paths` that the ignore files of their folders leave out, where git has no say."""
     by_folder: dict[str, list[str]] = {}
     for path in paths:
         by_folder.setdefault(path.rpartition("/")[0], []).append(path)

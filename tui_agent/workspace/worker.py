@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from tui_agent.processes.serve import Announce, Handler, Send, run
-from tui_agent.workspace.git import find_repository, init_with_commit, scrub_environment
+from tui_agent.workspace.git import find_repository, ignored, init_with_commit, scrub_environment
 from tui_agent.workspace.git_listing import deleted_files, list_files
 from tui_agent.workspace.git_status import read_status
 from tui_agent.workspace.walk import Listing, walk
@@ -54,9 +56,40 @@ async def git_commit_init(params: dict[str, Any], send: Send) -> str:
     return await asyncio.to_thread(init_with_commit, params["root"], params["message"])
 
 
+async def ignored_paths(params: dict[str, Any], send: Send) -> list[str]:
+    """{root, paths} → those of the paths that git, or the ignore files where there is no repository, leaves out."""
+    return await asyncio.to_thread(_ignored, params["root"], params["paths"])
+
+
+async def imports(params: dict[str, Any], send: Send) -> list[dict[str, Any]]:
+    """{language, text} → the fields of `Import` for all that a source text imports."""
+    from tui_agent.workspace.imports import read_imports
+
+    found = await asyncio.to_thread(read_imports, params["language"], params["text"])
+    return msgspec.to_builtins(found)
+
+
 def build(announce: Announce) -> Mapping[str, Handler]:
     scrub_environment()
-    return {"list": list_paths, "watch": watch, "git_status": git_status, "git_commit_init": git_commit_init}
+    return {
+        "list": list_paths,
+        "watch": watch,
+        "git_status": git_status,
+        "git_commit_init": git_commit_init,
+        "ignored": ignored_paths,
+        "imports": imports,
+    }
+
+
+def _ignored(root: str, paths: list[str]) -> list[str]:
+    """A path that git cannot tell about counts as ignored."""
+    from tui_agent.workspace.changes import ignored_by_files
+
+    repository = find_repository(root)
+    if repository is None:
+        return sorted(ignored_by_files(root, paths))
+    found = ignored(repository, paths)
+    return paths if found is None else sorted(found)
 
 
 def _walk(root: str) -> Listing:

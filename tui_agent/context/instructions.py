@@ -1,0 +1,74 @@
+"""Instruction files (C6): where they are looked for, in which order they stand, and how the model reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+from xml.sax.saxutils import quoteattr
+
+from msgspec import Struct
+
+YOURS = "your own, for every workspace"
+ROOT = "the root of the workspace"
+START = "the folder you started in"
+BASE = "a base file"
+
+
+class Folder(Struct, frozen=True):
+    """A folder below the root in which instructions are looked for, and why; `""` is the root."""
+
+    path: str
+    why: str
+
+
+class ContextFile(Struct, frozen=True):
+    """An instruction or base file as it is now. `path` is from the root, or absolute for the user's own.
+
+    `folder` is the one it is in force for, empty for all.
+    """
+
+    path: str
+    folder: str
+    why: str
+    text: str
+    md5: str
+    kind: Literal["instructions", "base"] = "instructions"
+
+
+def folders(start: str, paths: Iterable[str]) -> list[Folder]:
+    """The root, the start folder and every folder down to each of `paths`, each once, the general first."""
+    found = {"": ROOT}
+    for path in paths:
+        parts = path.split("/")[:-1]
+        for depth in range(1, len(parts) + 1):
+            found.setdefault("/".join(parts[:depth]), f"for {path}")
+    if start not in ("", "."):
+        found.setdefault(start, START)
+    ordered = sorted(found, key=lambda folder: (folder.count("/") + bool(folder), folder))
+    return [Folder(folder, found[folder]) for folder in ordered]
+
+
+def news(files: Sequence[ContextFile], told: Mapping[str, str]) -> tuple[list[ContextFile], list[str]]:
+    """What the model has not been told: files that are new or have changed, and the paths of those that are gone.
+
+    `told` maps a path to the hash it was last told, empty where it was told that the file is gone.
+    """
+    now = {file.path for file in files}
+    new = [file for file in files if told.get(file.path) != file.md5]
+    return new, [path for path, md5 in told.items() if md5 and path not in now]
+
+
+def block(file: ContextFile) -> str:
+    """The file as it stands in a prompt."""
+    return f"<context filename={quoteattr(file.path)}>\n{file.text.rstrip()}\n</context>"
+
+
+def section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
+    """What the newest message says of instructions that came, changed or went; empty without any."""
+    parts = []
+    if new:
+        parts.append("Instruction files that are new or have changed; these texts are the ones in force:")
+        parts += [block(file) for file in new]
+    if gone:
+        parts.append(f"No longer in force, the file is gone: {', '.join(gone)}")
+    return "\n".join(parts)

@@ -1,0 +1,49 @@
+"""The memory of a session, from its state (C10)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tui_agent.context.known import freshness_mark
+from tui_agent.context.memory import ACTIVE_TURNS, Memory, TodoNote, asks_to_go_on, section
+from tui_agent.store.state import State
+
+
+def remembered(state: State, turn: int) -> str:
+    """The memory section for a turn in which the person asks to go on."""
+    return section(memory_of(state, turn))
+
+
+def memory_of(state: State, turn: int) -> Memory:
+    files = sorted(state.known.files.values(), key=lambda entry: entry.path)
+    return Memory(
+        turn=turn,
+        request=last_request(state),
+        summary=next(
+            (m.summary for m in reversed(state.chat.messages) if m.kind == "agent" and m.summary), ""
+        ),
+        todos=tuple(TodoNote(todo.text, todo.details, todo.done) for todo in state.todos),
+        pending=tuple(dict.fromkeys(change.path for change in state.review.open)),
+        stale={entry.path: freshness_mark(entry).replace("⚠️ ", "") for entry in files if entry.stale},
+        modified=_modified(state),
+        active=tuple(
+            entry.path for entry in files if max(entry.seen_turn, entry.modified_turn) >= turn - ACTIVE_TURNS
+        ),
+    )
+
+
+def last_request(state: State) -> str:
+    """The person's last request that was more than a word to go on, word for word."""
+    said = [message for message in state.chat.messages if message.kind == "person"]
+    real = [message.text for message in said if not asks_to_go_on(message.text, message.turn)]
+    if real:
+        return real[-1]
+    return next((text for text in reversed(state.input.history) if not asks_to_go_on(text, 2)), "")
+
+
+def _modified(state: State) -> dict[int, tuple[str, ...]]:
+    found: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for point in state.review.checkpoints:
+        if not point.undone:
+            found[point.turn].update(dict.fromkeys(step.path for step in point.files))
+    return {turn: tuple(paths) for turn, paths in found.items()}

@@ -1,0 +1,152 @@
+"""What a source text imports, by tree-sitter. Lives in the child."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from tui_agent.workspace.import_names import Import
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser, Query
+
+#: Where imports stand: a query by language, whose captures `_READERS` reads.
+_QUERIES: Final = {
+    "python": "(import_statement) @import (import_from_statement) @from",
+    "javascript": """
+        (import_statement source: (string) @source)
+        (export_statement source: (string) @source)
+        (call_expression function: (identifier) @_called (#eq? @_called "require")
+                         arguments: (arguments . (string) @source))
+        (call_expression function: (import) arguments: (arguments . (string) @source))
+    """,
+    "go": "(import_spec path: (interpreted_string_literal) @source)",
+    "rust": "(use_declaration argument: (_) @use) (mod_item !body name: (identifier) @mod)",
+    "java": "(import_declaration) @java",
+}
+_QUERIES["typescript"] = _QUERIES["javascript"] + "(import_require_clause source: (string) @source)"
+_QUERIES["tsx"] = _QUERIES["typescript"]
+MOST_IMPORTS: Final = 500
+
+
+def read_imports(language: str, text: str) -> tuple[Import, ...]:
+    """The imports of a text in the order in which they stand, each once; none in a language that is not known here.
+
+    `language` is as in `workspace.languages`, or `tsx`. Broken source gives what can be read of it.
+    """
+    if language not in _QUERIES:
+        return ()
+    from tree_sitter import QueryCursor
+
+    parser, query = _tools(language)
+    tree = parser.parse(text.encode(errors="replace"))
+    found: list[tuple[int, Import]] = []
+    for name, nodes in QueryCursor(query).captures(tree.root_node).items():
+        reader = _READERS.get(name)
+        if reader:
+            found += [(node.start_byte, one) for node in nodes for one in reader(node)]
+    found.sort(key=lambda item: item[0])
+    return tuple(dict.fromkeys(one for _, one in found))[:MOST_IMPORTS]
+
+
+@cache
+def _tools(language: str) -> tuple[Parser, Query]:
+    from tree_sitter import Language, Parser, Query
+
+    grammar = Language(_grammar(language)())
+    return Parser(grammar), Query(grammar, _QUERIES[language])
+
+
+def _grammar(language: str) -> Callable[[], object]:
+    match language:
+        case "python":
+            from tree_sitter_python import language as grammar
+        case "javascript":
+            from tree_sitter_javascript import language as grammar
+        case "typescript":
+            from tree_sitter_typescript import language_typescript as grammar
+        case "tsx":
+            from tree_sitter_typescript import language_tsx as grammar
+        case "go":
+            from tree_sitter_go import language as grammar
+        case "rust":
+            from tree_sitter_rust import language as grammar
+        case _:
+            from tree_sitter_java import language as grammar
+    return grammar
+
+
+def _text(node: Node | None) -> str:
+    return node.text.decode(errors="replace") if node is not None and node.text else ""
+
+
+def _python_import(node: Node) -> Iterator[Import]:
+    for child in node.children_by_field_name("name"):
+        dotted = child.child_by_field_name("name") if child.type == "aliased_import" else child
+        yield Import(_text(dotted))
+
+
+def _python_from(node: Node) -> Iterator[Import]:
+    module = node.child_by_field_name("module_name")
+    written = _text(module)
+    level = len(written) - len(written.lstrip("."))
+    names = []
+    for child in node.children_by_field_name("name"):
+        plain = child.child_by_field_name("name") if child.type == "aliased_import" else child
+        names.append(_text(plain))
+    yield Import("".join(written.lstrip(".").split()), tuple(names), level)
+
+
+def _quoted(node: Node) -> Iterator[Import]:
+    written = _text(node)[1:-1]
+    if written:
+        yield Import(written)
+
+
+def _rust_use(node: Node) -> Iterator[Import]:
+    for path in _rust_paths(node):
+        yield Import(path)
+
+
+def _rust_paths(node: Node, before: str = "") -> Iterator[str]:
+    """Every path of a `use`, its braces written out."""
+
+    def join(more: str) -> str:
+        return f"{before}::{more}" if before and more else before or more
+
+    match node.type:
+        case "scoped_use_list":
+            start = join(_text(node.child_by_field_name("path")))
+            listed = node.child_by_field_name("list")
+            for child in listed.named_children if listed else ():
+                yield from _rust_paths(child, start)
+        case "use_list":
+            for child in node.named_children:
+                yield from _rust_paths(child, before)
+        case "use_as_clause":
+            yield join(_text(node.child_by_field_name("path")))
+        case "use_wildcard":
+            yield join(_text(node.named_children[0]) if node.named_children else "")
+        case _:
+            yield join(_text(node))
+
+
+def _rust_mod(node: Node) -> Iterator[Import]:
+    yield Import(_text(node), inner=True)
+
+
+def _java(node: Node) -> Iterator[Import]:
+    for child in node.named_children:
+        if child.type in ("scoped_identifier", "identifier"):
+            yield Import(_text(child), ("*",) if any(c.type == "asterisk" for c in node.children) else ())
+
+
+_READERS: Final[dict[str, Callable[[Node], Iterator[Import]]]] = {
+    "import": _python_import,
+    "from": _python_from,
+    "source": _quoted,
+    "use": _rust_use,
+    "mod": _rust_mod,
+    "java": _java,
+}
