@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from support.sessions import ScriptedModel, open_session, reply
+from support.trees import until
 
 from tui_agent.model.client import ModelRequest, TextChunk
 from tui_agent.session.session import Session
@@ -57,6 +58,7 @@ async def test_everything_is_as_it_was(workspace: Path) -> None:
         session.set_draft("and then")
         session.set_layout(replace(LayoutSlice(), focus="review", zoomed="review", place={"review": [1, 2]}))
         await session.journal.record(e.QueueChanged(("later",)))
+        await until(lambda: session.state.known.files["b.py"].stale, "the unsaved text to be seen")
         before = session.state
     for _ in range(2):
         async with open_session(workspace, session="last") as session:
