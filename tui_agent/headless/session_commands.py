@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import click
 
-from tui_agent.errors import SessionError
 from tui_agent.headless import arguments
 from tui_agent.headless.command_errors import CommandGroup
 from tui_agent.headless.commands import all_option, json_option
@@ -29,12 +29,13 @@ def list_(everywhere: bool, as_json: bool) -> int:
 
 @sessions.command()
 @click.argument("session", metavar="ID")
+@click.option("--sent", is_flag=True, help="What the model was sent and what it answered, word for word.")
 @json_option
-def show(session: str, as_json: bool) -> int:
+def show(session: str, sent: bool, as_json: bool) -> int:
     """What was said, in words."""
     from tui_agent.headless import sessions as body
 
-    return body.show_session(session, as_json=as_json)
+    return body.show_session(session, as_json=as_json, sent=sent)
 
 
 @sessions.command()
@@ -65,7 +66,9 @@ def export(session: str, form: Literal["md", "json"], output: str | None) -> int
 @click.option("--remove-legacy", is_flag=True, help="Remove an older messages file once all of it is kept.")
 def import_(source: str, remove_legacy: bool) -> int:
     """An export, or a Roo-style task folder, into this workspace."""
-    raise SessionError(f"{source} was not imported", "this version cannot import sessions yet")
+    from tui_agent.headless import sessions as body
+
+    return body.import_session(Path(source), arguments.workspace_folder("."), remove_legacy=remove_legacy)
 
 
 @sessions.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,16 +10,20 @@ from typing import Any, Literal
 
 import msgspec
 
-from tui_agent.errors import FileError, SessionError, UsageError
+from tui_agent.errors import FileError, UsageError
+from tui_agent.files.blobs import Blobs
 from tui_agent.headless.words import clean
-from tui_agent.session import catalog, log
+from tui_agent.session import catalog
 from tui_agent.session.catalog import Entry
 from tui_agent.session.exporting import as_json as exported_json
 from tui_agent.session.exporting import as_markdown
 from tui_agent.session.figures import Figures, figures_of
 from tui_agent.session.forking import fork
-from tui_agent.session.lock import SessionLock
-from tui_agent.session.transcript import said
+from tui_agent.session.log import events_of
+from tui_agent.session.managing import delete, rename
+from tui_agent.session.search import Line, search
+from tui_agent.session.sent import Exchange, exchanges
+from tui_agent.session.transcript import in_order
 from tui_agent.settings.folders import user_folders
 from tui_agent.store.state import ChatMessage
 
@@ -32,28 +35,34 @@ def list_sessions(workspace: Path, everywhere: bool, as_json: bool) -> int:
     return 0
 
 
-def show_session(session: str, as_json: bool) -> int:
-    """What was said, in words, or a JSON object a message."""
-    for message in said(_events(session)):
+def show_session(session: str, as_json: bool, sent: bool = False) -> int:
+    """What was said, in words, or a JSON object a message; with `sent`, what the model was sent and answered."""
+    if sent:
+        return _show_sent(session, as_json)
+    for message in in_order(events_of(_log(session))):
         _print(msgspec.to_builtins(message) if as_json else _message_text(message))
     return 0
 
 
+def _show_sent(session: str, as_json: bool) -> int:
+    blobs = Blobs(user_folders().data / "blobs")
+    for exchange in exchanges(events_of(_log(session)), blobs):
+        _print(msgspec.to_builtins(exchange) if as_json else _exchange_text(exchange))
+    return 0
+
+
 def search_sessions(words: str, workspace: Path, everywhere: bool, as_json: bool) -> int:
-    """Every message that holds all the words; each line begins with the session's id."""
-    wanted = words.lower().split()
-    for entry in _entries(workspace, everywhere):
-        for message in said(_events(entry.id)):
-            text = " ".join(f"{message.summary} {message.text}".split())
-            if all(word in text.lower() for word in wanted):
-                _print(_found(entry, message, text, as_json))
+    """Every message or file name that holds all the words; each line begins with the session's id."""
+    for line in search(user_folders().data, words, None if everywhere else workspace):
+        _print(_found(line, as_json))
     return 0
 
 
 def export_session(session: str, form: Literal["md", "json"], output: Path | None) -> int:
     """A session as one file, secrets masked; on standard output where no file is named."""
     events = _events(session)
-    text = as_markdown(session, events) if form == "md" else exported_json(session, events)
+    blobs = Blobs(user_folders().data / "blobs")
+    text = as_markdown(session, events) if form == "md" else exported_json(session, events, blobs)
     if output is None:
         sys.stdout.write(text)
         return 0
@@ -64,32 +73,36 @@ def export_session(session: str, form: Literal["md", "json"], output: Path | Non
     return 0
 
 
+def import_session(source: Path, workspace: Path, remove_legacy: bool) -> int:
+    """An export or a task folder becomes a session of this workspace; prints its id."""
+    from tui_agent.session import importing
+
+    _print(importing.import_session(user_folders().data, source, workspace, remove_legacy))
+    return 0
+
+
 def fork_session(session: str, turn: int | None) -> int:
-    """A new session that begins where this one stood; prints its id."""
-    _print(fork(user_folders().data, session, turn))
+    """A new session that begins where this one stood; prints its id, and on standard error which files differ."""
+    forked = fork(user_folders().data, session, turn)
+    _print(forked.id)
+    if forked.sentence:
+        sys.stderr.write(clean(forked.sentence) + "\n")
     return 0
 
 
 def rename_session(session: str, name: str) -> int:
     """Give a session a name."""
-    from tui_agent.store.events import SessionRenamed
-
-    folder = _folder(session)
-    with SessionLock.take(folder):
-        kept = log.Log.open(folder / catalog.LOG)
-        kept.append([SessionRenamed(name)], lambda _: None)
-        kept.set_meta(name=name)
-        kept.close()
+    rename(user_folders().data, session, name)
     return 0
 
 
 def delete_session(session: str, yes: bool) -> int:
     """Delete a session for good; without `yes` nothing is deleted."""
-    folder = _folder(session)
+    data = user_folders().data
+    catalog.existing(data, session)
     if not yes:
         raise UsageError(f"{session} was not deleted", "say --yes to delete it for good")
-    with SessionLock.take(folder):
-        shutil.rmtree(folder)
+    delete(data, session)
     return 0
 
 
@@ -110,15 +123,12 @@ def _entries(workspace: Path, everywhere: bool) -> list[Entry]:
     return catalog.list_sessions(user_folders().data, None if everywhere else workspace)
 
 
-def _folder(session: str) -> Path:
-    folder = catalog.folder_of(user_folders().data, session)
-    if not (folder / catalog.LOG).exists():
-        raise SessionError(f"There is no session {session}", "`tui-agent sessions list --all` shows them")
-    return folder
+def _log(session: str) -> Path:
+    return catalog.existing(user_folders().data, session) / catalog.LOG
 
 
 def _events(session: str) -> list[Any]:
-    return list(log.load(_folder(session) / catalog.LOG).events)
+    return list(events_of(_log(session)))
 
 
 def _entry_values(entry: Entry) -> dict[str, Any]:
@@ -127,7 +137,7 @@ def _entry_values(entry: Entry) -> dict[str, Any]:
 
 def _entry_line(entry: Entry, everywhere: bool) -> str:
     when = datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-    title = " ".join((entry.name or entry.first_request or "nothing said yet").split())[:60]
+    title = entry.title[:60] + (f"  ({entry.note})" if entry.note else "")
     where = f"  {entry.workspace}" if everywhere else ""
     return f"{entry.id}  {when}  {entry.turns:>3} turns  {title}{where}"
 
@@ -138,10 +148,19 @@ def _message_text(message: ChatMessage) -> str:
     return f"[{message.turn}] {who}: " + "\n".join(parts) + (" (cut off)" if message.cut else "")
 
 
-def _found(entry: Entry, message: ChatMessage, text: str, as_json: bool) -> str | dict[str, Any]:
+def _exchange_text(exchange: Exchange) -> str:
+    anew = ", begun anew" if exchange.reset else ""
+    to = f"{exchange.purpose} to {exchange.model or 'the model'}"
+    head = f"== turn {exchange.turn}, {to}, {exchange.tokens} tokens{anew}"
+    answer = ["-- answer", exchange.reply] if exchange.reply else ["-- no answer"]
+    return "\n".join([head, *exchange.messages, *answer])
+
+
+def _found(line: Line, as_json: bool) -> str | dict[str, Any]:
+    text = " ".join(line.text.split())
     if as_json:
-        return {"id": entry.id, "turn": message.turn, "kind": message.kind, "text": text}
-    return f"{entry.id}  turn {message.turn}  {message.kind}: {text[:120]}"
+        return {"id": line.session, "turn": line.turn, "kind": line.kind, "text": text}
+    return f"{line.session}  turn {line.turn}  {line.kind}: {text[:120]}"
 
 
 def _print(value: str | dict[str, Any]) -> None:

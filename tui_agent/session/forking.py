@@ -2,39 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.edits.change import Checkpoint
 from tui_agent.errors import SessionError
+from tui_agent.files.names import shown
+from tui_agent.files.text import md5
 from tui_agent.session import catalog, log
-from tui_agent.store.events import Lasting, SessionStarted, TurnStarted
+from tui_agent.store import events as e
+from tui_agent.store.events import Lasting
 
 
-def fork(data: Path, session: str, turn: int | None = None) -> str:
-    """Copy the events up to the end of `turn` (None: all) to a new session; its id."""
-    source = catalog.folder_of(data, session) / catalog.LOG
-    if not source.exists():
-        raise SessionError(f"There is no session {session}", "`tui-agent sessions list --all` shows them")
-    kept = _up_to(log.load(source).events, session, turn)
-    new = catalog.new_id()
-    copy = log.Log.create(catalog.folder_of(data, new) / catalog.LOG)
+class Forked(Struct, frozen=True):
+    """The new session's id, and the paths whose files on disk are not as they were at its turn."""
+
+    id: str
+    differing: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What the person is told about the files; empty where all are as they were."""
+        if not self.differing:
+            return ""
+        names = ", ".join(shown(path) for path in self.differing[:10])
+        more = f" and {len(self.differing) - 10} more" if len(self.differing) > 10 else ""
+        return f"These files were changed after that turn, and stay as they are: {names}{more}. Undo takes it back"
+
+
+def fork(data: Path, session: str, turn: int | None = None) -> Forked:
+    """Copy the events up to the end of `turn` (None: all) to a new session.
+
+    What was applied after that turn stays on disk, and comes along as applies that can be undone. Raises SessionError.
+    """
+    source = catalog.existing(data, session) / catalog.LOG
+    events = log.load(source).events
+    kept = _up_to(events, session, turn)
+    later = standing(events, len(kept))
+    entry = catalog.read_entry(source.parent)
+    workspace = Path(entry.workspace) if entry else Path()
+    forked = Forked(catalog.new_id(), differing(workspace, later))
+    copied = [
+        replace(event, id=forked.id) if isinstance(event, e.SessionStarted) else event for event in kept
+    ]
+    copied += [e.CheckpointMade(replace(point, picks=())) for point in later]
+    if forked.differing:
+        copied.append(e.NoticeGiven("warning", forked.sentence))
+    write(data, forked.id, copied, **_meta(entry, kept))
+    return forked
+
+
+def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -> None:
+    """Make a session of events; nothing is left of it where that fails. Raises SessionError."""
+    folder = catalog.folder_of(data, session)
+    made = log.Log.create(folder / catalog.LOG)
     failures: list[SessionError] = []
-    renamed = [replace(event, id=new) if isinstance(event, SessionStarted) else event for event in kept]
-    copy.append(renamed, lambda _: None, failures.append)
-    copy.set_meta(**_meta(catalog.read_entry(source.parent), kept))
-    copy.close()
+    made.append(events, lambda _: None, failures.append)
+    made.set_meta(**meta)
+    made.close()
     if failures:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
         raise failures[0]
-    return new
+
+
+def standing(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
+    """The applies among `events` from `start` on that were not undone in the end, oldest first."""
+    points: dict[str, Checkpoint] = {}
+    for event in events[start:]:
+        match event:
+            case e.CheckpointMade(checkpoint):
+                points[checkpoint.id] = checkpoint
+            case e.CheckpointUndone(name, undone) if name in points:
+                points[name] = replace(points[name], undone=undone)
+    return [point for point in points.values() if not point.undone]
+
+
+def differing(workspace: Path, points: Iterable[Checkpoint]) -> tuple[str, ...]:
+    """The paths that are not on disk as they were before the first of these applies."""
+    before: dict[str, str] = {}
+    for point in points:
+        for step in point.files:
+            before.setdefault(step.path, step.before)
+    return tuple(path for path, key in before.items() if _hash(workspace / path) != key)
+
+
+def _hash(path: Path) -> str:
+    try:
+        return md5(path.read_bytes())
+    except OSError:
+        return ""
 
 
 def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[Lasting]:
     kept: list[Lasting] = []
     last = 0
     for event in events:
-        if isinstance(event, TurnStarted):
+        if isinstance(event, e.TurnStarted):
             last = event.turn
             if turn is not None and event.turn > turn:
                 break
@@ -45,7 +113,7 @@ def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[La
 
 
 def _meta(entry: catalog.Entry | None, events: Sequence[Lasting]) -> dict[str, object]:
-    started = [event for event in events if isinstance(event, TurnStarted)]
+    started = [event for event in events if isinstance(event, e.TurnStarted)]
     values: dict[str, object] = {"turns": len(started)}
     if started:
         values["first_request"] = started[0].request[:200]

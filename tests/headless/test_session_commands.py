@@ -1,0 +1,167 @@
+"""`tui-agent sessions …` over real sessions: listed, read, searched, exported, imported, forked, deleted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import Outcome, run_here
+from support.sessions import open_session, reply
+
+from tui_agent.session import catalog
+from tui_agent.session.lock import SessionLock
+
+SECRET = "sk-abcdefghij0123456789abcdef"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = (tmp_path / "work").resolve()
+    folder.mkdir()
+    (folder / "api.py").write_text("def fetch(url):\n    return get(url)\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+class Commands:
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd = capfd
+
+    def __call__(self, *words: str, status: int = 0) -> Outcome:
+        done = run_here(self._capfd, ["sessions", *words])
+        assert done.status == status, done
+        return done
+
+    def json(self, *words: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self(*words, "--json").out.splitlines()]
+
+
+@pytest.fixture
+def sessions(capfd: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(capfd)
+
+
+EDIT = {"path": "api.py", "edits": [{"search": "get(url)", "replace": "get(url, timeout=5)"}]}
+
+
+async def make(workspace: Path) -> str:
+    """A session of two turns; in the second a change is applied."""
+    replies = [
+        reply("Explains fetch.", message="It calls `get`."),
+        reply("Adds a timeout.", fileChanges=[EDIT]),
+    ]
+    async with open_session(workspace, replies) as session:
+        await session.submit(f"explain parseConfig, my key is {SECRET}")
+        await session.finished()
+        await session.submit("add a timeout to api.py")
+        await session.finished()
+        await session.apply()
+        return session.state.session.id
+
+
+async def test_list_show_search_rename_delete(workspace: Path, sessions: Commands) -> None:
+    name = await make(workspace)
+    (entry,) = sessions.json("list")
+    assert (entry["id"], entry["turns"], entry["workspace"]) == (name, 2, str(workspace))
+    assert sessions("list").out.startswith(name)
+    shown = sessions("show", name).out
+    assert "you: explain parseConfig" in shown and "It calls `get`." in shown
+    for words in ("config", "TIMEOUT", "api.py", "ge calls"):
+        assert all(line.startswith(name) for line in sessions("search", words).out.splitlines())
+        assert sessions("search", words).out, words
+    assert sessions.json("search", "calls")[0]["kind"] == "agent"
+    assert sessions("search", "nowhere", "said").out == ""
+    sessions("rename", name, "the timeout")
+    assert sessions.json("list")[0]["name"] == "the timeout"
+    assert "--yes" in sessions("delete", name, status=2).sentence
+    sessions("delete", name, "--yes")
+    assert sessions("list").out == sessions("search", "timeout").out == ""
+    assert "no session" in sessions("show", name, status=1).sentence
+
+
+async def test_what_was_sent_is_shown_word_for_word(workspace: Path, sessions: Commands) -> None:
+    name = await make(workspace)
+    first, second = sessions.json("show", name, "--sent")
+    assert first["reset"] and not second["reset"]
+    asked = json.loads(first["messages"][-1])
+    assert asked["role"] == "user" and "explain parseConfig" in asked["content"]
+    assert "Adds a timeout." in second["reply"]
+    assert "== turn 2, main" in sessions("show", name, "--sent").out
+
+
+async def test_an_export_is_masked_and_comes_back(
+    workspace: Path, sessions: Commands, tmp_path: Path
+) -> None:
+    name = await make(workspace)
+    markdown = sessions("export", name).out
+    assert "## You, turn 1" in markdown and SECRET not in markdown
+    file = tmp_path / "export.json"
+    sessions("export", name, "--format", "json", "--output", str(file))
+    assert SECRET not in file.read_text()
+    new = sessions("import", str(file)).out.strip()
+    assert new != name
+    told = [sessions("show", session).out.replace(SECRET, "[masked]") for session in (name, new)]
+    assert told[0] == told[1]
+    assert "Adds a timeout." in sessions.json("show", new, "--sent")[1]["reply"]
+    async with open_session(workspace, session=new) as session:
+        await session.undo()
+        assert "timeout" not in (workspace / "api.py").read_text()
+        assert (await session.diff(session.state.review.changes[0].id)).hunks
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"type": "other"}',
+        '{"type": "tui-agent-session", "version": 99, "events": [{}]}',
+        '{"type": "tui-agent-session", "version": 1, "events": []}',
+        '{"type": "tui-agent-session", "version": 1, "events": [{"type": "Unheard"}]}',
+        '{"type": "tui-agent-session", "version": 1, "events": [{"type": "TurnStarted", "turn": 1, "request": "x"}]}',
+    ],
+)
+def test_a_damaged_export_is_refused(
+    workspace: Path, sessions: Commands, tmp_path: Path, content: str
+) -> None:
+    file = tmp_path / "export.json"
+    file.write_text(content)
+    assert "was not imported" in sessions("import", str(file), status=1).sentence
+    assert file.read_text() == content
+    assert sessions("list", "--all").out == ""
+
+
+async def test_a_fork_says_which_files_differ_and_undo_brings_them_back(
+    workspace: Path, sessions: Commands
+) -> None:
+    name = await make(workspace)
+    done = sessions("fork", name, "--turn", "1")
+    assert "api.py" in done.err
+    new = done.out.strip()
+    async with open_session(workspace, session=new) as session:
+        assert session.state.turn.number == 1
+        assert "api.py" in session.state.notices.items[-1].text
+        assert "timeout" in (workspace / "api.py").read_text()
+        await session.undo()
+        assert "timeout" not in (workspace / "api.py").read_text()
+    whole = sessions("fork", name)
+    assert whole.err == ""
+    assert sessions("show", whole.out.strip()).out == sessions("show", name).out
+    assert "has no turn 3" in sessions("fork", name, "--turn", "3", status=1).sentence
+
+
+async def test_one_that_is_open_elsewhere_is_not_touched(workspace: Path, sessions: Commands) -> None:
+    name = await make(workspace)
+    with SessionLock.take(Path(catalog.folder_of(_data(), name))):
+        for words in (("delete", name, "--yes"), ("rename", name, "x")):
+            assert "is open in process" in sessions(*words, status=1).sentence
+    assert sessions.json("list")[0]["name"] == ""
+
+
+def _data() -> Path:
+    from tui_agent.settings.folders import user_folders
+
+    return user_folders().data

@@ -1,0 +1,100 @@
+"""Bringing in a session from elsewhere: an export of our own, or a task folder of another program."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from tui_agent.errors import SessionError
+from tui_agent.files.blobs import Blobs
+from tui_agent.files.names import shown
+from tui_agent.session import catalog, exporting, task_folder
+from tui_agent.session.forking import write
+from tui_agent.store import events as e
+from tui_agent.store.events import AnyLasting, Lasting
+
+
+def import_session(data: Path, source: Path, workspace: Path, remove_legacy: bool = False) -> str:
+    """Keep what lies at `source` as a new session of `workspace`; its id. What is there is not touched.
+
+    With `remove_legacy` an older messages file is removed, once all of it has been read back from our log.
+    Raises SessionError where it is damaged or of no kind that is known; nothing is kept of it then.
+    """
+    blobs = Blobs(data / "blobs")
+    session = catalog.new_id()
+    folder = _task_folder(source)
+    if folder is None:
+        events = _exported(source, session, workspace, blobs)
+    else:
+        events = task_folder.events_of(folder, session, workspace, blobs)
+    write(data, session, events, **_meta(events, workspace))
+    if folder is not None and remove_legacy:
+        task_folder.remove_legacy(folder, catalog.folder_of(data, session) / catalog.LOG, blobs)
+    return session
+
+
+def _task_folder(source: Path) -> Path | None:
+    if source.is_dir():
+        return source
+    return source.parent if source.name in task_folder.NAMES else None
+
+
+def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
+    name = shown(str(source))
+    try:
+        value: Any = json.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SessionError(f"{name} cannot be read ({error.strerror})", "name another file") from error
+    except ValueError as error:
+        raise _refused(source, "it is no whole JSON") from error
+    if not isinstance(value, dict) or value.get("type") != exporting.TYPE:
+        raise _refused(source, "it is no export of a session")
+    version, events, texts = value.get("version"), value.get("events"), value.get("texts", {})
+    if not isinstance(version, int) or version > exporting.VERSION:
+        raise _refused(source, "a newer tui-agent wrote it")
+    if not isinstance(events, list) or not isinstance(texts, dict) or not events:
+        raise _refused(source, "parts of it are missing")
+    try:
+        kept = {key: blobs.put_text(text) for key, text in texts.items()}
+        found = [msgspec.convert(_renamed(event, kept), type=AnyLasting) for event in events]
+    except (msgspec.ValidationError, AttributeError, TypeError) as error:
+        raise _refused(source, f"an event in it cannot be read: {error}") from error
+    if not isinstance(found[0], e.SessionStarted):
+        raise _refused(source, "its beginning is missing")
+    return [replace(found[0], id=session, workspace=str(workspace), replay=""), *found[1:]]
+
+
+def _renamed(value: Any, kept: dict[str, str]) -> Any:
+    """The value with each text named as it is kept here: masking gave some another hash."""
+    match value:
+        case str():
+            return kept.get(value, value)
+        case list():
+            return [_renamed(item, kept) for item in value]
+        case dict():
+            return {key: _renamed(item, kept) for key, item in value.items()}
+    return value
+
+
+def _meta(events: list[Lasting], workspace: Path) -> dict[str, object]:
+    requests = [event.request for event in events if isinstance(event, e.TurnStarted)]
+    names = [event.name for event in events if isinstance(event, e.SessionRenamed)]
+    return {
+        "workspace": str(workspace),
+        "started_from": os.fspath(workspace),
+        "turns": len(requests),
+        "first_request": requests[0][:200] if requests else "",
+        "name": names[-1] if names else "",
+    }
+
+
+def _refused(source: Path, why: str) -> SessionError:
+    return SessionError(
+        f"{shown(str(source))} was not imported, {why}",
+        "name a file of `sessions export --format json`, or a task folder",
+    )

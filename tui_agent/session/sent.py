@@ -1,0 +1,68 @@
+"""Exactly what a session sent and got back, request by request (S3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.errors import FileError
+from tui_agent.files.blobs import Blobs
+from tui_agent.store import events as e
+from tui_agent.store.state import SentMessage
+
+
+class Exchange(Struct, frozen=True):
+    """A request and its answer. `messages` are those that it added, as JSON; with `reset` it began anew with them.
+
+    A message whose text is not in the store any more says so in its place.
+    """
+
+    turn: int
+    purpose: str
+    model: str
+    protocol: str
+    reset: bool
+    tokens: int
+    messages: tuple[str, ...]
+    reply: str = ""
+
+
+def exchanges(events: Iterable[e.Event], blobs: Blobs) -> Iterator[Exchange]:
+    """Every exchange of a session, in order."""
+    waiting: Exchange | None = None
+    for event in events:
+        match event:
+            case e.RequestSent():
+                if waiting is not None:
+                    yield waiting
+                waiting = _exchange(event, blobs)
+            case e.ReplyRead(sent=SentMessage() as sent) if waiting is not None:
+                yield msgspec.structs.replace(waiting, reply=_text(sent, blobs))
+                waiting = None
+    if waiting is not None:
+        yield waiting
+
+
+def _exchange(event: e.RequestSent, blobs: Blobs) -> Exchange:
+    return Exchange(
+        turn=event.turn,
+        purpose=event.purpose,
+        model=event.model,
+        protocol=event.protocol,
+        reset=event.reset,
+        tokens=event.tokens,
+        messages=_texts(event.messages, blobs),
+    )
+
+
+def _texts(messages: Sequence[SentMessage], blobs: Blobs) -> tuple[str, ...]:
+    return tuple(_text(message, blobs) for message in messages)
+
+
+def _text(message: SentMessage, blobs: Blobs) -> str:
+    try:
+        return blobs.get_text(message.blob)
+    except FileError as error:
+        return f'{{"role": "{message.role}", "content": null, "missing": "{error.what}"}}'
