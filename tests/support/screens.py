@@ -82,7 +82,7 @@ async def on_screen(
             return session
 
         app = WorkspaceApp(opened)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             driven = Driven(app, session, pilot)
             await driven.until(lambda: driven.screen.ready, "the panes in place")
             await pilot.pause()

@@ -78,7 +78,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
             session = await self._open_session()
         except TuiAgentError as error:
             self.error = error
-            self.exit(error.exit_status)
+            self.exit(return_code=error.exit_status)
             return
         self.session = session
         await self.workspace_screen.fill(session)
@@ -123,7 +123,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         asked = [worker._task for worker in self.workers if worker.group == GROUP and worker._task]
         if asked:
             await asyncio.wait(asked, timeout=SETTLE)
-        self.exit(status)
+        self.exit(return_code=status)
 
 
 def run_app(
@@ -145,10 +145,10 @@ async def _run(app: WorkspaceApp) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, lambda: loop.create_task(app.leave(0)))
     try:
-        status = await app.run_async()
+        await app.run_async()
     finally:
         if app.session:
             await app.session.close()
     if app.error:
         raise app.error
-    return app.return_code or status or 0
+    return app.return_code or 0

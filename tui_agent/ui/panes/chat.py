@@ -12,7 +12,6 @@ from textual.widgets import Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State, TurnSlice
-from tui_agent.ui.actions import actions_of
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.choices import Choices, Waiting
 from tui_agent.ui.widgets.pane import Pane
@@ -46,14 +45,14 @@ class ChatPane(Pane):
         self._draft_timer: Timer | None = None
 
     def compose(self) -> Iterable[Widget]:
-        keys = self.keys.by_action
+        choices = Choices()
         yield Transcript(self.session)
         yield NewBelow()
         yield Static("", id="progress", markup=False)
         yield Waiting()
-        yield Choices()
+        yield choices
         yield Picker()
-        yield Prompt([key for action in actions_of("chat") for key in keys.get(action.id, ())])
+        yield Prompt(choices.choose)
 
     @property
     def prompt(self) -> Prompt:
@@ -148,11 +147,6 @@ class ChatPane(Pane):
     def on_choices_chosen(self, message: Choices.Chosen) -> None:
         self.prompt.set_value(message.step.input_text)
         self.prompt.focus()
-
-    def on_prompt_digit(self, message: Prompt.Digit) -> None:
-        """A digit in an empty input chooses a next step, where there is one."""
-        if not self.query_one(Choices).choose(message.number):
-            self.prompt.insert(str(message.number))
 
     # ── mentions ─────────────────────────────────────────────────────────────────────────────────────────
 

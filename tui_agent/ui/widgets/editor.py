@@ -60,6 +60,11 @@ class Editor(WritingArea):
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
 
+    def _build_highlight_map(self) -> None:
+        """Textual would query the whole tree here; the lines ask for themselves when they are drawn."""
+        self._line_cache.clear()
+        self._highlights.clear()
+
     def on_mount(self) -> None:
         self.use_colours(self._first)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.containers import Vertical
-from textual.widget import Widget
+from textual.widget import MountError, Widget
 from textual.widgets import Static
 
 from tui_agent.edits.change import Change
@@ -119,8 +119,13 @@ class LiveReply(Vertical):
         self._summary.update(plain(reply.summary))
         self._summary.display = bool(reply.summary)
         text = clean(reply.message)
-        if text == self._drawn:
-            return
+        if text != self._drawn:
+            try:
+                await self._draw_message(text)
+            except MountError:
+                pass  # the reply ended meanwhile, and this block is going
+
+    async def _draw_message(self, text: str) -> None:
         if self._body is None:
             self._body = markdown("")
             await self.mount(self._body)

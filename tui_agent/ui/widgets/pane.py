@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Coroutine
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from tui_agent.store.state import State
-from tui_agent.ui.actions import bindings_of
+from tui_agent.ui.actions import actions_of, bindings_of
 from tui_agent.ui.keys import Keys
 from tui_agent.ui.widgets.asking import ask
 
@@ -96,6 +97,12 @@ class Pane(Container):
     def keys(self) -> Keys:
         """The keys that are in force."""
         return getattr(self.app, "keys", Keys({}))
+
+    @cached_property
+    def calls_by_key(self) -> dict[str, str]:
+        """What each key of this pane calls."""
+        keys = self.keys.by_action
+        return {key: action.call for action in actions_of(self.ID) for key in keys.get(action.id, ())}
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         """Run a call on the session beside the screen; an error for the person becomes a notice."""

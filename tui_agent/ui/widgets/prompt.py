@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual import events
 from textual.message import Message
@@ -17,7 +17,7 @@ _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
 class Prompt(WritingArea):
-    """Keys of the chat pane come before those of the text."""
+    """`choose` takes a digit that is typed where nothing else stands, and says whether it meant something."""
 
     class MentionChanged(Message):
         """The word at the cursor is `@query` now, or (with None) is no mention."""
@@ -26,13 +26,6 @@ class Prompt(WritingArea):
             super().__init__()
             self.query = query
 
-    class Digit(Message):
-        """A digit was typed where nothing else stands."""
-
-        def __init__(self, number: int) -> None:
-            super().__init__()
-            self.number = number
-
     class PickerKey(Message):
         """A key that is meant for the open list of files."""
 
@@ -40,11 +33,10 @@ class Prompt(WritingArea):
             super().__init__()
             self.key = key
 
-    def __init__(self, pane_keys: Sequence[str]) -> None:
-        """`pane_keys` are keys that the pane has an action for."""
+    def __init__(self, choose: Callable[[int], bool]) -> None:
         super().__init__(id="prompt", soft_wrap=True, compact=True, placeholder="Ask, or name a file with @")
         self.highlight_cursor_line = False
-        self._pane_keys = frozenset(key for key in pane_keys if len(key) > 1)
+        self._choose = choose
         self._pastes: list[str] = []
         self._history: Sequence[str] = ()
         self._at = 0
@@ -120,17 +112,14 @@ class Prompt(WritingArea):
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         if self.picking and event.key in ("up", "down", "enter", "tab", "escape"):
             event.prevent_default()
             event.stop()
             self.post_message(self.PickerKey(event.key))
-        elif event.key in self._pane_keys:
-            event.prevent_default()
-        elif event.key.isdigit() and not self.text:
+        elif event.key.isdigit() and not self.text and self._choose(int(event.key)):
             event.prevent_default()
             event.stop()
-            self.post_message(self.Digit(int(event.key)))
 
     def on_paste(self, event: events.Paste) -> None:
         if len(event.text) > FOLD_FROM:

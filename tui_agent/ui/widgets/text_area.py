@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Protocol, runtime_checkable
+
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
 
 from tui_agent.ui.sink import clean
 
+
+@runtime_checkable
+class KeyedPane(Protocol):
+    """A pane, as far as its keys go: what each of them calls."""
+
+    calls_by_key: dict[str, str]
+
+    async def run_action(self, action: str) -> None: ...
+
+
 #: Keys of Textual's own that select all or a line; they are ours for moving between panes.
 _NOT_OURS = {"f6", "f7", "ctrl+a"}
 
 
-def _editing_keys() -> list[BindingType]:
-    found: list[BindingType] = []
+def _editing_keys() -> list[Binding]:
+    found = []
     for binding in TextArea.BINDINGS:
         assert isinstance(binding, Binding)
         keys = [key for key in binding.key.split(",") if key not in _NOT_OURS]
@@ -22,10 +35,14 @@ def _editing_keys() -> list[BindingType]:
     return found
 
 
+_KEYS = _editing_keys()
+_EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
+
+
 class WritingArea(TextArea, inherit_bindings=False):
     """The cursor does not blink, since nothing moves on the screen while nothing happens."""
 
-    BINDINGS = _editing_keys()
+    BINDINGS: ClassVar[list[BindingType]] = [*_KEYS]
     DEFAULT_CSS = """
     WritingArea {
         border: none; padding: 0; background: $surface; color: $text;
@@ -41,6 +58,24 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.cursor_blink = False
+
+    async def on_key(self, event: events.Key) -> None:
+        """Keys that the pane has an action for come before those of the text; what can be typed does not.
+
+        Both are done here and at once: a binding waits until the key has risen to the application, and letters
+        that came with it in one burst would overtake it.
+        """
+        if event.is_printable:
+            return
+        pane = next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)
+        if pane and (call := pane.calls_by_key.get(event.key)):
+            event.stop()
+            event.prevent_default()
+            await pane.run_action(call)
+        elif call := _EDITING.get(event.key):
+            event.stop()
+            event.prevent_default()
+            await self.run_action(call)
 
     def get_line(self, line_index: int) -> Text:
         return Text(clean(self.document.get_line(line_index)), end="", no_wrap=True)

@@ -1,0 +1,202 @@
+"""The editor: the session has the truth, the pane shows it and hands over what is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.screens import Driven, on_screen
+
+from tui_agent.ui.panes.buffers import BuffersPane
+from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.highlights import CHUNK, LineHighlights
+
+CODE = "import time\n\n\ndef fetch(url):\n    return get(url)\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "api.py").write_text(CODE)
+    (folder / "evil.txt").write_text("a\x1b[31mred\x07 [bold]x[/] \u202eb\n")
+    (folder / "README.md").write_text("# Shop\n")
+    return folder
+
+
+def editor(it: Driven) -> Editor:
+    pane = it.pane("buffers")
+    assert isinstance(pane, BuffersPane)
+    assert pane.editor is not None
+    return pane.editor
+
+
+async def open_in(it: Driven, path: str, line: int = 0) -> Editor:
+    await it.session.open_file(path, line)
+    await it.until(lambda: any(e.path == path and e.revision >= 0 for e in it.screen.query(Editor)), path)
+    await it.press("f4")
+    return editor(it)
+
+
+async def test_a_file_is_shown_with_numbers_and_its_tab(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "src/api.py")
+        assert "api.py" in it.text
+        assert "4  def fetch(url):" in it.text
+
+
+async def test_what_is_typed_is_handed_over_and_saved(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        await it.press("X")
+        await it.until(lambda: it.session.state.buffers.open[0].unsaved, "the edit")
+        await it.shows("README.md ●")
+        await it.press("Y", "f2")
+        await it.asked()
+        assert (workspace / "README.md").read_text() == "XY# Shop\n"
+        await it.until(lambda: "README.md ●" not in it.text)
+
+
+async def test_undo_takes_back_what_was_typed(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        await it.press("X", "Y", "ctrl+z")
+        assert editor(it).text == "# Shop\n"
+
+
+async def test_a_file_opens_at_a_line(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "src/api.py", 4)
+        assert editor(it).cursor_location[0] == 3
+        await it.session.open_file("src/api.py", 1)
+        await it.until(lambda: editor(it).cursor_location[0] == 0)
+
+
+async def test_the_cursor_is_handed_over(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "src/api.py")
+        await it.press("down", "down", "down", "right", "shift+right")
+        await it.until(lambda: it.session.state.buffers.open[0].cursor == (3, 2), "the cursor")
+        assert it.session.state.buffers.open[0].anchor == (3, 1)
+
+
+async def test_a_change_from_outside_keeps_the_cursor(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "src/api.py", 5)
+        (workspace / "src" / "api.py").write_text(CODE + "# more\n")
+        await it.session.reload_buffer("src/api.py")
+        await it.until(lambda: "# more" in editor(it).text)
+        assert editor(it).cursor_location[0] == 4
+        await it.pilot.pause(0.5)
+        assert not it.session.state.buffers.open[0].unsaved
+
+
+async def test_a_clash_with_the_disk_is_said_and_settled_by_a_key(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        await it.press("X")
+        await it.until(lambda: it.session.state.buffers.open[0].unsaved)
+        (workspace / "README.md").write_text("# Other\n")
+        await it.press("f2")
+        await it.asked()
+        assert (workspace / "README.md").read_text() == "# Other\n"
+        await it.shows("Changed on disk while you edited it")
+        await it.press("ctrl+o", "w")
+        await it.asked()
+        await it.until(lambda: (workspace / "README.md").read_text() == "X# Shop\n")
+
+
+async def test_tabs_are_walked_and_closed_by_keys(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        await open_in(it, "src/api.py")
+        await it.press("ctrl+pagedown")
+        await it.until(lambda: it.session.state.buffers.active == "README.md")
+        await it.until(lambda: editor(it).has_focus)
+        await it.press("ctrl+o", "x")
+        await it.until(lambda: [b.path for b in it.session.state.buffers.open] == ["src/api.py"])
+        await it.until(lambda: [e.path for e in it.screen.query(Editor)] == ["src/api.py"])
+
+
+async def test_a_tab_is_chosen_by_a_click(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        await open_in(it, "src/api.py")
+        row = next(y for y, line in enumerate(it.text.splitlines()) if "README.md   api.py" in line)
+        await it.pilot.click(offset=(it.text.splitlines()[row].index("README.md   api.py") + 1, row))
+        await it.until(lambda: it.session.state.buffers.active == "README.md")
+
+
+async def test_words_are_found_and_the_search_wraps(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "src/api.py")
+        await it.press("ctrl+f", *"URL")
+        await it.until(lambda: editor(it).selected_text == "url")
+        assert editor(it).selection.start == (3, 10)
+        await it.press("enter")
+        assert editor(it).selection.start == (4, 15)
+        await it.press("enter")
+        assert editor(it).selection.start == (3, 10)
+        await it.press("up")
+        assert editor(it).selection.start == (4, 15)
+        await it.press(*"zzz")
+        await it.shows("not there")
+        await it.press("escape")
+        await it.until(lambda: editor(it).has_focus)
+
+
+async def test_going_to_a_line(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "src/api.py")
+        await it.press("ctrl+g", "4", "enter")
+        await it.until(lambda: editor(it).cursor_location == (3, 0))
+
+
+async def test_escape_sequences_in_a_file_are_seen_and_kept(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        before = (workspace / "evil.txt").read_bytes()
+        await open_in(it, "evil.txt")
+        assert "a␛[31mred␇ [bold]x[/]" in it.text
+        await it.press("end", "!", "f2")
+        await it.asked()
+        assert (workspace / "evil.txt").read_bytes() == before.replace(b"\n", b"!\n")
+
+
+async def test_a_binary_file_is_read_only(workspace: Path) -> None:
+    (workspace / "logo.png").write_bytes(b"\x89PNG\x00\x01\x02")
+    async with on_screen(workspace) as it:
+        try:
+            await it.session.open_file("logo.png")
+        except Exception as error:
+            pytest.fail(f"not opened: {error}")
+        await it.shows("Read only")
+        await it.press("f4", "x")
+        await it.pilot.pause(0.5)
+        assert not it.session.state.buffers.open[0].unsaved
+
+
+async def test_tab_indents_and_f6_leaves(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        await it.press("tab")
+        assert editor(it).text.startswith("    # Shop")
+        await it.press("f6")
+        assert it.session.state.layout.focus == "review"
+
+
+async def test_code_is_coloured_in_the_lines_in_view_only(workspace: Path) -> None:
+    (workspace / "long.py").write_text("def f(x):\n    return 'text'\n" * 1000)
+    async with on_screen(workspace) as it:
+        await open_in(it, "long.py")
+        highlights = editor(it)._highlights
+        assert isinstance(highlights, LineHighlights)
+        assert {name for _, _, name in highlights[1]} >= {"string"}
+        assert 0 < len(highlights) <= 3 * CHUNK
+
+
+async def test_unsaved_text_is_handed_over_before_anything_is_asked(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        await it.press("Z", "ctrl+c", "ctrl+c")
+        await it.until(lambda: it.app.return_code == 0)
+        assert it.session.state.buffers.open[0].text == "Z# Shop\n"

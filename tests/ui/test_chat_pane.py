@@ -1,0 +1,232 @@
+"""The chat: sending, streaming, scrolling, mentions, pastes, the queue, next steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.screens import Driven, on_screen
+from support.sessions import reply
+from textual import events
+
+from tui_agent.errors import TimedOut
+from tui_agent.ui.panes.chat import ChatPane
+from tui_agent.ui.widgets.messages import MessageBlock
+from tui_agent.ui.widgets.picker import Picker
+from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.transcript import FIRST, NewBelow, Transcript
+
+HOSTILE = "[red]x[/] [@click=app.quit]y\x1b[31m\u202e"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "my files").mkdir(parents=True)
+    (folder / "api.py").write_text("def fetch(url):\n    return get(url)\n")
+    (folder / "my files" / "notes.md").write_text("# Notes\n")
+    return folder
+
+
+async def say(it: Driven, words: str) -> None:
+    await it.press(*words, "enter")
+    await it.asked()
+    await it.session.finished()
+    await it.pilot.pause(0.1)
+
+
+async def test_enter_sends_and_the_answer_is_shown(workspace: Path) -> None:
+    async with on_screen(workspace, [reply("Says hello.", message="Hello **you**.")]) as it:
+        await say(it, "hi there")
+        assert it.one(Prompt).text == ""
+        for words in ("hi there", "Says hello.", "Hello you."):
+            assert words in it.text
+
+
+async def test_a_new_line_does_not_send(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("a", "ctrl+j", "b", "shift+enter", "c")
+        assert it.one(Prompt).text == "a\nb\nc"
+        assert it.session.state.turn.number == 0
+
+
+async def test_an_empty_message_is_not_sent(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("space", "enter")
+        await it.asked()
+        assert it.session.state.turn.number == 0
+
+
+async def test_what_came_with_an_answer_is_counted(workspace: Path) -> None:
+    change = {"path": "api.py", "todoIndex": 0, "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
+    answer = reply("Adds it.", todos=[{"text": "Add"}], fileChanges=[change])
+    async with on_screen(workspace, [answer]) as it:
+        await say(it, "change api.py")
+        await it.shows("1 file · 1 hunk · 1 todo")
+
+
+async def test_an_error_of_the_model_is_said_in_the_chat(workspace: Path) -> None:
+    async with on_screen(workspace, [TimedOut("The model was silent for 120 s", "try again")]) as it:
+        await say(it, "hi")
+        await it.shows("silent for 120 s")
+
+
+async def test_text_from_outside_is_never_markup(workspace: Path) -> None:
+    steps = [{"html": HOSTILE, "inputText": HOSTILE}]
+    async with on_screen(workspace, [reply(HOSTILE, message=HOSTILE + " **b** `c`", nextSteps=steps)]) as it:
+        await say(it, "[b]hi[/b]")
+        assert "[b]hi[/b]" in it.text
+        assert it.text.count("[red]x[/]") >= 3
+        assert "\x1b" not in it.text and "\u202e" not in it.text
+
+
+async def test_a_digit_chooses_a_next_step(workspace: Path) -> None:
+    steps = [{"html": "Run", "inputText": "continue"}, {"html": "Explain", "inputText": "why is that?"}]
+    async with on_screen(workspace, [reply("Done.", nextSteps=steps)]) as it:
+        await say(it, "go")
+        await it.shows("2 Explain")
+        await it.press("2")
+        await it.pilot.pause()
+        assert it.one(Prompt).text == "why is that?"
+        await it.press("1")
+        assert it.one(Prompt).text == "why is that?1"
+
+
+async def test_a_digit_without_a_step_is_typed(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("3", "space", "x")
+        await it.until(lambda: it.one(Prompt).text == "3 x")
+
+
+async def test_history_at_the_edges(workspace: Path) -> None:
+    async with on_screen(workspace, [reply(), reply()]) as it:
+        await say(it, "first")
+        await say(it, "second")
+        await it.press(*"draft", "up")
+        assert it.one(Prompt).text == "second"
+        await it.press("up")
+        assert it.one(Prompt).text == "first"
+        await it.press("down", "down")
+        assert it.one(Prompt).text == "draft"
+
+
+async def test_the_draft_is_handed_to_the_session(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press(*"soon")
+        await it.until(lambda: it.session.state.input.draft == "soon", "the draft")
+
+
+async def test_a_draft_from_elsewhere_is_taken_while_nothing_is_typed(workspace: Path) -> None:
+    async with on_screen(workspace, prepare=lambda session: session.set_draft("typed already")) as it:
+        assert it.one(Prompt).text == "typed already"
+        it.session.set_draft("another")
+        await it.until(lambda: it.one(Prompt).text == "another")
+
+
+async def test_a_mention_is_completed(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.session.wait_for_files()
+        await it.press(*"see @api")
+        await it.until(lambda: it.one(Picker).display, "the list of files")
+        await it.press("tab")
+        await it.pilot.pause()
+        assert it.one(Prompt).text == "see @api.py "
+        await it.press(*"and @notes", "enter")
+        await it.until(lambda: it.one(Prompt).text == 'see @api.py and @"my files/notes.md" ')
+        assert it.session.state.turn.number == 0
+
+
+async def test_escape_closes_the_list_of_files_only(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.session.wait_for_files()
+        await it.press(*"@api")
+        await it.until(lambda: it.one(Picker).display)
+        await it.press("escape")
+        await it.until(lambda: not it.one(Picker).display)
+        assert it.one(Prompt).text == "@api"
+
+
+async def test_a_paste_of_ten_megabytes_is_folded_and_sent_whole(workspace: Path) -> None:
+    async with on_screen(workspace, [reply()]) as it:
+        text = "words and words\n" * 640_000
+        it.one(Prompt).post_message(events.Paste(text))
+        await it.pilot.pause()
+        assert len(it.one(Prompt).text) < 100
+        assert "10,240,000 characters" in it.text
+        assert it.one(Prompt).value == text
+
+
+async def test_messages_wait_while_a_turn_runs(workspace: Path) -> None:
+    async with on_screen(workspace, [reply("One."), reply("Two.")]) as it:
+        await it.session.submit("first")
+        await it.session.submit("second thing")
+        if it.session.state.input.queue:
+            await it.shows("waits")
+        await it.session.finished()
+        await it.shows("Two.")
+
+
+async def test_scrolled_up_it_stays_and_says_how_much_is_new(workspace: Path) -> None:
+    long = "\n\n".join(f"line {n}" for n in range(80))
+    async with on_screen(workspace, [reply("Long.", message=long), reply("Next.")], size=(80, 24)) as it:
+        await say(it, "tell me")
+        transcript = it.one(Transcript)
+        await it.until(lambda: transcript.max_scroll_y > 20)
+        await it.press("pageup", "pageup")
+        await it.pilot.pause()
+        at = transcript.scroll_y
+        await say(it, "more")
+        assert transcript.following  # one's own message leads to the end
+        await it.press("pageup", "pageup")
+        at = transcript.scroll_y
+        it.session.model.replies.append(reply("Third."))
+        await it.session.submit("from elsewhere")
+        await it.session.finished()
+        await it.until(lambda: it.one(NewBelow).display, "how much is new")
+        assert transcript.scroll_y == at
+        await it.press("ctrl+end")
+        await it.until(lambda: transcript.following and not it.one(NewBelow).display)
+
+
+async def test_only_the_newest_messages_are_drawn_and_older_ones_come_by_scrolling(workspace: Path) -> None:
+    count = FIRST + 10
+    async with on_screen(workspace, [reply(f"Answer {n}.") for n in range(count)], size=(80, 24)) as it:
+        for n in range(count):
+            await it.session.submit(f"question {n}")
+            await it.session.finished()
+        await it.pilot.pause(0.2)
+        pane = it.pane("chat")
+        assert isinstance(pane, ChatPane)
+        fresh = Transcript(it.session)
+        await it.screen.mount(fresh)
+        fresh.show(it.session.state)
+        await it.pilot.pause()
+        assert len(fresh.query(MessageBlock)) == FIRST
+        await fresh._page(it.session.state.chat.total - FIRST + 1)
+        numbers = [block.message.number for block in fresh.query(MessageBlock)]
+        assert numbers == sorted(numbers)
+        assert len(numbers) > FIRST
+
+
+async def test_reasoning_is_folded_until_asked_for(workspace: Path) -> None:
+    from tui_agent.model.client import EndChunk, ReasoningChunk, TextChunk, UsageChunk
+
+    answer = [
+        ReasoningChunk("deep thoughts about it"),
+        TextChunk('{"summary": "So."}'),
+        UsageChunk(1, 1),
+        EndChunk("stop"),
+    ]
+    async with on_screen(workspace, [answer]) as it:
+        await say(it, "think")
+        await it.shows("reasoning · 4 words")
+        assert "deep thoughts" not in it.text
+        await it.press("ctrl+r")
+        await it.shows("deep thoughts about it")
+
+
+async def test_copying_the_last_answer(workspace: Path) -> None:
+    async with on_screen(workspace, [reply("Short.", message="The *whole* answer.")]) as it:
+        await say(it, "hi")
+        await it.press("ctrl+o", "y")
+        await it.until(lambda: it.app.clipboard == "The *whole* answer.")

@@ -1,0 +1,205 @@
+"""The screen as a person meets it: typing at once, moving by keys, at every size, quitting with nothing lost."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from support.screens import on_screen
+from support.sessions import open_session, reply
+
+from tui_agent.errors import SessionError
+from tui_agent.session.session import Session
+from tui_agent.ui.actions import PANES
+from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.widgets.prompt import Prompt
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "api.py").write_text("def fetch(url):\n    return get(url)\n")
+    (folder / "README.md").write_text("# Shop\n")
+    return folder
+
+
+@pytest.mark.parametrize("size", [(160, 48), (100, 30), (80, 24)])
+async def test_every_pane_can_be_reached_by_keys_at_every_size(
+    workspace: Path, size: tuple[int, int]
+) -> None:
+    async with on_screen(workspace, size=size) as it:
+        seen = set()
+        for _ in PANES:
+            await it.press("f6")
+            focus = it.session.state.layout.focus
+            seen.add(focus)
+            assert it.pane(focus).has_focus_within or it.pane(focus).has_focus
+            assert it.pane(focus).region.area > 0
+        assert seen == set(PANES)
+
+
+async def test_what_is_typed_before_the_session_is_open_is_kept(workspace: Path) -> None:
+    gate = asyncio.Event()
+    async with open_session(workspace, services=False) as session:
+
+        async def opened() -> Session:
+            await gate.wait()
+            return session
+
+        app = WorkspaceApp(opened)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.press("h", "e", "l", "l", "o", "space", "y", "backspace", "w")
+            gate.set()
+            while not app.workspace_screen.ready:
+                await pilot.pause(0.01)
+            prompt = app.workspace_screen.query_one(Prompt)
+            while prompt.text != "hello w":
+                await pilot.pause(0.01)
+
+
+async def test_a_session_that_does_not_open_ends_with_its_error(tmp_path: Path) -> None:
+    async def refused() -> Session:
+        raise SessionError("The session is open elsewhere", "close it there")
+
+    app = WorkspaceApp(refused)
+    async with app.run_test() as pilot:
+        while app.error is None:
+            await pilot.pause(0.01)
+    assert app.return_code == 1
+    assert str(app.error) == "The session is open elsewhere: close it there"
+
+
+async def test_a_resize_moves_panes_and_keeps_what_was_typed(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press(*"half a thought")
+        for size in ((100, 30), (80, 24), (40, 10), (200, 60)):
+            await it.pilot.resize_terminal(*size)
+            await it.pilot.pause()
+            assert it.one(Prompt).text == "half a thought"
+            assert it.one(Prompt).has_focus
+            assert it.pane("chat").region.area > 0
+        assert "Plan" in it.text and "Todos" in it.text
+
+
+async def test_a_tab_is_chosen_by_a_click(workspace: Path) -> None:
+    async with on_screen(workspace, size=(80, 24)) as it:
+        await it.pilot.click(offset=(it.text.splitlines()[0].index("Todos"), 0))
+        await it.until(lambda: it.session.state.layout.focus == "todos")
+
+
+async def test_a_click_gives_a_pane_the_focus(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.pilot.click("#pane-files")
+        await it.until(lambda: it.session.state.layout.focus == "files")
+
+
+async def test_zoom_and_back(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("f9")
+        assert it.pane("chat").region.width == 160
+        assert not it.pane("files").display
+        await it.press("escape")
+        assert it.pane("files").display
+
+
+async def test_a_hidden_pane_comes_back_when_it_is_wanted(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("f3", "ctrl+o", "h")
+        assert it.session.state.layout.hidden == ("files",)
+        assert it.session.state.layout.focus == "chat"
+        await it.press("f3")
+        assert it.session.state.layout.hidden == ()
+        assert it.pane("files").has_focus_within
+
+
+async def test_escape_leads_back_to_the_chat(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("f5", "escape")
+        assert it.one(Prompt).has_focus
+
+
+async def test_the_palette_does_what_it_says(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("ctrl+p", *"go to todos")
+        await it.shows("Go to todos")
+        await it.press("enter")
+        await it.until(lambda: it.session.state.layout.focus == "todos")
+
+
+async def test_the_leader_shows_what_can_follow(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("ctrl+o")
+        await it.shows("Undo the last apply")
+        await it.press("t")
+        await it.until(lambda: it.app.theme != "dark", "another theme")
+
+
+async def test_the_key_help_begins_with_the_pane(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("f5", "f1")
+        await it.shows("Apply the hunk")
+        await it.press("escape")
+        await it.until(lambda: "Apply the hunk" not in it.text)
+
+
+async def test_every_theme_is_drawn(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        seen = set()
+        for _ in range(4):
+            await it.press("f12")
+            await it.pilot.pause()
+            seen.add((it.app.theme, it.pane("files").styles.background.hex))
+        assert len(seen) == 4
+
+
+async def test_no_colour_is_honoured(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with on_screen(workspace) as it:
+        assert it.app.theme == "no-colour"
+        await it.press("f5", "f6", "f6")
+
+
+async def test_two_presses_quit_and_everything_typed_is_kept(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press(*"not sent yet")
+        await it.press("ctrl+c")
+        await it.shows("again to quit")
+        assert it.app.return_code is None
+        await it.press("ctrl+c")
+        await it.until(lambda: it.app.return_code == 0, "the end")
+        assert it.session.state.input.draft == "not sent yet"
+
+
+async def test_the_same_key_copies_what_is_selected(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press(*"copy me")
+        await it.press("shift+home", "ctrl+c")
+        assert it.app.clipboard == "copy me"
+        assert "again to quit" not in it.text
+
+
+async def test_errors_become_notices(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.session.open_file("README.md")
+        await it.press("f4", "x")
+        await it.press("ctrl+o", "x")
+        await it.asked()
+        assert it.session.state.notices.items[-1].level == "error"
+        assert it.session.state.buffers.get("README.md") is not None
+
+
+async def test_nothing_is_drawn_while_nothing_happens(workspace: Path) -> None:
+    async with on_screen(workspace, [reply("Hello.", message="**Hi**")]) as it:
+        await it.press(*"hello", "enter")
+        await it.shows("Hi")
+        await it.session.finished()
+        await it.pilot.pause(0.8)
+        timers = [
+            timer
+            for node in it.app.screen.walk_children()
+            for timer in node._timers
+            if timer._active.is_set()
+        ]
+        assert [timer for timer in timers if timer._repeat is None] == []
