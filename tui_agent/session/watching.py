@@ -29,7 +29,7 @@ class Watching:
         self._workspace = workspace
         self._editing = editing
         self._waiting: set[str] = set()
-        self._typed: set[str] = set()
+        self._doubted: set[str] = set()
         #: What was added since the program began, the newest last, as far as it is remembered.
         self._added: dict[str, None] = {}
         self._hashes = Hashes(workspace.gate)
@@ -42,6 +42,8 @@ class Watching:
 
     def on_watch(self, state: WatchState, why: str) -> None:
         self._journal.tell(e.WatchChanged(state))
+        if state != "starting":
+            self.on_batch(())
         if state in ("polling", "failed") and why:
             self.on_notice("warning", why)
 
@@ -56,7 +58,9 @@ class Watching:
         task.add_done_callback(self._notices.discard)
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Paths that changed wait in one set, so that a burst is looked at once."""
+        """Paths that changed wait in one set, so that a burst is looked at once; none means that any may have."""
+        if not changes:
+            self._doubted.update(self._journal.store.state.known.files)
         self._added.update((change.path, None) for change in changes if change.kind == "added")
         for path in list(self._added)[:-MOST_ADDED]:
             del self._added[path]
@@ -65,7 +69,7 @@ class Watching:
     def on_text(self, path: str) -> None:
         """The text of an open file was changed in the editor."""
         if path in self._journal.store.state.known.files:
-            self._typed.add(path)
+            self._doubted.add(path)
             self._wait_for(())
 
     async def close(self) -> None:
@@ -80,12 +84,12 @@ class Watching:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def _look(self) -> None:
-        while self._waiting or self._typed:
+        while self._waiting or self._doubted:
             paths, self._waiting = self._waiting, set()
-            typed, self._typed = self._typed - paths, set()
+            doubted, self._doubted = self._doubted - paths, set()
             await self.look_at(paths)
             files = self._journal.store.state.known.files
-            await self._check([files[path] for path in typed if path in files])
+            await self._check([files[path] for path in doubted if path in files])
 
     async def look_at(self, paths: Iterable[str]) -> None:
         """Some of these paths may have changed: hash those that are known or open."""

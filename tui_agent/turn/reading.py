@@ -34,7 +34,7 @@ async def load(desk: Desk, path: str, loaded_by: LoadedBy, action: str = "") -> 
     if is_secret(path):
         raise PathRefused(f"{path} looks like a secret", "it is not sent to a model without being asked for")
     data = await asyncio.to_thread(read, desk.workspace.gate, path, MAX_BYTES)
-    text = decode(data)
+    text = decode(data, path)
     unsaved = buffer is not None and buffer.unsaved
     if buffer is not None and unsaved:
         data = encode(text, buffer.text)

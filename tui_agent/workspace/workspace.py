@@ -45,7 +45,7 @@ class GitStatus(Struct, frozen=True):
 
 #: (how many files, whether the listing is complete)
 OnIndex = Callable[[int, bool], None]
-#: What changed on disk, in one go.
+#: What changed on disk, in one go; nothing where anything may have, while nobody watched.
 OnBatch = Callable[[Sequence[FileChange]], None]
 OnStatus = Callable[[GitStatus], None]
 #: (how changes are seen, why that is not by the system's events or not at all)
@@ -221,6 +221,7 @@ class Workspace:
         if changes:
             self._change(changes)
         if item["relist"]:
+            self._on_batch(())
             self._spawn(self.refresh())
         if item["git"] or (self._status and self._status.is_repository):
             self._want_status()

@@ -1,0 +1,210 @@
+"""Known files over a real session: the hash decides, the model is told once, what is stale is read again."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from support.sessions import model_of, open_session, reply
+from support.trees import make_tree, until
+
+from tui_agent.session.session import Session
+
+TEXT = "def fetch(url):\n    return get(url)\n"
+FILES = {"api.py": TEXT, "util.py": "x = 1\n", "docs/a.md": "# A\n"}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return make_tree(tmp_path / "work", FILES)
+
+
+async def turn(session: Session, request: str) -> str:
+    """Do a turn; the newest message of its last request."""
+    await session.submit(request)
+    await session.finished()
+    assert session.state.turn.ok, session.state.turn.error
+    return model_of(session).requests[-1].messages[-1]["content"]
+
+
+def rows(text: str) -> dict[str, str]:
+    """`Modified Since` by path, of the table in a message."""
+    found = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([0-9a-f]{12}) \|$", text, re.MULTILINE)
+    return {path: f"{seen} / {modified}" for path, seen, modified, _ in found}
+
+
+async def test_the_table_carries_only_what_changed(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 4) as session:
+        assert rows(await turn(session, "Look at api.py")) == {"api.py": "turn 1 (this turn) / No"}
+        assert rows(await turn(session, "And now?")) == {}
+        assert rows(await turn(session, "Look at util.py")) == {"util.py": "turn 3 (this turn) / No"}
+        assert rows(await turn(session, "Continue.")) == {
+            "api.py": "turn 1 / No",
+            "util.py": "turn 3 / No",
+        }
+
+
+async def test_a_stale_file_is_read_again_before_the_model_is_asked(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 3) as session:
+        await turn(session, "Look at api.py")
+        (workspace / "api.py").write_text(TEXT + "# more\n")
+        text = await turn(session, "And now?")
+        assert rows(text) == {"api.py": "turn 2 (this turn) / ⚠️ Yes (on disk), read again below"}
+        assert "3: # more" in text
+        text = await turn(session, "And now?")
+        assert rows(text) == {} and "read_files" not in text
+        kinds = [touch.kind for touch in session.state.known.touches]
+        assert kinds == ["read", "changed outside", "read"]
+        last = session.state.known.touches[-1]
+        assert last.read_at >= last.outside_at > 0
+
+
+async def test_touching_is_no_change_and_changing_back_makes_fresh(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 2) as session:
+        await turn(session, "Look at api.py")
+        path = workspace / "api.py"
+        os.utime(path, (1, 1))
+        await session._watching.look_at(["api.py"])
+        assert session.state.known.files["api.py"].freshness == "fresh"
+        path.write_text("other\n")
+        await until(lambda: session.state.known.files["api.py"].freshness == "disk", "the mark")
+        path.write_text(TEXT)
+        await until(lambda: session.state.known.files["api.py"].freshness == "fresh", "the mark to go")
+        assert rows(await turn(session, "And now?")) == {}
+
+
+async def test_a_change_with_the_old_times_is_seen(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 2, services=False) as session:
+        session.workspace.start()
+        await session.wait_for_files()
+        await turn(session, "Look at api.py")
+        path = workspace / "api.py"
+        before = path.stat()
+        path.write_text(TEXT.replace("get", "got"))
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert "2:     return got(url)" in await turn(session, "And now?")
+
+
+async def test_deleted_renamed_and_replaced(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 3) as session:
+        await turn(session, "Look at api.py, util.py and docs/a.md")
+        (workspace / "api.py").unlink()
+        (workspace / "util.py").rename(workspace / "tools.py")
+        fresh = workspace / "docs" / ".a.md.tmp"
+        fresh.write_text("# A\n")
+        fresh.replace(workspace / "docs/a.md")
+        text = await turn(session, "And now?")
+        assert rows(text)["api.py"] == "turn 1 / deleted"
+        assert rows(text)["util.py"] == "turn 1 / renamed to tools.py"
+        assert "docs/a.md" not in rows(text)
+        assert '"path": "tools.py"' in text and '"sameAs": "util.py"' in text
+        (workspace / "api.py").write_text(TEXT)
+        assert rows(await turn(session, "And now?"))["api.py"] == "turn 1 / No"
+
+
+async def test_unsaved_text_counts_by_its_content(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 2) as session:
+        await turn(session, "Look at api.py")
+        await session.open_file("util.py")
+        await session.open_file("api.py")
+        session.edit_buffer("api.py", TEXT + "typed\n", (2, 5), (2, 5))
+        await until(lambda: session.state.known.files["api.py"].freshness == "buffer", "the mark")
+        session.edit_buffer("api.py", TEXT, (2, 0), (2, 0))
+        await until(lambda: session.state.known.files["api.py"].freshness == "fresh", "the mark to go")
+        session.edit_buffer("api.py", TEXT + "typed\n", (2, 5), (2, 5))
+        text = await turn(session, "And now?")
+        assert rows(text)["api.py"].endswith("⚠️ Yes (unsaved in the editor), read again below")
+        assert "3: typed" in text and text.count("3: typed") == 1
+
+
+async def test_what_was_applied_as_proposed_is_not_sent_again(workspace: Path) -> None:
+    change = {"path": "api.py", "edits": [{"search": "get(url)", "replace": "get(url, timeout=5)"}]}
+    replies = [reply("Adds it.", fileChanges=[change]), reply(), reply()]
+    async with open_session(workspace, replies, overrides=["bundling.enabled=false"]) as session:
+        await turn(session, "Add a timeout to api.py")
+        await session.apply()
+        text = await turn(session, "Thanks")
+        assert rows(text) == {"api.py": "turn 1 / ⚠️ Yes (turn 1)"}
+        assert "timeout=5" not in text and "read_files" not in text
+        text = await turn(session, "Look at api.py")
+        assert '"asProposed": true' in text and "timeout=5" not in text
+
+
+async def test_what_was_applied_in_part_is_read_again(workspace: Path) -> None:
+    two = "a = 1\n" + "\n" * 12 + "b = 1\n"
+    (workspace / "api.py").write_text(two)
+    edits = [{"search": "a = 1", "replace": "a = 2"}, {"search": "b = 1", "replace": "b = 2"}]
+    replies = [reply("Both.", fileChanges=[{"path": "api.py", "edits": edits}]), reply()]
+    async with open_session(workspace, replies) as session:
+        from tui_agent.edits.change import Pick
+
+        await turn(session, "Change api.py")
+        await session.apply([Pick("c1.1", 0)])
+        await session.skip()
+        text = await turn(session, "Thanks")
+        assert rows(text)["api.py"] == "turn 2 (this turn) / ⚠️ Yes (turn 1), read again below"
+        assert "1: a = 2" in text and "14: b = 1" in text
+
+
+async def test_the_registry_is_bounded_and_says_so(workspace: Path) -> None:
+    make_tree(workspace, {f"many/f{number}.py": f"{number}\n" for number in range(8)})
+    async with open_session(workspace, [reply()] * 3, overrides=["known.max_files=4"]) as session:
+        await session.open_file("many/f0.py")
+        await turn(session, "Look at many/f0.py, many/f1.py and many/f2.py")
+        text = await turn(session, "Look at many/f3.py, many/f4.py and many/f5.py")
+        assert sorted(session.state.known.files) == [f"many/f{number}.py" for number in (0, 3, 4, 5)]
+        assert "2 more seen earlier are left out of this table" in text
+        assert "left out" not in await turn(session, "And now?")
+
+
+async def test_a_burst_ends_in_the_right_state(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 2) as session:
+        await turn(session, "Look at api.py and util.py")
+        folder = workspace / "burst"
+        folder.mkdir()
+        for number in range(10_000):
+            (folder / f"{number}.txt").touch()
+            if number == 5000:
+                (workspace / "api.py").write_text("changed\n")
+        await until(lambda: session.state.known.files["api.py"].freshness == "disk", "the mark")
+        await until(lambda: len(session.paths()) > 10_000, "the index")
+        assert session.state.known.files["util.py"].freshness == "fresh"
+
+
+async def test_without_a_watcher_the_content_still_decides(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 2) as session:
+        await turn(session, "Look at api.py and util.py")
+        session.workspace.listen()  # nobody is told of any change from here on
+        (workspace / "api.py").write_text("changed\n")
+        (workspace / "util.py").rename(workspace / "tools.py")
+        text = await turn(session, "And now?")
+        assert "1: changed" in text and rows(text)["util.py"] == "turn 1 / renamed to tools.py"
+
+
+@pytest.mark.parametrize("kind", ["binary", "encoding", "huge", "folder", "pipe", "unreadable"])
+async def test_a_known_file_that_cannot_be_read_any_more_is_marked_and_the_turn_goes_on(
+    workspace: Path, kind: str
+) -> None:
+    async with open_session(workspace, [reply()] * 2) as session:
+        await turn(session, "Look at api.py")
+        path = workspace / "api.py"
+        path.unlink()
+        match kind:
+            case "binary":
+                path.write_bytes(b"\0" * 100)
+            case "encoding":
+                path.write_bytes("grün".encode("latin-1"))
+            case "huge":
+                with path.open("wb") as file:
+                    file.truncate(1 << 30)
+            case "folder":
+                path.mkdir()
+            case "pipe":
+                os.mkfifo(path)
+            case "unreadable":
+                path.symlink_to("/etc/shadow")
+        text = await turn(session, "And now?")
+        assert rows(text)["api.py"] == "turn 1 / ⚠️ Yes (on disk)"
+        assert any("api.py" in notice.text for notice in session.state.notices.items)
