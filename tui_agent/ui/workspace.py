@@ -27,6 +27,8 @@ TITLES = {
     "todos": "Todos",
     "subtasks": "Sub-tasks",
 }
+#: Rows of the screen under the workspace: the status line.
+ROWS_BELOW = 1
 
 
 class Blank(Widget):
@@ -36,6 +38,10 @@ class Blank(Widget):
 
     def __init__(self, pane: str) -> None:
         super().__init__(id=f"blank-{pane}")
+
+    def render(self) -> Content:
+        """Nothing: a widget that has no `render` draws its own name."""
+        return Content()
 
 
 class InPlaces(Layout):
@@ -66,8 +72,11 @@ class Workspace(Widget):
         self._lines = [TabLine() for _ in PANES]
         self._arrangement = LayoutSlice()
         self._in_places = InPlaces()
+        self._found: list[Place] = []
 
     def compose(self) -> Iterable[Widget]:
+        # Arranged before it has a size, so that the first frame is drawn once and with its titles.
+        self._stand(self.places(self.app.size - Size(0, ROWS_BELOW)))
         yield from self._lines
         yield from self._by_id.values()
 
@@ -103,12 +112,17 @@ class Workspace(Widget):
     def arranged(self, layout: LayoutSlice) -> None:
         """Show the panes as this layout has them."""
         self._arrangement = layout
-        found = self.places(self.size)
+        if self.size:
+            self._stand(self.places(self.size))
+
+    def _stand(self, found: list[Place]) -> None:
         fronts = {place.front for place in found}
         for name, widget in self._by_id.items():
             widget.display = name in fronts
         self._title_lines(found)
-        self.refresh(layout=True)
+        if found != self._found:
+            self._found = found
+            self.refresh(layout=True)
 
     def regions(self, size: Size) -> dict[Widget, Region]:
         """Where each displayed child stands on a screen of that size."""
