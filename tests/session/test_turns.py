@@ -96,7 +96,7 @@ async def test_what_the_person_wrote_meanwhile_is_merged(workspace: Path) -> Non
         await session.apply()
         text = path.read_text()
         assert text.startswith("# mine\n") and text.count("timeout=5") == 2
-        assert session.state.review.changes[0].reason == "merged with what changed since"
+        assert session.state.review.changes[0].reason == "merged with what changed since the model saw it"
 
 
 async def test_a_conflict_writes_nothing_and_blocks_the_batch(workspace: Path) -> None:

@@ -87,7 +87,8 @@ class Pick(Struct, frozen=True):
 class Checkpoint(Struct, frozen=True):
     """One apply that can be undone: for each path, the hash before and after (empty: no such file).
 
-    `hunks` are the decisions it carried out, so that undoing it opens them again.
+    `picks` are the decisions it carried out, so that undoing it opens them again; with `takes_back` it carried
+    out the opposite: those hunks were applied before and were taken out again.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Checkpoint(Struct, frozen=True):
     picks: tuple[Pick, ...]
     commit: str = ""
     undone: bool = False
+    takes_back: bool = False
 
 
 class FileStep(Struct, frozen=True):

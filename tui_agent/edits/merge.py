@@ -24,21 +24,22 @@ class Merged(Struct, frozen=True):
     conflicts: int = 0
 
 
-def merge(base: str, ours: str, theirs: str) -> Merged:
+def merge(base: str, ours: str, theirs: str, marker: int = 7) -> Merged:
     """What `ours` and `theirs` made of `base`, both kept where they do not touch.
 
-    Blocking: it may run a process. Raises `ChildFailed` where git is missing, `EditFailed` for what is no text.
+    A conflict's markers have `marker` characters. Blocking: it may run a process.
+    Raises `ChildFailed` where git is missing, `EditFailed` for what is no text.
     """
     if ours == theirs or theirs == base:
         return Merged(ours)
     if ours == base:
         return Merged(theirs)
     with tempfile.TemporaryDirectory(prefix="tui-agent-merge-") as folder:
-        return _merged(Path(folder), {"yours": ours, "base": base, "theirs": theirs})
+        return _merged(Path(folder), {"yours": ours, "base": base, "theirs": theirs}, marker)
 
 
-def _merged(folder: Path, sides: dict[str, str]) -> Merged:
-    command = ["git", "merge-file", "-p", "--diff3"]
+def _merged(folder: Path, sides: dict[str, str], marker: int) -> Merged:
+    command = ["git", "merge-file", "-p", "--diff3", f"--marker-size={marker}"]
     for name, text in sides.items():
         (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
         command.extend(("-L", name))

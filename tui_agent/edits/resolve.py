@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, ChangeState, FileStep, HunkState, Pick
 from tui_agent.edits.hunks import compose, hunks
@@ -127,7 +128,7 @@ def _edit(
     if disk.text is None:
         return Conflict(here, "the file is no longer there", base, None, new)
     parts = hunks(base, new)
-    done = {number for number, state in enumerate(change.hunks) if state == "applied"}
+    done = _applied(change.hunks)
     before = compose(base, parts, done)
     wanted = compose(base, parts, done | set(chosen))
     merged = merge_by(before, disk.text, wanted)
@@ -177,6 +178,60 @@ def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[
     }
     states = after(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states
+
+
+def take_back(
+    change: Change,
+    base: str | None,
+    new: str | None,
+    disk: OnDisk,
+    picks: Sequence[Pick],
+    merge_by: Merge = merge,
+) -> Write | Conflict:
+    """Take applied hunks of a change out of the file again; what was written since stays.
+
+    The texts are those of the change. Blocking where a merge is needed. Raises `EditFailed` where none of what
+    `picks` mean was applied. The write's `hunks` and `state` are the change's once it is written.
+    """
+    state, states = reopened(change, picks)
+    if states == change.hunks and (change.hunks or change.state != "applied"):
+        raise EditFailed(f"nothing of the change to {change.path} is applied there", "choose a hunk that is")
+    match change.kind:
+        case "delete":
+            done = undo(FileStep(change.path, change.base, ""), base, None, disk, merge_by)
+        case "create":
+            done = undo(FileStep(change.path, "", change.written), None, new, disk, merge_by)
+        case _:
+            done = _without(change, base or "", new or "", disk, states, merge_by)
+    return replace(done, state=state, hunks=states) if isinstance(done, Write) else done
+
+
+def _without(
+    change: Change, base: str, new: str, disk: OnDisk, states: Sequence[HunkState], merge_by: Merge
+) -> Write | Conflict:
+    here = place(change)
+    if disk.text is None:
+        return Conflict(here, "the file is no longer there", new, None, base)
+    parts = hunks(base, new)
+    before = compose(base, parts, _applied(change.hunks))
+    wanted = compose(base, parts, _applied(states))
+    merged = merge_by(before, disk.text, wanted)
+    if merged.conflicts:
+        why = "the same lines were changed since"
+        return Conflict(here, why, before, disk.text, wanted, merged.text)
+    back = change.path if here != change.path and "applied" not in states else ""
+    return Write(
+        here,
+        disk.hash,
+        merged.text,
+        rename_to=back,
+        merged=disk.text != before,
+        needed=bool(back) or merged.text != disk.text,
+    )
+
+
+def _applied(states: Sequence[HunkState]) -> set[int]:
+    return {number for number, state in enumerate(states) if state == "applied"}
 
 
 def undo(

@@ -89,7 +89,7 @@ def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
             yield {"type": "delta", "text": text}
         case e.ReplyRead():
             yield _response(event)
-        case e.ChangeProposed(change):
+        case e.ChangeProposed(change) | e.ChangeReworked(change):
             yield change_line(change)
         case e.ChangeMoved(id=name):
             change = state.review.change(name)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Change, Checkpoint, FileStep, Pick
+from tui_agent.edits.rebase import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
@@ -18,10 +19,9 @@ from tui_agent.session.journal import Journal
 from tui_agent.session.texts import text_under
 from tui_agent.session.writing import Target, Writing
 from tui_agent.store import events as e
+from tui_agent.store.state import ReviewSlice
 from tui_agent.workspace.languages import language
 from tui_agent.workspace.workspace import Workspace
-
-MERGED = "merged with what changed since"
 
 
 class Resolved(Struct, frozen=True):
@@ -35,7 +35,8 @@ class Resolved(Struct, frozen=True):
     @property
     def as_proposed(self) -> bool:
         """Whether the file is then to the letter what the model proposed, so that it knows it."""
-        return not self.write.merged and all(state == "applied" for state in self.write.hunks)
+        whole = all(state == "applied" for state in self.write.hunks)
+        return whole and not self.write.merged and not self.change.by_hand and self.change.reason != MERGED
 
 
 class Applying:
@@ -65,10 +66,14 @@ class Applying:
             await self._write(resolved)
 
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
-        """What looks like a secret, governs what programs do, or was written unseen is applied by name only."""
+        """What looks like a secret, governs what programs do, is ignored by git, or was written unseen is applied
+        by name only."""
         free = []
+        ignored = await self._ignored(changes)
         for change in changes:
             why = change.ask or self._why_guarded(change)
+            if not why and ignored.intersection(_paths(change)):
+                why = "it is ignored by git"
             if not why:
                 free.append(change)
                 continue
@@ -78,13 +83,19 @@ class Applying:
 
     def _why_guarded(self, change: Change) -> str:
         """The rule is X1's and lesson 25's: secrets, rule files, editor and CI configuration always ask."""
-        for path in filter(None, (change.path, change.rename_to)):
+        for path in _paths(change):
             place = self._workspace.gate.place(path, "write")
             if place.secret:
                 return "it looks like a secret"
             if place.governing:
                 return "it governs what programs do"
         return ""
+
+    async def _ignored(self, changes: Sequence[Change]) -> set[str]:
+        """Paths that git ignores (X1); what the index holds is none of them and need not be asked about."""
+        paths = [path for change in changes for path in _paths(change)]
+        unknown = [path for path in paths if not self._workspace.index.contains(path)]
+        return await self._workspace.ignored(unknown) if unknown else set()
 
     async def _resolve(self, change: Change, picks: Sequence[Pick]) -> Resolved:
         if change.state == "failed":
@@ -115,7 +126,7 @@ class Applying:
 
     async def _write(self, resolved: Sequence[Resolved]) -> None:
         state = self._journal.store.state
-        name = f"k{len(state.review.checkpoints) + 1}"
+        name = next_name(state.review)
         picks = tuple(
             Pick(item.change.id, hunk) for item in resolved for hunk in (sorted(item.hunks) or [None])
         )
@@ -132,7 +143,7 @@ class Applying:
     def _events(self, item: Resolved, after: dict[str, str]) -> list[e.Event]:
         change = item.change
         written = after.get(change.rename_to or change.path, "")
-        reason = MERGED if item.write.merged else ""
+        reason = MERGED if item.write.merged else change.reason if change.state == "merged" else ""
         told: list[e.Event] = [e.ChangeMoved(change.id, item.write.state, item.write.hunks, reason, written)]
         for target in item.targets:
             told += self._known(target, after[target.now.path], item)
@@ -161,6 +172,15 @@ class Applying:
         return text_under(self._blobs, change.base), text_under(self._blobs, change.new)
 
 
+def _paths(change: Change) -> list[str]:
+    return [path for path in (change.path, change.rename_to) if path]
+
+
+def next_name(review: ReviewSlice) -> str:
+    """The id of the next checkpoint."""
+    return f"k{len(review.checkpoints) + 1}"
+
+
 def _gone(path: str, change: Change) -> e.FreshnessChanged:
     if change.rename_to and path == change.path:
         return e.FreshnessChanged(path, "renamed", change.rename_to, time.time(), by_agent=True)
@@ -170,6 +190,7 @@ def _gone(path: str, change: Change) -> e.FreshnessChanged:
 def _fact(item: Resolved) -> str:
     change = item.change
     merged = ", merged with what had changed since" if item.write.merged else ""
+    merged += ", edited by hand by the person first" if change.by_hand else ""
     if len(item.hunks) == len(change.hunks):
         return f"Your change to {change.path} was applied{merged}."
     numbers = ", ".join(str(number + 1) for number in sorted(item.hunks))

@@ -1,12 +1,13 @@
-"""The person's decisions about changes: shown, applied, skipped, undone and redone."""
+"""The person's decisions about changes: shown, worked on, applied, skipped, undone and redone."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tui_agent.edits.change import Change, Diff, Pick
+from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.edits.hunks import diff_of
 from tui_agent.edits.resolve import picked, skip
 from tui_agent.errors import EditFailed, SessionError
@@ -14,8 +15,9 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.session.applying import Applying
 from tui_agent.session.editing import Editing
 from tui_agent.session.journal import Journal
+from tui_agent.session.settling import Settling
 from tui_agent.session.texts import text_under
-from tui_agent.session.undoing import Undoing
+from tui_agent.session.undoing import Preview, Undoing
 from tui_agent.session.writing import Writing
 from tui_agent.store import events as e
 from tui_agent.workspace.workspace import Workspace
@@ -32,6 +34,7 @@ class Decisions:
         self._writing = Writing(journal, workspace, blobs, editing, folder)
         self._applying = Applying(journal, workspace, blobs, self._writing)
         self._undoing = Undoing(journal, blobs, self._writing)
+        self._settling = Settling(journal, blobs, self._writing)
         self._one_at_a_time = asyncio.Lock()
 
     async def diff(self, change_id: str) -> Diff:
@@ -54,6 +57,39 @@ class Decisions:
                 await self._journal.record(
                     e.ChangeMoved(change.id, state, hunks), e.ModelOwesNews(_skipped(change, picks))
                 )
+
+    async def take_back(self, picks: Sequence[Pick]) -> None:
+        """Take what was picked out of its files again. Raises `EditFailed` where nothing of it is applied."""
+        async with self._one_at_a_time:
+            changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
+            await self._undoing.take_back(changes, picks)
+
+    async def preview(self, checkpoint: str) -> list[Preview]:
+        """What going back over an apply would do, file by file; nothing is written."""
+        return await self._undoing.preview(checkpoint)
+
+    async def conflict(self, change_id: str) -> ConflictView:
+        """A change that conflicts, place by place."""
+        return await self._settling.conflict(self._named(change_id))
+
+    async def settle(self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str]) -> None:
+        """Settle a conflict: a side, or a text, for each place."""
+        async with self._one_at_a_time:
+            change = self._named(change_id)
+            if change.state != "conflict":
+                raise SessionError(f"{change.path} is {change.state}", "only a conflict is settled")
+            await self._settling.settle(change, sides, by_hand)
+
+    async def edit_hunk(self, pick: Pick, text: str) -> None:
+        """Let a hunk add another text than the one that was proposed."""
+        async with self._one_at_a_time:
+            await self._settling.edit_hunk(self._named(pick.change), pick.hunk or 0, text)
+
+    async def comment(self, pick: Pick, text: str) -> None:
+        """Say something about a change to the model, with the next request."""
+        if text.strip():
+            async with self._one_at_a_time:
+                await self._settling.comment(self._named(pick.change), pick, text.strip())
 
     async def undo(self, checkpoint: str) -> None:
         async with self._one_at_a_time:

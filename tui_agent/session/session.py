@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from tui_agent.answers import schema
 from tui_agent.edits.change import Diff, Pick
+from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.model.client import Model
 from tui_agent.session import mending
@@ -25,6 +26,7 @@ from tui_agent.session.shortcuts import Shortcuts
 from tui_agent.session.taking import Kept
 from tui_agent.session.todo_list import TodoList
 from tui_agent.session.turns import Turns, left_off
+from tui_agent.session.undoing import Preview
 from tui_agent.session.watching import Watching
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import Loaded
@@ -187,6 +189,32 @@ class Session:
     async def redo(self, checkpoint: str = "") -> None:
         """Do again what was undone: the apply named, or the last that was undone."""
         await self._decisions.redo(checkpoint)
+
+    async def take_back(self, picks: Sequence[Pick]) -> None:
+        """Take applied hunks or changes out of their files again; what was written since stays."""
+        await self._decisions.take_back(picks)
+
+    async def preview(self, checkpoint: str) -> list[Preview]:
+        """What undoing that apply (or redoing it, where it is undone) would do to each file as it is now."""
+        return await self._decisions.preview(checkpoint)
+
+    async def conflict(self, change_id: str) -> ConflictView:
+        """The places where a change and the file as it is now disagree."""
+        return await self._decisions.conflict(change_id)
+
+    async def settle(
+        self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None
+    ) -> None:
+        """Settle a conflict, a side for each place in order; `by_hand` are texts instead, by place from 0."""
+        await self._decisions.settle(change_id, sides, by_hand or {})
+
+    async def edit_hunk(self, pick: Pick, text: str) -> None:
+        """Let a hunk that waits add this text instead of the one that was proposed."""
+        await self._decisions.edit_hunk(pick, text)
+
+    async def comment(self, pick: Pick, text: str) -> None:
+        """Say something about a hunk to the model: it is a fact in the next request."""
+        await self._decisions.comment(pick, text)
 
     # ── todos and sub-tasks ──────────────────────────────────────────────────────────────────────────────
 

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, Checkpoint, FileStep
-from tui_agent.edits.resolve import Conflict, OnDisk, after, picked, reopened, settled, undo
+from tui_agent.edits.change import Change, Checkpoint, Diff, FileStep, Hunk, HunkState, Pick
+from tui_agent.edits.hunks import counts, diff_of, hunks
+from tui_agent.edits.resolve import (
+    Conflict,
+    OnDisk,
+    Write,
+    after,
+    picked,
+    place,
+    reopened,
+    settled,
+    take_back,
+    undo,
+)
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
+from tui_agent.session.applying import next_name
 from tui_agent.session.journal import Journal
 from tui_agent.session.texts import text_under
 from tui_agent.session.writing import Target, Writing
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
+
+
+class Preview(Struct, frozen=True):
+    """What going back would do to one file as it is now: the diff, or why it conflicts; `goes` is a removal."""
+
+    diff: Diff
+    conflict: str = ""
+    merged: bool = False
+    goes: bool = False
 
 
 class Undoing:
@@ -25,12 +49,17 @@ class Undoing:
         self._writing = writing
 
     async def undo(self, name: str) -> None:
-        """Take an apply back: the one named, or the last that stands. Raises `EditFailed` on a conflict."""
-        await self._move(_named(self._review, name, undone=False), undone=True)
+        """Take an apply back: the one named, or the last that stands. Raises `EditFailed` on a conflict.
+
+        What conflicts then stands in the review, to be settled like any conflict.
+        """
+        point = _named(self._review, name, undone=False)
+        await self._move(point, undone=not point.undone)
 
     async def redo(self, name: str) -> None:
         """Do an apply again: the one named, or the last that was undone."""
-        await self._move(_named(self._review, name, undone=True), undone=False)
+        point = _named(self._review, name, undone=True)
+        await self._move(point, undone=not point.undone)
 
     def recorded_names(self) -> list[str]:
         """The names under which the last move of each checkpoint was written."""
@@ -40,36 +69,113 @@ class Undoing:
     def _review(self) -> ReviewSlice:
         return self._journal.store.state.review
 
+    async def preview(self, name: str) -> list[Preview]:
+        """What undoing an apply (or, where it is undone, doing it again) would make of each file now."""
+        point = next((point for point in self._review.checkpoints if point.id == name), None)
+        if point is None:
+            raise SessionError(f"There is no apply {name}", "choose one from the list")
+        return [await self._preview(step) for step in _steps(point, undone=not point.undone)]
+
+    async def take_back(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
+        """Take applied hunks or whole changes out of their files again, all or nothing; what came since stays."""
+        targets: list[Target] = []
+        moves: list[e.Event] = []
+        taken: list[Pick] = []
+        for change in changes:
+            write, its_targets = await self._taken(change, picks)
+            targets += its_targets
+            moves += [
+                e.ChangeMoved(change.id, write.state, write.hunks),
+                e.ModelOwesNews(_back(change, write)),
+            ]
+            taken += _picks_of(change, write.hunks)
+        name = next_name(self._review)
+        turn = self._journal.store.state.turn.number
+
+        def events(steps: tuple[FileStep, ...]) -> list[e.Event]:
+            return [e.CheckpointMade(Checkpoint(name, turn, steps, tuple(taken), takes_back=True)), *moves]
+
+        await self._writing.write(name, targets, events)
+
+    async def _taken(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[Target]]:
+        now = await self._writing.current(place(change))
+        base, new = await asyncio.to_thread(
+            lambda: (text_under(self._blobs, change.base), text_under(self._blobs, change.new))
+        )
+        decided = await asyncio.to_thread(take_back, change, base, new, OnDisk(now.text, now.md5), picks)
+        if isinstance(decided, Conflict):
+            raise EditFailed(
+                f"Nothing was written, {decided.path}: {decided.reason}",
+                "change it by hand, or leave it as it is",
+            )
+        if now.text is None and change.base:
+            now = replace(now, stored=await asyncio.to_thread(self._stored, change.base))
+        if not decided.needed:
+            return decided, []
+        if not decided.rename_to:
+            return decided, [Target(now, decided.text)]
+        there = await self._writing.current(decided.rename_to)
+        if there.text is not None:
+            raise EditFailed(f"{decided.rename_to} exists again", "move one of the two away first")
+        return decided, [Target(now, None), Target(replace(there, stored=now.stored), decided.text)]
+
     async def _move(self, point: Checkpoint, undone: bool) -> None:
-        steps = point.files if undone else tuple(FileStep(s.path, s.after, s.before) for s in point.files)
-        targets = [target for step in steps if (target := await self._target(step)) is not None]
+        steps = _steps(point, undone)
+        results = [(step, *(await self._target(step))) for step in steps]
+        conflicts = [(step, decided) for step, decided, _ in results if isinstance(decided, Conflict)]
+        if conflicts:
+            await self._refuse(point, conflicts)
+        targets = [target for _, _, target in results if target is not None]
 
         def events(written: tuple[FileStep, ...]) -> list[e.Event]:
             word = "undone" if undone else "applied again"
             paths = ", ".join(step.path for step in steps)
             return [
                 e.CheckpointUndone(point.id, undone, {step.path: step.after for step in written}),
-                *self._changes(point, undone),
+                *self._changes(point, undone != point.takes_back),
                 e.ModelOwesNews(f"An applied change to {paths} was {word} by the person."),
             ]
 
         await self._writing.write(_batch_name(point, undone), targets, events)
 
-    async def _target(self, step: FileStep) -> Target | None:
-        """What a file is to become for `step.after` to be `step.before` again; None where it is so already."""
+    async def _refuse(self, point: Checkpoint, conflicts: Sequence[tuple[FileStep, Conflict]]) -> None:
+        """Nothing is written; each file that conflicts becomes a change of its own that can be settled."""
+        waiting = {change.id: change for change in self._review.changes}
+        for step, conflict in conflicts:
+            name = f"{point.id}.{step.path}"
+            if name in waiting and waiting[name].state == "conflict":
+                continue
+            parts = await asyncio.to_thread(self._hunks, step)
+            change = _conflicting(name, self._journal.store.state.turn.number, step, conflict.reason, parts)
+            await self._journal.record(e.ChangeProposed(change))
+        first = conflicts[0][1]
+        raise EditFailed(
+            f"Nothing was written, {first.path}: {first.reason}",
+            "settle it in the review, or skip it to leave the file as it is",
+        )
+
+    async def _target(self, step: FileStep) -> tuple[Write | Conflict, Target | None]:
+        """What a file is to become for `step.after` to be `step.before` again; no target where it is so already."""
         now = await self._writing.current(step.path)
         before, after_text = await asyncio.to_thread(self._texts, step)
         decided = await asyncio.to_thread(undo, step, before, after_text, OnDisk(now.text, now.md5))
-        if isinstance(decided, Conflict):
-            raise EditFailed(
-                f"Nothing was written, {decided.path}: {decided.reason}",
-                "change it by hand, or leave it as it is",
-            )
-        if not decided.needed:
-            return None
+        if isinstance(decided, Conflict) or not decided.needed:
+            return decided, None
         if now.text is None:
             now = replace(now, stored=await asyncio.to_thread(self._stored, step.before))
-        return Target(now, decided.text)
+        return decided, Target(now, decided.text)
+
+    async def _preview(self, step: FileStep) -> Preview:
+        now = await self._writing.current(step.path)
+        decided, _ = await self._target(step)
+        if isinstance(decided, Conflict):
+            return Preview(diff_of(step.path, now.text or "", now.text or ""), decided.reason)
+        diff = await asyncio.to_thread(diff_of, step.path, now.text or "", decided.text or "")
+        return Preview(diff, "", decided.merged, goes=decided.text is None)
+
+    def _hunks(self, step: FileStep) -> tuple[Hunk, ...]:
+        before, after_text = self._texts(step)
+        return hunks(after_text or "", before or "")
 
     def _texts(self, step: FileStep) -> tuple[str | None, str | None]:
         return text_under(self._blobs, step.before), text_under(self._blobs, step.after)
@@ -83,6 +189,47 @@ class Undoing:
         return [_moved(change, point, undone) for change in found]
 
 
+def _steps(point: Checkpoint, undone: bool) -> tuple[FileStep, ...]:
+    """The steps to go back over; doing it again goes over them the other way."""
+    if undone:
+        return point.files
+    return tuple(FileStep(step.path, step.after, step.before) for step in point.files)
+
+
+def _conflicting(name: str, turn: int, step: FileStep, reason: str, parts: tuple[Hunk, ...]) -> Change:
+    """Going back, as a change whose other side is the file as it is."""
+    kind = "edit" if step.before and step.after else "delete" if step.after else "create"
+    added, removed = counts(parts)
+    return Change(
+        name,
+        turn,
+        step.path,
+        kind,
+        "conflict",
+        step.after,
+        step.before,
+        hunks=("pending",) * len(parts),
+        added=added,
+        removed=removed,
+        reason=f"going back: {reason}",
+    )
+
+
+def _picks_of(change: Change, states: Sequence[HunkState]) -> list[Pick]:
+    """The decisions that were taken back."""
+    numbers = [
+        number for number, (was, now) in enumerate(zip(change.hunks, states, strict=True)) if was != now
+    ]
+    return [Pick(change.id, number) for number in numbers] or [Pick(change.id)]
+
+
+def _back(change: Change, write: Write) -> str:
+    numbers = [str(pick.hunk + 1) for pick in _picks_of(change, write.hunks) if pick.hunk is not None]
+    if not numbers or len(numbers) == len(change.hunks):
+        return f"Your applied change to {change.path} was undone by the person."
+    return f"Of your applied change to {change.path} hunk {', '.join(numbers)} was undone by the person."
+
+
 def _moved(change: Change, point: Checkpoint, undone: bool) -> e.ChangeMoved:
     if undone:
         return e.ChangeMoved(change.id, *reopened(change, point.picks))
@@ -93,8 +240,9 @@ def _moved(change: Change, point: Checkpoint, undone: bool) -> e.ChangeMoved:
 def _named(review: ReviewSlice, name: str, undone: bool) -> Checkpoint:
     word, done = ("redo", "undone") if undone else ("undo", "applied")
     points = [point for point in review.checkpoints if point.undone is undone]
-    if not name and points:
-        return points[-1]
+    last = [point for point in review.checkpoints if (point.undone != point.takes_back) is undone]
+    if not name and last:
+        return last[-1]
     found = next((point for point in points if point.id == name), None)
     if found is None:
         raise SessionError(f"There is nothing to {word}", f"only what was {done} can be")

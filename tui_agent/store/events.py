@@ -432,6 +432,12 @@ class ChangeMoved(Lasting, frozen=True):
     written: str = ""
 
 
+class ChangeReworked(Lasting, frozen=True):
+    """A change that waits has other texts: edited by hand, settled where it conflicted, or given a comment."""
+
+    change: Change
+
+
 class CheckpointMade(Lasting, frozen=True):
     """Files were written, and this is how they were before and are now."""
 
@@ -594,6 +600,7 @@ AnyLasting = (
     | SubTaskMoved
     | ChangeProposed
     | ChangeMoved
+    | ChangeReworked
     | CheckpointMade
     | CheckpointUndone
     | ModelOwesNews

@@ -59,6 +59,12 @@ def _moved(state: State, event: e.ChangeMoved) -> State:
     return _tick(replace(state, review=replace(state.review, changes=changes)), event.id)
 
 
+def _reworked(state: State, event: e.ChangeReworked) -> State:
+    new = event.change
+    changes = tuple(new if change.id == new.id else change for change in state.review.changes)
+    return _tick(replace(state, review=replace(state.review, changes=changes)), new.id)
+
+
 def _with_move(change: Change, event: e.ChangeMoved) -> Change:
     if change.id != event.id:
         return change
@@ -111,6 +117,7 @@ def _subtask_moved(state: State, event: e.SubTaskMoved) -> State:
 FOLDS = {
     e.ChangeProposed: _proposed,
     e.ChangeMoved: _moved,
+    e.ChangeReworked: _reworked,
     e.CheckpointMade: _checkpoint,
     e.CheckpointUndone: _undone,
     e.SubTasksProposed: _subtasks,

@@ -1,0 +1,167 @@
+"""What a reply proposes and cannot be taken goes back to the model in the same turn, so often and no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.sessions import calls, model_of, open_session, reply
+
+from tui_agent.session.session import Session
+
+TEXT = "def fetch(url):\n    return get(url)\n\n\ndef push(url):\n    return post(url)\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "api.py").write_text(TEXT)
+    (folder / "other.py").write_text("x = 1\n")
+    return folder
+
+
+def edit(search: str, replacement: str, path: str = "api.py", **more: object) -> dict[str, object]:
+    return {"path": path, "edits": [{"search": search, "replace": replacement}], **more}
+
+
+WRONG = reply(
+    "Tries.", fileChanges=[edit("return fetch_it(url)", "return 1"), edit("x = 1", "x = 2", "other.py")]
+)
+RIGHT = reply("Now right.", fileChanges=[edit("return get(url)", "return get(url, 5)")])
+
+
+async def turn(session: Session, request: str = "Change api.py and other.py") -> None:
+    await session.submit(request)
+    await session.finished()
+
+
+def states(session: Session) -> list[tuple[str, str]]:
+    return [(change.path, change.state) for change in session.state.review.changes]
+
+
+def last_words(session: Session) -> str:
+    return str(model_of(session).requests[-1].messages[-1]["content"])
+
+
+async def test_a_change_without_a_place_is_asked_for_again_once_with_the_nearest_lines(
+    workspace: Path,
+) -> None:
+    async with open_session(workspace, [WRONG, RIGHT]) as session:
+        await turn(session)
+        assert len(model_of(session).requests) == 2
+        assert "2:     return get(url)" in last_words(session) and "Not taken: api.py" in last_words(session)
+        assert states(session) == [("api.py", "skipped"), ("other.py", "pending"), ("api.py", "pending")]
+        await session.apply()
+        assert "get(url, 5)" in (workspace / "api.py").read_text()
+        assert (workspace / "other.py").read_text() == "x = 2\n"
+
+
+async def test_what_fails_again_goes_to_the_person(workspace: Path) -> None:
+    async with open_session(workspace, [WRONG, WRONG]) as session:
+        await turn(session)
+        assert len(model_of(session).requests) == 2
+        assert session.state.turn.ok
+        assert states(session)[-2:] == [("api.py", "failed"), ("other.py", "pending")]
+
+
+async def test_two_places_are_shown_to_the_model(workspace: Path) -> None:
+    twice = reply("Guesses.", fileChanges=[edit("(url)", "(address)")])
+    async with open_session(workspace, [twice, RIGHT]) as session:
+        await turn(session)
+        assert "stands at 4 places, in lines 1, 2, 5 and 6" in last_words(session)
+
+
+async def test_a_refused_path_is_not_asked_for_again(workspace: Path) -> None:
+    out = reply("Escapes.", fileChanges=[edit("a", "b", "../evil.py"), edit("x = 1", "x = 1", "other.py")])
+    async with open_session(workspace, [out]) as session:
+        await turn(session)
+        assert len(model_of(session).requests) == 1
+        assert states(session) == [("../evil.py", "failed"), ("other.py", "failed")]
+
+
+async def test_function_calls_get_the_reasons_as_well(workspace: Path) -> None:
+    wrong = calls(("propose_changes", {"changes": [edit("nothing like it", "y")]}), text="Tries.")
+    right = calls(("propose_changes", {"changes": [edit("get(url)", "get(url, 5)")]}), text="Right.")
+    async with open_session(workspace, [wrong, right], protocol="tools") as session:
+        await turn(session)
+        messages = model_of(session).requests[1].messages
+        asked = {call["id"] for message in messages for call in message.get("tool_calls") or ()}
+        assert asked == {message["tool_call_id"] for message in messages if message["role"] == "tool"}
+        assert "was not taken" in str(messages[-1]["content"])
+        assert states(session)[-1] == ("api.py", "pending")
+
+
+async def test_a_file_that_moved_during_the_answer_is_merged_at_once(workspace: Path) -> None:
+    path = workspace / "api.py"
+    async with open_session(workspace, [RIGHT]) as session:
+        _on_request(session, lambda: path.write_text("# mine\n" + TEXT))
+        await turn(session)
+        change = session.state.review.changes[0]
+        assert (change.state, change.hunks) == ("merged", ("pending",))
+        assert (await session.diff(change.id)).base[0] == "# mine\n"
+        await session.apply()
+        assert path.read_text() == "# mine\n" + TEXT.replace("get(url)", "get(url, 5)")
+
+
+async def test_a_conflict_is_read_and_asked_again_at_most_twice(workspace: Path) -> None:
+    path = workspace / "api.py"
+    mine = iter(["get(mine)", "get(yours)", "get(ours)", "get(theirs)"])
+    answers = [
+        reply(str(n), fileChanges=[edit(f"return {was}", f"return {was} or None")])
+        for n, was in enumerate(["get(url)", "get(mine)", "get(yours)"])
+    ]
+    async with open_session(workspace, answers) as session:
+        _on_request(session, lambda: path.write_text(TEXT.replace("get(url)", next(mine))))
+        await turn(session)
+        assert len(model_of(session).requests) == 3
+        assert "2:     return get(yours)" in str(model_of(session).requests[2].messages)
+        assert states(session) == [("api.py", "skipped"), ("api.py", "skipped"), ("api.py", "conflict")]
+        assert path.read_text() == TEXT.replace("get(url)", "get(ours)")
+
+
+async def test_unsaved_text_counts_as_the_newest_version(workspace: Path) -> None:
+    async with open_session(workspace, [RIGHT]) as session:
+        await session.open_file("api.py")
+        _on_request(session, lambda: session.edit_buffer("api.py", "# typed\n" + TEXT, (0, 0), (0, 0)))
+        await turn(session)
+        assert session.state.review.changes[0].state == "merged"
+        await session.apply()
+        buffer = session.state.buffers.get("api.py")
+        assert buffer is not None and buffer.unsaved
+        assert buffer.text == "# typed\n" + TEXT.replace("get(url)", "get(url, 5)")
+        assert (workspace / "api.py").read_text() == TEXT
+
+
+async def test_a_place_found_by_likeness_in_a_file_that_moved_waits_for_a_pick_of_its_own(
+    workspace: Path,
+) -> None:
+    loose = reply("Loose.", fileChanges=[edit("return get(url)  \n", "return get(url, 5)\n")])
+    async with open_session(workspace, [loose]) as session:
+        _on_request(session, lambda: (workspace / "api.py").write_text("# mine\n" + TEXT))
+        await turn(session)
+        change = session.state.review.changes[0]
+        assert (change.state, change.rung) == ("merged", "trailing-space")
+        await session.apply()
+        assert (workspace / "api.py").read_text() == "# mine\n" + TEXT
+
+
+async def test_what_the_file_says_already_needs_no_decision(workspace: Path) -> None:
+    async with open_session(workspace, [RIGHT]) as session:
+        done = TEXT.replace("get(url)", "get(url, 5)")
+        _on_request(session, lambda: (workspace / "api.py").write_text(done))
+        await turn(session)
+        assert states(session) == [("api.py", "applied")]
+        assert not session.state.review.open
+
+
+def _on_request(session: Session, act) -> None:
+    """Do something each time when the model has been asked and has not answered yet."""
+    model, real = model_of(session), model_of(session).stream
+
+    async def stream(request):
+        act()
+        async for chunk in real(request):
+            yield chunk
+
+    model.stream = stream

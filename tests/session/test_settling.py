@@ -1,0 +1,227 @@
+"""Changes that the person works on: conflicts settled, hunks edited, comments, hunks taken back, undo in any order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.sessions import model_of, open_session, reply
+
+from tui_agent.edits.change import Pick
+from tui_agent.errors import EditFailed, SessionError
+from tui_agent.session.session import Session
+
+LINES = [f"line {number}\n" for number in range(20)]
+TEXT = "".join(LINES)
+
+
+class Sample:
+    """A workspace with one file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.parent = folder
+        self.path = folder / "a.txt"
+        folder.mkdir()
+        self.write(TEXT)
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text()
+
+    @property
+    def names(self) -> set[str]:
+        return {path.name for path in self.parent.iterdir()}
+
+    def write(self, text: str, name: str = "a.txt") -> None:
+        (self.parent / name).write_text(text)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Sample:
+    return Sample(tmp_path / "work")
+
+
+def changed(**lines: str) -> str:
+    """The text with some lines replaced: `l3="x"`."""
+    return "".join(lines.get(f"l{number}", line.strip()) + "\n" for number, line in enumerate(LINES))
+
+
+def edits(*numbers: int) -> dict[str, object]:
+    made = [{"search": f"line {n}\nline {n + 1}\n", "replace": f"new {n}\nline {n + 1}\n"} for n in numbers]
+    return reply("Edits.", fileChanges=[{"path": "a.txt", "edits": made}])
+
+
+async def turn(session: Session, request: str = "Change a.txt") -> None:
+    await session.submit(request)
+    await session.finished()
+
+
+async def conflicting(session: Session, file: Sample) -> None:
+    """Lines 3 and 12 were changed by both."""
+    await turn(session)
+    file.write(changed(l3="mine 3", l12="mine 12", l17="mine 17"))
+    with pytest.raises(EditFailed, match=r"a\.txt"):
+        await session.apply()
+    assert session.state.review.changes[0].state == "conflict"
+
+
+async def test_a_conflict_is_settled_place_by_place_and_then_reviewed(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 8, 12)]) as session:
+        await conflicting(session, file)
+        view = await session.conflict("c1.1")
+        sides = [view.regions[at] for at in view.conflicts]
+        assert [(part.base, part.yours, part.theirs) for part in sides] == [
+            (("line 3\n",), ("mine 3\n",), ("new 3\n",)),
+            (("line 12\n",), ("mine 12\n",), ("new 12\n",)),
+        ]
+        await session.settle("c1.1", ["theirs", "both"])
+        change = session.state.review.changes[0]
+        assert (change.state, change.by_hand, len(change.hunks)) == ("merged", True, 3)
+        await session.apply()
+        text = changed(l3="new 3", l8="new 8", l12="mine 12\nnew 12", l17="mine 17")
+        assert file.text == text
+        await session.undo()
+        assert file.text == changed(l3="mine 3", l12="mine 12", l17="mine 17")
+
+
+async def test_a_place_of_a_conflict_can_be_written_by_hand(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 12)]) as session:
+        await conflicting(session, file)
+        with pytest.raises(EditFailed, match="meanwhile"):
+            await session.settle("c1.1", ["theirs"])
+        await session.settle("c1.1", ["yours", "yours"], {1: "by hand\n"})
+        await session.apply()
+        assert file.text == changed(l3="mine 3", l12="by hand", l17="mine 17")
+
+
+async def test_yours_everywhere_leaves_the_file_and_skips_the_change(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 12)]) as session:
+        await conflicting(session, file)
+        await session.settle("c1.1", ["yours", "yours"])
+        assert session.state.review.changes[0].state == "skipped"
+        with pytest.raises(SessionError, match="only a conflict"):
+            await session.settle("c1.1", ["theirs", "theirs"])
+        assert file.text == changed(l3="mine 3", l12="mine 12", l17="mine 17")
+
+
+async def test_a_file_that_went_is_made_anew_or_left_gone(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3)]) as session:
+        await turn(session)
+        file.path.unlink()
+        with pytest.raises(EditFailed):
+            await session.apply()
+        assert (await session.conflict("c1.1")).yours_gone
+        await session.settle("c1.1", ["theirs"])
+        assert session.state.review.changes[0].kind == "create"
+        await session.apply()
+        assert file.text == changed(l3="new 3")
+
+
+async def test_a_file_that_moved_on_is_deleted_only_when_the_person_says_so(file: Sample) -> None:
+    gone = reply("Deletes.", fileChanges=[{"path": "a.txt", "delete": True}])
+    async with open_session(file.parent, [gone]) as session:
+        await turn(session)
+        file.write("mine\n")
+        with pytest.raises(EditFailed):
+            await session.apply()
+        assert "a.txt" in file.names and (await session.conflict("c1.1")).theirs_gone
+        await session.settle("c1.1", ["theirs"])
+        await session.apply()
+        assert "a.txt" not in file.names
+        await session.undo()
+        assert file.text == "mine\n"
+
+
+async def test_a_hunk_is_edited_by_hand_and_the_model_is_told(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 12), reply("Fine.")]) as session:
+        await turn(session)
+        await session.apply([Pick("c1.1", 0)])
+        await session.edit_hunk(Pick("c1.1", 1), "better\nand longer")
+        change = session.state.review.changes[0]
+        assert (change.hunks, change.by_hand) == (("applied", "pending"), True)
+        with pytest.raises(SessionError, match="decided"):
+            await session.edit_hunk(Pick("c1.1", 0), "late")
+        await session.apply()
+        assert file.text == changed(l3="new 3", l12="better\nand longer")
+        await turn(session, "Thanks")
+        assert "edited by hand by the person" in str(model_of(session).requests[-1].messages[-1]["content"])
+
+
+async def test_a_comment_reaches_the_model_with_the_next_turn(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 12), reply("Fine.")]) as session:
+        await turn(session)
+        await session.comment(Pick("c1.1", 1), "  why this one?  ")
+        assert session.state.review.changes[0].comments[0].text == "why this one?"
+        assert len(model_of(session).requests) == 1
+        await turn(session, "Go on then")
+        words = str(model_of(session).requests[-1].messages[-1]["content"])
+        assert "About hunk 2 of your change to a.txt (line 13) the person says: why this one?" in words
+
+
+async def test_hunks_are_taken_back_one_by_one_and_done_again(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 8, 12)]) as session:
+        await turn(session)
+        await session.apply()
+        file.write(file.text.replace("line 17", "mine 17"))
+        await session.take_back([Pick("c1.1", 1)])
+        assert file.text == changed(l3="new 3", l12="new 12", l17="mine 17")
+        assert session.state.review.changes[0].hunks == ("applied", "pending", "applied")
+        await session.redo()
+        assert file.text == changed(l3="new 3", l8="new 8", l12="new 12", l17="mine 17")
+        assert session.state.review.changes[0].hunks == ("applied",) * 3
+        await session.take_back([Pick("c1.1")])
+        assert file.text == changed(l17="mine 17")
+        assert session.state.review.changes[0].state == "undone"
+        with pytest.raises(EditFailed, match="nothing of the change"):
+            await session.take_back([Pick("c1.1")])
+
+
+async def test_a_change_that_made_moved_or_removed_a_file_is_taken_back(file: Sample) -> None:
+    file.write("b\n", "b.txt")
+    three = reply(
+        "Three.",
+        fileChanges=[
+            {"path": "new.txt", "content": "x\n"},
+            {"path": "b.txt", "delete": True},
+            {"path": "a.txt", "renameTo": "z.txt", "edits": [{"search": "line 3\n", "replace": "new 3\n"}]},
+        ],
+    )
+    async with open_session(file.parent, [three]) as session:
+        await turn(session, "Change a.txt and b.txt")
+        await session.apply()
+        file.write(TEXT.replace("line 3\n", "new 3\n") + "mine\n", "z.txt")
+        await session.take_back([Pick("c1.1"), Pick("c1.2"), Pick("c1.3")])
+        assert file.names == {"a.txt", "b.txt"}
+        assert file.text == TEXT + "mine\n"
+
+
+async def test_applies_are_undone_in_any_order(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3), edits(12)]) as session:
+        await turn(session)
+        await session.apply()
+        await turn(session)
+        await session.apply()
+        previews = await session.preview("k1")
+        assert [hunk.added for hunk in previews[0].diff.hunks] == [("line 3\n",)]
+        assert previews[0].merged
+        await session.undo("k1")
+        assert file.text == changed(l12="new 12")
+        await session.redo("k1")
+        await session.undo("k2")
+        assert file.text == changed(l3="new 3")
+
+
+async def test_an_undo_that_conflicts_is_settled_like_any_conflict(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3)]) as session:
+        await turn(session)
+        await session.apply()
+        file.write(changed(l3="mine 3"))
+        assert (await session.preview("k1"))[0].conflict
+        with pytest.raises(EditFailed, match="settle it"):
+            await session.undo()
+        assert file.text == changed(l3="mine 3")
+        change = session.state.review.changes[-1]
+        assert (change.id, change.state) == ("k1.a.txt", "conflict")
+        await session.settle(change.id, ["theirs"])
+        await session.apply([Pick(change.id)])
+        assert file.text == TEXT

@@ -1,0 +1,128 @@
+"""A conflict as it can be settled: the stretches where both agree, and those where the person has to choose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from tui_agent.edits.lines import split
+from tui_agent.edits.merge import merge
+
+Side = Literal["yours", "theirs", "both"]
+_SHORTEST_MARKER = 7
+_RUNS = re.compile(r"^(?:<+|\|+|=+|>+)", re.MULTILINE)
+
+
+class Region(Struct, frozen=True):
+    """A stretch of a merge, as lines with their endings: `agreed` ones, or the three sides of a conflict."""
+
+    agreed: tuple[str, ...] = ()
+    base: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+    theirs: tuple[str, ...] = ()
+    conflict: bool = False
+
+
+class ConflictView(Struct, frozen=True):
+    """A change in conflict: the merge in `regions`, and which side has no file at all."""
+
+    path: str
+    reason: str
+    regions: tuple[Region, ...]
+    yours_gone: bool = False
+    theirs_gone: bool = False
+
+    @property
+    def conflicts(self) -> list[int]:
+        """The places (in `regions`) where there is something to choose."""
+        return [at for at, region in enumerate(self.regions) if region.conflict]
+
+
+def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, ...]:
+    """The merge of three texts; a side that is None has no file, so that all of it is one conflict. Blocking."""
+    if yours is None or theirs is None:
+        sides = (tuple(split(text or "")) for text in (base, yours, theirs))
+        return (Region((), *sides, conflict=True),)
+    longest = max((len(run) for text in (base, yours, theirs) for run in _RUNS.findall(text)), default=0)
+    marker = max(_SHORTEST_MARKER, longest + 1)
+    merged = merge(base, yours, theirs, marker)
+    if not merged.conflicts:
+        return (Region(tuple(split(merged.text))),) if merged.text else ()
+    found = list(_parsed(split(merged.text), marker))
+    return tuple(_ended(found, base, yours, theirs))
+
+
+def settled(parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None) -> str:
+    """The text with a side for each conflict, in order; `by_hand` are texts to stand for some of them (from 0)."""
+    result: list[str] = []
+    number = 0
+    for region in parts:
+        if not region.conflict:
+            result.extend(region.agreed)
+            continue
+        written = (by_hand or {}).get(number)
+        result.extend(_chosen(region, sides[number]) if written is None else [written])
+        number += 1
+    return "".join(result)
+
+
+def _chosen(region: Region, side: Side) -> Sequence[str]:
+    match side:
+        case "yours":
+            return region.yours
+        case "theirs":
+            return region.theirs
+        case "both":
+            return _after_each_other(region.yours, region.theirs)
+
+
+def _after_each_other(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Both stretches; a line without an ending gets one where another follows it."""
+    lines = list(first)
+    if lines and second and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    return [*lines, *second]
+
+
+def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
+    """The stretches between git's markers, which are longer than any run of their characters in the texts."""
+    order = {"<" * marker: "yours", "|" * marker: "base", "=" * marker: "theirs", ">" * marker: ""}
+    part = "agreed"
+    taken: dict[str, list[str]] = {"agreed": []}
+    for line in lines:
+        found = order.get(line[:marker]) if line[:marker] in order else None
+        if found is None:
+            taken.setdefault(part, []).append(line)
+            continue
+        if found == "yours":
+            if taken["agreed"]:
+                yield Region(tuple(taken["agreed"]))
+            taken = {}
+        elif not found:
+            sides = (tuple(taken.get(name, ())) for name in ("base", "yours", "theirs"))
+            yield Region((), *sides, conflict=True)
+            taken = {"agreed": []}
+        part = found or "agreed"
+    if taken.get("agreed"):
+        yield Region(tuple(taken["agreed"]))
+
+
+def _ended(found: list[Region], base: str, yours: str, theirs: str) -> list[Region]:
+    """With the missing newline at the end of a text, which git adds before a marker."""
+    if not found or not found[-1].conflict:
+        return found
+    last = found[-1]
+    sides = [
+        _without_newline(lines, text)
+        for lines, text in ((last.base, base), (last.yours, yours), (last.theirs, theirs))
+    ]
+    return [*found[:-1], Region((), *sides, conflict=True)]
+
+
+def _without_newline(lines: tuple[str, ...], text: str) -> tuple[str, ...]:
+    if not lines or not text or text.endswith("\n"):
+        return lines
+    return (*lines[:-1], lines[-1].rstrip("\r\n"))

@@ -1,0 +1,153 @@
+"""Changes that the person works on before deciding: conflicts settled, hunks edited by hand, comments to the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from tui_agent.edits.change import Change, Comment, HunkState, Pick
+from tui_agent.edits.conflicts import ConflictView, Side, regions, settled
+from tui_agent.edits.hunks import compose, counts, hunks
+from tui_agent.edits.rebase import reworked
+from tui_agent.edits.resolve import place
+from tui_agent.errors import EditFailed, SessionError
+from tui_agent.files.blobs import Blobs
+from tui_agent.files.text import encode
+from tui_agent.session.journal import Journal
+from tui_agent.session.texts import text_under
+from tui_agent.session.writing import Current, Writing
+from tui_agent.store import events as e
+
+SETTLED = "settled by hand"
+
+
+class Settling:
+    def __init__(self, journal: Journal, blobs: Blobs, writing: Writing) -> None:
+        self._journal = journal
+        self._blobs = blobs
+        self._writing = writing
+
+    async def conflict(self, change: Change) -> ConflictView:
+        """What the change and the file as it is now disagree about. Raises `FileError` where it cannot be read."""
+        now = await self._writing.current(place(change))
+        return await asyncio.to_thread(self._view, change, now)
+
+    async def settle(self, change: Change, sides: Sequence[Side], by_hand: Mapping[int, str]) -> None:
+        """Decide each place of a conflict; what comes out waits for review, on the file as it is now.
+
+        Raises `EditFailed` where the file has moved on, so that there is another number of places.
+        """
+        now = await self._writing.current(place(change))
+        view = await asyncio.to_thread(self._view, change, now)
+        if len(view.conflicts) != len(sides):
+            raise EditFailed(
+                f"{change.path} has changed meanwhile",
+                "look at the conflict again: other places disagree now",
+            )
+        if all(side == "yours" for side in sides) and not by_hand:
+            moved = e.ChangeMoved(change.id, "skipped", _skipped(change), "yours was kept")
+            fact = f"Your change to {change.path} conflicted, and the person kept the file as it is."
+            await self._journal.record(moved, e.ModelOwesNews(fact))
+            return
+        text = settled(view.regions, sides, by_hand)
+        gone = view.theirs_gone and not by_hand and all(side == "theirs" for side in sides)
+        await self._journal.record(
+            e.ChangeReworked(await asyncio.to_thread(self._settled, change, now, None if gone else text))
+        )
+
+    async def edit_hunk(self, change: Change, hunk: int, text: str) -> None:
+        """Let a hunk that waits add `text` instead of what was proposed."""
+        edited = await asyncio.to_thread(self._edited, change, hunk, text)
+        await self._journal.record(e.ChangeReworked(edited))
+
+    async def comment(self, change: Change, pick: Pick, text: str) -> None:
+        """Keep the person's words about a change, for the model's next request."""
+        noted = replace(change, comments=(*change.comments, Comment(text, pick.hunk)))
+        about = f"hunk {pick.hunk + 1} of your change" if pick.hunk is not None else "your change"
+        where = await asyncio.to_thread(self._where, change, pick)
+        fact = f"About {about} to {change.path}{where} the person says: {text}"
+        await self._journal.record(e.ChangeReworked(noted), e.ModelOwesNews(fact))
+
+    def _view(self, change: Change, now: Current) -> ConflictView:
+        base, new = self._texts(change)
+        parts = hunks(base or "", new or "")
+        applied = _numbers(change, "applied")
+        before = compose(base or "", parts, applied)
+        wanted = compose(base or "", parts, applied | _numbers(change, "pending"))
+        theirs = None if change.kind == "delete" or (not change.new and base is not None) else wanted
+        return ConflictView(
+            change.path,
+            change.reason,
+            regions(before, now.text, theirs),
+            yours_gone=now.text is None,
+            theirs_gone=theirs is None,
+        )
+
+    def _settled(self, change: Change, now: Current, text: str | None) -> Change:
+        here = self._blobs.put(encode(now.stored, now.text)) if now.text is not None else ""
+        done = reworked(change, now.text or "", here, text or "", self._blobs.put_text, SETTLED)
+        if text is None:
+            return replace(done, kind="delete", new="", ask="", state="pending", by_hand=True)
+        if now.text is None:
+            return replace(done, kind="create", ask="", by_hand=True)
+        kind = "rename" if change.kind == "rename" else "edit"
+        return replace(done, kind=kind, ask="", by_hand=True)
+
+    def _edited(self, change: Change, hunk: int, text: str) -> Change:
+        base, new = self._texts(change)
+        parts = hunks(base or "", new or "")
+        if change.kind == "delete" or not 0 <= hunk < len(parts):
+            raise SessionError(f"{change.path} has no such hunk", "choose one that waits")
+        if not change.is_open or change.hunks[hunk] != "pending":
+            raise SessionError(
+                f"Hunk {hunk + 1} of {change.path} is decided", "undo it first, or edit the file"
+            )
+        mine = replace(parts[hunk], added=(_whole_lines(text, base or "", parts[hunk].added),))
+        after = compose(base or "", [*parts[:hunk], mine, *parts[hunk + 1 :]], range(len(parts)))
+        found = hunks(base or "", after)
+        states = dict(zip(parts, change.hunks, strict=True))
+        kept = tuple(states.get(part, "pending") for part in found)
+        if kept.count("applied") != change.hunks.count("applied"):
+            raise EditFailed(
+                f"Hunk {hunk + 1} of {change.path} runs into one that is applied", "edit the file itself"
+            )
+        added, removed = counts(found)
+        return replace(
+            change,
+            new=self._blobs.put_text(after),
+            hunks=kept,
+            added=added,
+            removed=removed,
+            by_hand=True,
+            state="skipped" if not found else change.state,
+            reason="edited by hand",
+        )
+
+    def _where(self, change: Change, pick: Pick) -> str:
+        if pick.hunk is None:
+            return ""
+        base, new = self._texts(change)
+        parts = hunks(base or "", new or "")
+        return f" (line {parts[pick.hunk].start + 1})" if pick.hunk < len(parts) else ""
+
+    def _texts(self, change: Change) -> tuple[str | None, str | None]:
+        return text_under(self._blobs, change.base), text_under(self._blobs, change.new)
+
+
+def _numbers(change: Change, wanted: HunkState) -> set[int]:
+    return {number for number, state in enumerate(change.hunks) if state == wanted}
+
+
+def _skipped(change: Change) -> tuple[HunkState, ...]:
+    return tuple("skipped" if state == "pending" else state for state in change.hunks)
+
+
+def _whole_lines(text: str, base: str, proposed: Sequence[str]) -> str:
+    """What was typed, ended as the lines were that it takes the place of."""
+    ending = "\r\n" if any(line.endswith("\r\n") for line in proposed) or "\r\n" in base else "\n"
+    typed = text.replace("\r\n", "\n")
+    if typed and not typed.endswith("\n") and not (proposed and not proposed[-1].endswith("\n")):
+        typed += "\n"
+    return typed.replace("\n", ending)
