@@ -99,6 +99,7 @@ class Provider:
             "OPENAI_BASE_URL": self.url,
             "OPENAI_API_KEY": "test",
             "ANTHROPIC_API_BASE": self.url.removesuffix("/v1"),
+            "TUI_AGENT_PLANNER_MODEL": "none",  # a plan is a request of its own: who wants one says so
         }
 
     def answer(self, *answers: str | Script) -> None:

@@ -48,8 +48,11 @@ def calls(*made: tuple[str, dict[str, Any]], text: str = "") -> list[Chunk]:
 class ScriptedModel:
     """Answers requests in order from a list, streamed in pieces, and keeps every request."""
 
-    def __init__(self, replies: Sequence[Reply], protocol: str = "structured") -> None:
+    def __init__(
+        self, replies: Sequence[Reply], protocol: str = "structured", plans: Sequence[Reply] = ()
+    ) -> None:
         self.replies = list(replies)
+        self.plans = list(plans)
         self.requests: list[ModelRequest] = []
         self.tools = protocol == "tools"
 
@@ -65,7 +68,7 @@ class ScriptedModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         self.requests.append(request)
-        answer = self.replies.pop(0)
+        answer = (self.plans if request.purpose == "plan" else self.replies).pop(0)
         if isinstance(answer, Exception):
             raise answer
         for chunk in _chunks(answer):
@@ -86,15 +89,20 @@ async def open_session(
     workspace: Path,
     replies: Sequence[Reply] = (),
     *,
+    plans: Sequence[Reply] = (),
     protocol: str = "structured",
     services: bool = True,
     prepare: Callable[[Session], None] | None = None,
     **options: Any,
 ) -> AsyncGenerator[Session]:
-    """A session over `workspace` whose model gives these replies; `options` go to `Opening`."""
-    overrides = ("model=scripted", f"protocol={protocol}", *options.pop("overrides", ()))
+    """A session over `workspace` whose model gives these replies; `options` go to `Opening`.
+
+    `plans` answer the planner's requests; without any the built-in planner plans.
+    """
+    planner = () if plans else ("planner_model=none",)
+    overrides = ("model=scripted", f"protocol={protocol}", *planner, *options.pop("overrides", ()))
     session = await opening.open_session(Opening(workspace, overrides=overrides, **options))
-    session.model = ScriptedModel(replies, protocol)
+    session.model = ScriptedModel(replies, protocol, plans)
     if prepare:
         prepare(session)
     try:

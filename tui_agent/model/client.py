@@ -77,7 +77,10 @@ Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | RetryChunk | EndCh
 
 
 class Abilities(Struct, frozen=True):
-    """What is known of a model. `window` is in tokens, 0 where nobody knows; `known` is whether litellm does."""
+    """What is known of a model. `window` is in tokens, 0 where nobody knows; `known` is whether litellm does.
+
+    `plans` is whether it can be asked for a plan: a recording only where it holds one.
+    """
 
     model: str
     window: int = 0
@@ -85,6 +88,7 @@ class Abilities(Struct, frozen=True):
     schema: bool = False
     cache_marks: bool = False
     known: bool = False
+    plans: bool = True
 
 
 class TokenCount(Struct, frozen=True):

@@ -49,11 +49,13 @@ class RecordedModel:
         self._left: list[Exchange] = list(self.recording.exchanges)
 
     def forget(self, asks: Iterable[str]) -> None:
-        """These requests were answered before the program was started anew: each uses one exchange up."""
+        """These requests were answered before the program was started anew: each uses up one exchange of each pass."""
         for words in map(folded, asks):
-            used = next((exchange for exchange in self._left if exchange.words == words), None)
-            if used is not None:
-                self._left.remove(used)
+            for purpose in ("plan", "main"):
+                of_that = (x for x in self._left if x.words == words and x.purpose == purpose)
+                used = next(of_that, None)
+                if used is not None:
+                    self._left.remove(used)
 
     async def start(self) -> None: ...
 
@@ -61,7 +63,8 @@ class RecordedModel:
 
     async def abilities(self, model: str) -> Abilities:
         header = self.recording.header
-        return Abilities(model, header.window, tools=header.protocol == "tools", known=True)
+        plans = any(exchange.purpose == "plan" for exchange in self.recording.exchanges)
+        return Abilities(model, header.window, tools=header.protocol == "tools", known=True, plans=plans)
 
     async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)

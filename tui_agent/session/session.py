@@ -44,6 +44,7 @@ SYSTEM_PROMPT = "system-prompt.json"
 
 
 class Session:
+PLANNING_PROMPT = "planning-prompt.json"
     """One session of one workspace. Belongs to the loop that made it."""
 
     def __init__(
@@ -68,7 +69,9 @@ class Session:
         self._start_folder = start_folder
         self._interactive = interactive
         self._opening_notices: list[str] = []
-        self._schema = schema.load(config_folder()).response
+        shapes = schema.load(config_folder())
+        self._schema, self._planning_schema = shapes.response, shapes.planning
+        self._planning_words = json.loads((config_folder() / PLANNING_PROMPT).read_text(encoding="utf-8"))
         self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
         self.workspace = Workspace(workspace, own=(folders.data, folders.config, folders.cache))
         self._texts, self._sent = Texts(), Sent()
@@ -360,3 +363,5 @@ class Session:
         event = chosen(self.loaded.settings, name, await self.model.abilities(name))
         if not is_chosen(self.state.model, event):
             await self.journal.record(event)
+            planning_words=self._planning_words,
+            planning_schema=self._planning_schema,

@@ -34,6 +34,8 @@ def _begun(state: State, event: e.ConversationBegun) -> State:
 
 
 def _sent(state: State, event: e.RequestSent) -> State:
+    if event.purpose == "plan":
+        return replace(state, turn=replace(state.turn, phase="planning"))
     turn = replace(state.turn, phase="asking", step=state.turn.step + 1)
     state = replace(state, turn=turn)
     if event.purpose != "main":

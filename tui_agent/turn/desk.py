@@ -45,6 +45,9 @@ class Desk:
     texts: Texts = field(default_factory=Texts)
     sent: Sent = field(default_factory=Sent)
     user_folder: Path | None = None
+    #: The planner's words and the shape of its answer; without words the built-in planner plans.
+    planning_words: dict[str, Any] = field(default_factory=dict)
+    planning_schema: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass

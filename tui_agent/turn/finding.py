@@ -7,13 +7,12 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.answers.plans import FileAction
+from tui_agent.answers.plans import FileAction, Plan
 from tui_agent.answers.values import Reply
 from tui_agent.context.known import LoadedBy
 from tui_agent.planning.chain import Attempt, ChainLimits, climb
-from tui_agent.planning.words import plan_from_words
 from tui_agent.store import events as e
-from tui_agent.turn import looking
+from tui_agent.turn import looking, planner
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.reading import load_files
 
@@ -25,7 +24,10 @@ async def plan_and_find(
 ) -> AsyncGenerator[e.Event, None]:
     """Which files the request needs, by its own words, and then those files."""
     await desk.workspace.ready()
-    plan = await asyncio.to_thread(plan_from_words, request, desk.workspace.index)
+    made: list[Plan] = []
+    async for event in planner.make_plan(desk, gathered, request, made):
+        yield event
+    plan = made[0]
     attached = [_attachment(path) for path in attachments]
     actions = _named_once([*attached, *plan.files], set())
     yield e.PlanMade(gathered.turn, plan.source, actions, plan.directories, plan.faults)
