@@ -35,7 +35,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage, LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.subtasks.graph import DONE_STATES
-from tui_agent.turn.desk import Desk
+from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
@@ -170,6 +170,15 @@ PLANNING_PROMPT = "planning-prompt.json"
         self._model_name = name.strip()
         await self.model.start()
         await self._get_ready()
+
+    async def edit_summary(self, text: str) -> bool:
+        """Put the person's words in place of the summary of older messages; False where there is none (C5)."""
+        from tui_agent.turn.condensing import edited
+
+        begun = await edited(self._desk(), Gathered("", self.state.turn.number), text)
+        if begun is not None:
+            await self.journal.record(begun)
+        return begun is not None
 
     # ── review ───────────────────────────────────────────────────────────────────────────────────────────
 
