@@ -9,6 +9,10 @@ from msgspec import Struct
 
 from tui_agent.context.known import LoadedBy
 
+#: What a token of source takes on average, and a line's number before it; in bytes.
+BYTES_A_TOKEN = 4
+NUMBER_BYTES = 5
+
 
 class LoadedFile(Struct, frozen=True):
     """A file's text at one moment. `unsaved` says that it is the editor's text, newer than the disk.
@@ -28,6 +32,11 @@ class LoadedFile(Struct, frozen=True):
     @property
     def lines(self) -> int:
         return len(self.text.splitlines())
+
+
+def cost(size: int, lines: int) -> int:
+    """About how many tokens a file of so many bytes and lines takes, its line numbers included."""
+    return (size + NUMBER_BYTES * lines) // BYTES_A_TOKEN
 
 
 def numbered(text: str) -> str:

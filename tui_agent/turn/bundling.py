@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from functools import cache
 
-from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.loaded import LoadedFile, cost
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import is_secret, read
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.reading import BYTES_A_TOKEN, load, room, see
+from tui_agent.turn.reading import load, room, see
 from tui_agent.workspace.companions import Places, imported
 from tui_agent.workspace.languages import language
 from tui_agent.workspace.tests_of import tests_of
@@ -84,7 +84,7 @@ async def _load(desk: Desk, gathered: Gathered, path: str, why: str) -> LoadedFi
     known = entry is not None and entry.written_known and entry.written == file.md5
     if known or desk.state().conversation.files.get(path) == file.md5:
         return None
-    return file if file.size // BYTES_A_TOKEN <= room(desk, gathered) else None
+    return file if cost(file.size, file.lines) <= room(desk, gathered) else None
 
 
 def _grammar(path: str) -> str:

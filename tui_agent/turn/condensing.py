@@ -20,6 +20,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import SentMessage, State, Usage
 from tui_agent.turn.beginning import begin, keep
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.instructing import instruct
 from tui_agent.turn.limits import check_limits
 from tui_agent.turn.remembering import memory_of
 
@@ -64,6 +65,8 @@ async def edited(desk: Desk, gathered: Gathered, text: str) -> e.ConversationBeg
         return None
     summary = await _summary_message(desk, gathered, f"{TITLE}\n\n{text}")
     carried = [summary if message.kind == "summary" else message for message in messages[1:]]
+    async for _ in instruct(desk, gathered):
+        pass  # the texts in force go into the system prompt; what changed is told by the next turn
     return await begin(desk, gathered, "edited", carried)
 
 

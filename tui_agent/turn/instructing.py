@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from tui_agent.context.instructions import YOURS, ContextFile, Folder, folders
+from tui_agent.context.loaded import cost
 from tui_agent.files.gate import is_secret
 from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.turn.base_files import read_base_files
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.workspace.patterns import Pattern, compile_pattern
-
-BYTES_A_TOKEN = 4
 
 
 async def instruct(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
@@ -119,7 +118,7 @@ def _patterns(texts: Iterable[str]) -> list[Pattern]:
 
 def _row(file: ContextFile) -> InstructionFile:
     return InstructionFile(
-        file.path, file.folder, file.why, file.md5, len(file.text.encode(errors="replace")) // BYTES_A_TOKEN
+        file.path, file.folder, file.why, file.md5, cost(len(file.text.encode(errors="replace")), 0)
     )
 
 

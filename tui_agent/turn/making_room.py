@@ -9,7 +9,7 @@ from tui_agent.context import budget, editor
 from tui_agent.context.budget import Shares
 from tui_agent.context.emptied import emptied
 from tui_agent.context.known import KnownFile
-from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.loaded import BYTES_A_TOKEN, LoadedFile, cost
 from tui_agent.errors import TuiAgentError
 from tui_agent.model.client import Message
 from tui_agent.store import events as e
@@ -18,7 +18,7 @@ from tui_agent.turn.beginning import begin, in_words, keep, needs_begin
 from tui_agent.turn.condensing import condense
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.editor_state import open_files
-from tui_agent.turn.reading import BYTES_A_TOKEN, known_file, load
+from tui_agent.turn.reading import known_file, load
 
 #: What a request that was too long for the provider may be of its own size, the next time.
 LESS = 0.9
@@ -81,10 +81,10 @@ def _step(desk: Desk, gathered: Gathered, shares: Shares) -> str:
 
 
 def _new_size(state: State, gathered: Gathered) -> int:
-    files = sum(file.size for file in (*gathered.files, *gathered.bundled))
+    files = sum(cost(file.size, file.lines) for file in (*gathered.files, *gathered.bundled))
     blocks = editor.new_blocks(editor.blocks(open_files(state.buffers)), state.conversation.blocks)
     words = sum(map(len, (gathered.query, gathered.memory, *gathered.found, *blocks.values())))
-    return (files + words) // BYTES_A_TOKEN + AROUND
+    return files + words // BYTES_A_TOKEN + AROUND
 
 
 async def _give_way(desk: Desk, gathered: Gathered, shares: Shares) -> AsyncGenerator[e.Event, None]:
@@ -120,7 +120,7 @@ async def _working(desk: Desk, gathered: Gathered, room: int) -> list[LoadedFile
         for entry in _by_rank(state)
         if entry.path not in gathered_now and entry.freshness not in ("deleted", "renamed")
     ]
-    fitting = budget.that_fit(((entry.path, entry.size // BYTES_A_TOKEN) for entry in wanted), room)
+    fitting = budget.that_fit(((entry.path, cost(entry.size, entry.lines)) for entry in wanted), room)
     files = []
     for entry in wanted:
         if entry.path not in fitting:

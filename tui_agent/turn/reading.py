@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterable
 from msgspec.structs import replace
 
 from tui_agent.context.known import KnownFile, LoadedBy
-from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.loaded import LoadedFile, cost
 from tui_agent.errors import FileError, PathRefused, TuiAgentError
 from tui_agent.files.gate import is_secret, read
 from tui_agent.files.text import decode, encode, md5
@@ -19,8 +19,6 @@ from tui_agent.workspace.languages import language
 
 #: A larger file is no source that a model could use whole; in bytes.
 MAX_BYTES = 4 * 1024 * 1024
-#: What a token of source takes on average, for a first estimate; in bytes.
-BYTES_A_TOKEN = 4
 #: The share of the window that one turn's files may fill.
 FILES_SHARE = 0.5
 
@@ -60,7 +58,7 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
         seen_turn=turn,
         size=file.size,
         lines=file.lines,
-        tokens=file.size // BYTES_A_TOKEN,
+        tokens=cost(file.size, file.lines),
         language=file.language,
         loaded_by=file.loaded_by,
         modified_turn=before.modified_turn if before else 0,
@@ -81,7 +79,7 @@ async def load_files(
             yield e.NoticeGiven("warning", str(error))
             yield e.FilesLeftOut(action, (path,), str(error))
             continue
-        if file.size // BYTES_A_TOKEN > room(desk, gathered):
+        if cost(file.size, file.lines) > room(desk, gathered):
             left_out.append(path)
             continue
         for event in see(desk, gathered, file):
@@ -112,8 +110,8 @@ def see(desk: Desk, gathered: Gathered, file: LoadedFile) -> list[e.Event]:
 def room(desk: Desk, gathered: Gathered) -> int:
     """How many tokens of files this request may still take."""
     window = desk.state().model.window or 32_000
-    taken = sum(file.size for file in (*gathered.files, *gathered.bundled))
-    return int(window * FILES_SHARE) - taken // BYTES_A_TOKEN
+    taken = sum(cost(file.size, file.lines) for file in (*gathered.files, *gathered.bundled))
+    return int(window * FILES_SHARE) - taken
 
 
 async def text_on_disk(desk: Desk, path: str) -> tuple[str, str] | None:

@@ -1,0 +1,272 @@
+"""The prompt only grows: every request of a session against the one before it, byte by byte; resets, condensing."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.sessions import Reply, calls, model_of, open_session, reply
+from support.trees import make_tree
+
+from tui_agent.errors import ContextTooLong, RateLimited
+from tui_agent.model.client import EndChunk, ModelRequest, TextChunk
+from tui_agent.session.session import Session
+from tui_agent.store import events as e
+
+SMALL = ("context.window=8000", "outline_tokens=50", "bundling.enabled=false")
+
+MIDDLE = ("context.window=12000", *SMALL[1:])
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(6)}
+    return make_tree(tmp_path / "work", files | {"AGENTS.md": "Be brief.\n"})
+
+
+async def turn(session: Session, request: str) -> None:
+    await session.submit(request)
+    await session.finished()
+    assert session.state.turn.ok, session.state.turn.error
+
+
+def as_bytes(request: ModelRequest) -> bytes:
+    beside = [list(request.tools), request.schema]
+    return json.dumps([beside, *request.messages], ensure_ascii=False).encode()[:-1]
+
+
+def sent(session: Session) -> list[e.RequestSent]:
+    assert session.kept.log is not None
+    return [event for event in session.kept.log.load().events if isinstance(event, e.RequestSent)]
+
+
+def answers(protocol: str, count: int) -> list[Reply]:
+    """Edits, questions and requests for files in turn; in `tools` each with a call."""
+    made: list[Reply] = []
+    for number in range(count):
+        path = f"src/m{number % 6}.py"
+        change = {
+            "path": path,
+            "edits": [{"search": f"return {number % 6}", "replace": f"return {number % 6}"}],
+        }
+        if number % 5 == 3:
+            asks = [{"type": "file", "name": path, "patterns": [path]}]
+            made.append(
+                reply("Needs it.", fileRequests=asks)
+                if protocol == "structured"
+                else calls(("read_files", {"actions": asks}), ("suggest_next", {"steps": []}))
+            )
+        elif number % 3 == 0 and protocol == "tools":
+            made.append(calls(("set_todos", {"todos": [{"text": f"Todo {number}"}]}), text="Done."))
+        elif number % 3 == 0:
+            made.append(reply(f"Done {number}.", todos=[{"text": f"Todo {number}"}], fileChanges=[change]))
+        else:
+            made.append(reply(f"Answer {number}.") if protocol == "structured" else f"Answer {number}.")
+    return made
+
+
+@pytest.mark.parametrize("protocol", ["structured", "tools"])
+async def test_every_request_begins_with_the_whole_of_the_one_before(workspace: Path, protocol: str) -> None:
+    async with open_session(workspace, answers(protocol, 60), protocol=protocol) as session:
+        for number in range(24):
+            path = f"src/m{number % 6}.py"
+            if number % 4 == 1:
+                (workspace / path).write_text(f"changed = {number}\n")
+            if number == 5:
+                (workspace / "src/AGENTS.md").write_text("Only spaces.\n")
+            if number == 9:
+                (workspace / "AGENTS.md").write_text("Be very brief.\n")
+            if number == 13:
+                (workspace / "src/AGENTS.md").unlink()
+            if number == 7:
+                await session.open_file(path)
+            if number % 6 == 2 and session.state.review.open:
+                await session.apply()
+            await turn(session, "continue" if number % 7 == 6 else f"Turn {number}: look at {path}")
+        requests = [as_bytes(request) for request in model_of(session).requests]
+        assert len(requests) > 24
+        for before, after in pairwise(requests):
+            assert after.startswith(before) and len(after) > len(before)
+        told = sent(session)
+        assert [event.prefix_share for event in told] == [0.0, *[1.0] * (len(told) - 1)]
+        assert [event.reset for event in told] == [True, *[False] * (len(told) - 1)]
+
+
+async def test_nothing_in_a_request_depends_on_the_clock_or_on_chance(workspace: Path) -> None:
+    async def once() -> list[Any]:
+        async with open_session(workspace, answers("structured", 8)) as session:
+            for number in range(4):
+                await turn(session, f"Look at src/m{number}.py")
+            return [request.messages for request in model_of(session).requests]
+
+    assert await once() == await once()
+
+
+async def test_another_dialect_is_a_reset_and_keeps_the_words(workspace: Path) -> None:
+    async with open_session(workspace, [reply("One."), "Two."]) as session:
+        await turn(session, "First question")
+        model = model_of(session)
+        model.tools = True
+        settings = session.loaded.settings
+        from msgspec.structs import replace
+
+        session.loaded = replace(session.loaded, settings=replace(settings, protocol="tools"))
+        await turn(session, "Second question")
+        first, second = model.requests
+        assert second.tools and not first.tools
+        talk = str(second.messages)
+        assert "First question" in talk and "One." in talk
+        last = sent(session)[-1]
+        assert last.reset and last.prefix_share < 0.5
+
+
+def big(name: str, tokens: int) -> str:
+    return "".join(f"{name} = {number:08}  # padding\n" for number in range(tokens * 4 // 26))
+
+
+async def test_files_give_way_and_those_that_matter_stay(workspace: Path) -> None:
+    make_tree(workspace, {f"big/b{number}.py": big(f"b{number}", 1400) for number in range(6)})
+    async with open_session(workspace, [reply(str(n)) for n in range(9)], overrides=MIDDLE) as session:
+        for number in range(4):
+            await turn(session, f"Look at big/b{number}.py")
+        assert not any(event.reset for event in sent(session)[1:])
+        await turn(session, "Look at big/b4.py")
+        last = sent(session)[-1]
+        assert last.reset
+        system, *talk = model_of(session).requests[-1].messages
+        assert "b3 = 00000001" in system["content"] and "b0 = 00000001" not in str(system)
+        assert '<context filename="AGENTS.md">\nBe brief.\n</context>' in system["content"]
+        assert "b3 = " not in str(talk) and "b4 = 00000001" in talk[-1]["content"]
+        assert (
+            '{"path": "big/b0.py", "md5"' in talk[0]["content"] and '"truncated": true' in talk[0]["content"]
+        )
+        assert next(m["content"] for m in talk if m["role"] == "user").endswith(
+            "Look at big/b0.py\n</user_query>"
+        )
+        assert "| big/b0.py |" in talk[-1]["content"]  # a reset tells the whole table
+        assert session.state.known.files["big/b0.py"].freshness == "fresh"
+        await turn(session, "And now?")
+        assert sent(session)[-1].prefix_share == 1.0
+        assert len(session.state.chat.messages) == 12  # the person's view is what it was
+
+
+async def test_pending_changes_survive_a_reset_word_for_word(workspace: Path) -> None:
+    make_tree(workspace, {f"big/b{number}.py": big(f"b{number}", 1400) for number in range(6)})
+    change = reply("Proposes.", fileChanges=[{"path": "new.py", "content": "kept = 'word for word'\n"}])
+    async with open_session(
+        workspace, [change, *[reply(str(n)) for n in range(9)]], overrides=SMALL
+    ) as session:
+        for number in range(5):
+            await turn(session, f"Look at big/b{number}.py")
+        assert sent(session)[-1].reset
+        assert "kept = 'word for word'" in "".join(
+            m["content"] for m in model_of(session).requests[-1].messages
+        )
+
+
+async def test_older_messages_are_summarised_near_the_limit(workspace: Path) -> None:
+    words = "word " * 1200
+    replies: list[Reply] = [reply(f"Answer {number}.", message=words) for number in range(4)]
+    replies += ["SUMMARY: the person asked four questions.", reply("Answer 4."), reply("Answer 5.")]
+    async with open_session(workspace, replies, overrides=SMALL) as session:
+        for number in range(5):
+            await turn(session, f"Question {number}")
+        purposes = [request.purpose for request in model_of(session).requests]
+        assert purposes == ["main"] * 4 + ["condense", "main"]
+        last = model_of(session).requests[-1].messages
+        assert "SUMMARY: the person asked four questions." in last[1]["content"]
+        assert "Last request, word for word:\nQuestion 4" in last[1]["content"]
+        assert "Question 0" not in str(last)
+        assert last[-1]["content"].endswith("<user_query>\nQuestion 4\n</user_query>")
+        assert any("SUMMARY" in message.text for message in session.state.chat.messages)
+        assert next(m.text for m in session.state.chat.messages if m.kind == "person") == "Question 0"
+        assert await session.edit_summary("In my own words.")
+        await turn(session, "Go on with it")
+        assert "In my own words." in model_of(session).requests[-1].messages[1]["content"]
+
+
+async def test_where_no_summary_comes_the_newest_messages_are_kept(workspace: Path) -> None:
+    words = "word " * 1200
+    replies: list[Reply] = [reply(f"Answer {number}.", message=words) for number in range(4)]
+    replies += [RateLimited("No more today", "wait"), reply("Still here.")]
+    async with open_session(workspace, replies, overrides=SMALL) as session:
+        for number in range(5):
+            await turn(session, f"Question {number}")
+        last = model_of(session).requests[-1].messages
+        assert "no longer shown" in last[1]["content"] and last[2]["role"] == "user"
+        assert any("could not be summarised" in message.text for message in session.state.chat.messages)
+
+
+async def test_a_request_that_the_provider_finds_too_long_is_made_shorter(workspace: Path) -> None:
+    make_tree(workspace, {f"big/b{number}.py": big(f"b{number}", 1400) for number in range(3)})
+    too_long = ContextTooLong("The request is too long", "make it shorter")
+    replies: list[Reply] = [reply("0"), reply("1"), too_long, reply("Now it fits.")]
+    async with open_session(workspace, replies, overrides=("context.window=100000",)) as session:
+        for number in range(3):
+            await turn(session, f"Look at big/b{number}.py")
+        before, after = model_of(session).requests[-2:]
+        assert len(str(after.messages)) < len(str(before.messages))
+        assert "<user_query>\nLook at big/b2.py\n</user_query>" in str(after.messages[-2]["content"]) + str(
+            after.messages[-1]["content"]
+        )
+        assert session.state.chat.messages[-1].summary == "Now it fits."
+
+
+async def test_a_provider_that_always_says_too_long_is_asked_three_times(workspace: Path) -> None:
+    too_long = ContextTooLong("The request is too long", "make it shorter")
+    async with open_session(workspace, [too_long] * 6) as session:
+        await session.submit("Look at src/m1.py")
+        await session.finished()
+        assert session.state.turn.kind == "ContextTooLong"
+        assert [r.purpose for r in model_of(session).requests].count("main") == 3
+
+
+async def test_a_call_that_was_stopped_gets_a_result_that_says_so(workspace: Path) -> None:
+    asks = calls(("read_files", {"actions": [{"type": "file", "name": "m", "patterns": ["src/m1.py"]}]}))
+    asks[-2:] = [TextChunk(""), EndChunk("tool_calls")]
+    async with open_session(
+        workspace, [asks, "Hello."], protocol="tools", overrides=["max_steps=1"]
+    ) as session:
+        await turn(session, "Look")
+        await turn(session, "Again")
+        result = next(m for m in model_of(session).requests[-1].messages if m["role"] == "tool")
+        assert "stopped before this was answered" in result["content"]
+
+
+async def test_a_count_that_the_provider_contradicts_is_believed(workspace: Path) -> None:
+    from tui_agent.model.client import UsageChunk
+
+    text = json.dumps(reply("Yes."))
+    answer: Reply = [TextChunk(text), UsageChunk(50_000, 10, 0, 0.1), EndChunk("stop")]
+    async with open_session(workspace, [answer, reply()]) as session:
+        await turn(session, "Hello")
+        usage = session.state.usage
+        assert (usage.context, usage.context_estimated) == (50_000, False)
+        assert usage.scale == 4.0
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("limits.turn_tokens=500", "limits.turn_tokens (500)"),
+        ("limits.session_tokens=500", "limits.session_tokens (500)"),
+    ],
+)
+async def test_a_limit_ends_the_turn_before_the_request(workspace: Path, limit: str, words: str) -> None:
+    async with open_session(workspace, [reply()], overrides=[limit]) as session:
+        await session.submit("Hello")
+        await session.finished()
+        assert session.state.turn.kind == "LimitReached" and words in session.state.turn.error
+        assert model_of(session).requests == []
+
+
+async def test_a_limit_of_money_is_kept_from_what_tokens_have_cost(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 9, overrides=["limits.session_cost=0.0005"]) as session:
+        await turn(session, "Hello")
+        await session.submit("Again")
+        await session.finished()
+        assert "limits.session_cost ($0.0005)" in session.state.turn.error
+        assert len(model_of(session).requests) == 1
