@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -33,12 +34,13 @@ _EPILOG = "`tui-agent COMMAND --help` says more. --debug, anywhere, shows where 
 
 def open_screen(options: ScreenOptions) -> int:
     """Open the workspace full screen and return the exit status."""
+    gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
     from tui_agent.ui.app import run_app
 
     folders = user_folders()
-    session = _session_to_open(options)
+    session = "last" if options.continue_newest else options.resume or ""
     trusted = trust.is_trusted(options.workspace, folders)
     settings = loading.load(folders, options.workspace, trusted, options.overrides).settings
     own = (options.workspace / loading.WORKSPACE_FOLDER,) if trusted else ()
@@ -47,10 +49,12 @@ def open_screen(options: ScreenOptions) -> int:
         theme=settings.theme,
         keys=settings.keys,
         folders=(folders.config, *own),
+        reopen=lambda choice: _open(options, choice.session, choice.read_only),
+        pick_from=(folders.data, options.workspace) if options.resume == "" else None,
     )
 
 
-async def _open(options: ScreenOptions, session: str) -> Any:
+async def _open(options: ScreenOptions, session: str, read_only: bool = False) -> Any:
     """The session behind the first frame: what it needs is imported only now."""
     from tui_agent.session.opening import Opening, open_session
 
@@ -63,23 +67,14 @@ async def _open(options: ScreenOptions, session: str) -> Any:
             record=options.record,
             started_from=Path.cwd(),
             interactive=True,
+            read_only=read_only,
         )
     )
 
 
-def _session_to_open(options: ScreenOptions) -> str:
-    """The id that is asked for, `last` for the newest, "" for a new session."""
-    if options.continue_newest:
-        return "last"
-    if options.resume == "":
-        from tui_agent.headless.choosing import choose_session
-
-        return choose_session(options.workspace)
-    return options.resume or ""
-
-
 def open_rehearsal() -> int:
     """Open the rehearsal full screen: bundled project, recorded model, no network, no key."""
+    gc.disable()  # as above
     from tui_agent.rehearsal.demo import run_demo
 
     return run_demo()

@@ -146,7 +146,13 @@ class SessionError(TuiAgentError):
 
 
 class OpenElsewhere(SessionError):
+    """`session` is the id of the one that another process writes."""
+
     title = "Session open elsewhere"
+
+    def __init__(self, what: str, remedy: str, session: str = "") -> None:
+        super().__init__(what, remedy)
+        self.session = session
 
 
 class Damaged(SessionError):

@@ -141,7 +141,7 @@ HERE = object()
     ("words", "name", "taken"),
     [
         (["list", "--all"], "list_sessions", call(HERE, everywhere=True, as_json=False)),
-        (["show", "abc", "--json"], "show_session", call("abc", as_json=True)),
+        (["show", "abc", "--json"], "show_session", call("abc", as_json=True, sent=False)),
         (["search", "a", "b"], "search_sessions", call("a b", HERE, everywhere=False, as_json=False)),
         (["export", "abc", "--format", "json"], "export_session", call("abc", form="json", output=None)),
         (["fork", "abc", "--turn", "2"], "fork_session", call("abc", turn=2)),

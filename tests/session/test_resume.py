@@ -75,6 +75,7 @@ async def test_everything_is_as_it_was(workspace: Path) -> None:
                 "usage",
             ):
                 assert getattr(now, name) == getattr(before, name), name
+            assert now.known.files["api.py"] == before.known.files["api.py"]
             assert now.buffers.active == "api.py"
             assert [buffer.path for buffer in now.buffers.open] == ["b.py", "api.py"]
             kept = now.buffers.get("b.py")

@@ -75,6 +75,7 @@ def _open_elsewhere(folder: Path, owner: int) -> SessionError:
     return OpenElsewhere(
         f"the session {folder.name} is open in {who}",
         f"close it there, or continue a copy: `tui-agent sessions fork {folder.name}`",
+        folder.name,
     )
 
 

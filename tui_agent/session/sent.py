@@ -32,12 +32,16 @@ class Exchange(Struct, frozen=True):
 def exchanges(events: Iterable[e.Event], blobs: Blobs) -> Iterator[Exchange]:
     """Every exchange of a session, in order."""
     waiting: Exchange | None = None
+    begun: tuple[str, ...] = ()
     for event in events:
         match event:
+            case e.ConversationBegun(messages=messages):
+                begun = _texts(messages, blobs)
             case e.RequestSent():
                 if waiting is not None:
                     yield waiting
-                waiting = _exchange(event, blobs)
+                waiting = _exchange(event, blobs, begun)
+                begun = ()
             case e.ReplyRead(sent=SentMessage() as sent) if waiting is not None:
                 yield msgspec.structs.replace(waiting, reply=_text(sent, blobs))
                 waiting = None
@@ -45,15 +49,15 @@ def exchanges(events: Iterable[e.Event], blobs: Blobs) -> Iterator[Exchange]:
         yield waiting
 
 
-def _exchange(event: e.RequestSent, blobs: Blobs) -> Exchange:
+def _exchange(event: e.RequestSent, blobs: Blobs, begun: tuple[str, ...]) -> Exchange:
     return Exchange(
         turn=event.turn,
         purpose=event.purpose,
         model=event.model,
         protocol=event.protocol,
-        reset=event.reset,
+        reset=event.reset or bool(begun),
         tokens=event.tokens,
-        messages=_texts(event.messages, blobs),
+        messages=(*begun, *_texts(event.messages, blobs)),
     )
 
 

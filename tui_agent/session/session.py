@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tui_agent.answers import schema
 from tui_agent.edits.change import Diff, Pick
@@ -40,11 +40,14 @@ from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from tui_agent.session.sent import Exchange
+
 SYSTEM_PROMPT = "system-prompt.json"
+PLANNING_PROMPT = "planning-prompt.json"
 
 
 class Session:
-PLANNING_PROMPT = "planning-prompt.json"
     """One session of one workspace. Belongs to the loop that made it."""
 
     def __init__(
@@ -304,6 +307,20 @@ PLANNING_PROMPT = "planning-prompt.json"
         if layout != self.state.layout:
             self.journal.grow(e.LayoutChanged(layout))
 
+    async def rename(self, name: str) -> None:
+        """Give the session a name."""
+        await self.journal.record(e.SessionRenamed(name))
+
+    async def sent(self) -> list[Exchange]:
+        """What the model was sent and what it answered, in order (S3). Empty where nothing is kept."""
+        from tui_agent.session.log import events_of
+        from tui_agent.session.sent import exchanges
+
+        log = self.kept.log
+        if log is None:
+            return []
+        return await asyncio.to_thread(lambda: list(exchanges(events_of(log.path), self.kept.blobs)))
+
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Say something that is no part of the conversation."""
         await self.journal.record(e.NoticeGiven(level, text))
@@ -359,6 +376,8 @@ PLANNING_PROMPT = "planning-prompt.json"
             texts=self._texts,
             sent=self._sent,
             user_folder=self.folders.config,
+            planning_words=self._planning_words,
+            planning_schema=self._planning_schema,
         )
 
     async def _get_ready(self) -> None:
@@ -372,5 +391,3 @@ PLANNING_PROMPT = "planning-prompt.json"
         event = chosen(self.loaded.settings, name, await self.model.abilities(name))
         if not is_chosen(self.state.model, event):
             await self.journal.record(event)
-            planning_words=self._planning_words,
-            planning_schema=self._planning_schema,

@@ -43,6 +43,10 @@ _ANYWHERE = [
     Action("app.theme", "Change the theme", ANYWHERE, "theme"),
     Action("app.notices", "Show the notices again", ANYWHERE, "notices"),
     Action("app.close", "Close what is on top, else go to the chat", ANYWHERE, "close"),
+    Action("session.open", "Open another session", ANYWHERE, "sessions"),
+    Action("session.fork", "Go on with a copy of this session", ANYWHERE, "fork"),
+    Action("session.rename", "Name this session", ANYWHERE, "rename"),
+    Action("session.sent", "Show what the model was sent", ANYWHERE, "sent"),
     Action("turn.stop", "Stop the running turn", ANYWHERE, "stop"),
     Action(
         "changes.apply_all",

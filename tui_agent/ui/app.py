@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +24,17 @@ from tui_agent.ui.widgets.asking import GROUP
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.session_picker import Choice
+
+    Reopen = Callable[[Choice], Awaitable[Session]]
 
 OpenSession = Callable[[], Awaitable["Session"]]
 #: Seconds in which the second press of the key that quits must come.
 QUIT_WITHIN = 3.0
 #: Seconds that a call on the session may still take when the person quits.
 SETTLE = 10.0
+#: New objects after which the garbage collector looks at them: about a millisecond's work.
+COLLECT_AFTER = 10_000
 
 
 class WorkspaceApp(App[int], inherit_bindings=False):
@@ -43,8 +50,14 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         theme: str = DEFAULT_THEME,
         keys: str = DEFAULT_KEYS,
         folders: Sequence[Path] = (),
+        reopen: Reopen | None = None,
+        pick_from: tuple[Path, Path] | None = None,
     ) -> None:
-        """`folders` may hold `keys.toml` and `themes/`; the nearest is last."""
+        """`folders` may hold `keys.toml` and `themes/`; the nearest is last.
+
+        `reopen` opens a session that was chosen on the screen; with `pick_from` (the data folder and the
+        workspace) one is chosen before any is opened.
+        """
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
@@ -54,6 +67,10 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
         self.palette = self._use(NO_COLOUR if no_colour else theme)
+        self.reopen = reopen
+        self._pick_from = pick_from
+        #: The session to go on with when this one is closed.
+        self.next: Choice | None = None
         self.session: Session | None = None
         self.error: TuiAgentError | None = None
         self._quitting = False
@@ -75,16 +92,38 @@ class WorkspaceApp(App[int], inherit_bindings=False):
 
     async def _open(self) -> None:
         try:
-            session = await self._open_session()
+            session = await self._chosen()
         except TuiAgentError as error:
             self.error = error
             self.exit(return_code=error.exit_status)
             return
+        if session is None:
+            self.exit(return_code=0)
+            return
         self.session = session
         await self.workspace_screen.fill(session)
+        _collect_again()
         await session.start_services()
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
+
+    async def _chosen(self) -> Session | None:
+        """The session to show; None where the person chose none. One that is open elsewhere is asked about."""
+        from tui_agent.ui.session_choice import open_chosen, pick
+
+        choice = None
+        if self._pick_from:
+            choice = await pick(self, *self._pick_from)
+            if choice is None:
+                return None
+        if self.reopen is None:
+            return await self._open_session()
+        return await open_chosen(self, self._open_session, self.reopen, choice)
+
+    async def switch(self, choice: Choice) -> None:
+        """Close this session and go on with another."""
+        self.next = choice
+        await self.leave(0)
 
     def next_theme(self) -> None:
         """Take the next palette by name, at once."""
@@ -126,18 +165,41 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         self.exit(return_code=status)
 
 
+def _collect_again() -> None:
+    """Switch the garbage collector on, where it was off from the start of the process until every pane is there.
+
+    What was made until then stays for good, so that looking through it again and again only holds up the keys:
+    it is left out from now on. What comes later is collected in larger lots than usual.
+    """
+    if gc.isenabled():
+        return
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 10, 10)
+    gc.enable()
+
+
 def run_app(
     open_session: OpenSession,
     *,
     theme: str = DEFAULT_THEME,
     keys: str = DEFAULT_KEYS,
     folders: Sequence[Path] = (),
+    reopen: Reopen | None = None,
+    pick_from: tuple[Path, Path] | None = None,
 ) -> int:
     """Run full screen until the person quits; the exit status. Raises the error that kept the session shut.
 
-    The session is opened after the first frame, and closed here, after the screen was given back.
+    The session is opened after the first frame, and closed here, after the screen was given back. Another that is
+    chosen on the screen is opened on a screen of its own.
     """
-    return asyncio.run(_run(WorkspaceApp(open_session, theme=theme, keys=keys, folders=folders)))
+    while True:
+        app = WorkspaceApp(
+            open_session, theme=theme, keys=keys, folders=folders, reopen=reopen, pick_from=pick_from
+        )
+        status = asyncio.run(_run(app))
+        if app.next is None or reopen is None:
+            return status
+        open_session, pick_from = partial(reopen, app.next), None
 
 
 async def _run(app: WorkspaceApp) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
-from textual import events
+from textual import events, work
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
@@ -42,6 +42,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         #: Whether every pane is in its place.
         self.ready = False
         self._early: list[events.Key | events.Paste] = []
+        self._handed_over = False
 
     def compose(self) -> Iterable[Widget]:
         yield self.workspace
@@ -59,20 +60,28 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
 
     async def fill(self, session: Session) -> None:
-        """Put the panes of an open session in their places, the chat first, and hand over what was typed."""
+        """Put the panes of an open session in their places, the chat first, and hand over what was typed.
+
+        Each is drawn before the next is imported and mounted: all at once would hold up the keys.
+        """
         from tui_agent.ui.panes.chat import ChatPane
+        from tui_agent.ui.panes.order import after_the_chat
         from tui_agent.ui.panes.status import StatusPane
 
         self.session = session
         self.bridge = bridge = Bridge(session, self.call_later)
-        for pane in (ChatPane(session), StatusPane(session)):
-            await self._put(pane, bridge)
-        await self.query("#opening").remove()
-        self._hand_over()
-        for pane_class in _other_panes():
+        focus = self.arrangement.focus
+        with self.app.batch_update():
+            for pane in (ChatPane(session), StatusPane(session)):
+                await self._put(pane, bridge)
+            await self.query("#opening").remove()
+            self.workspace.arranged(self.arrangement)
+            self._hand_over(focus)
+        for pane_class in after_the_chat():
+            await self.wait_for_refresh()
             await self._put(pane_class(session), bridge)
-        self.workspace.arranged(self.arrangement)
-        self.focus_pane(self.arrangement.focus)
+            self._hand_over(focus)
+        await self.wait_for_refresh()
         self.ready = True
 
     async def leave(self) -> None:
@@ -92,20 +101,26 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     # ── keys typed before there is anything to type into ─────────────────────────────────────────────────
 
     def on_key(self, event: events.Key) -> None:
-        if self.session is None and (event.is_printable or event.key in ("enter", "backspace")):
+        if not self._handed_over and (event.is_printable or event.key in ("enter", "backspace")):
             self._keep(event)
 
     def on_paste(self, event: events.Paste) -> None:
-        if self.session is None:
+        if not self._handed_over:
             self._keep(event)
 
     def _keep(self, event: events.Key | events.Paste) -> None:
         self._early.append(event)
         typed = "".join(e.text if isinstance(e, events.Paste) else e.character or "" for e in self._early)
-        self.query_one("#opening", Static).update(plain(f"opening …  {typed[-200:]}"))
+        for line in self.query("#opening").results(Static):
+            line.update(plain(f"opening …  {typed[-200:]}"))
 
-    def _hand_over(self) -> None:
-        self.focus_pane("chat")
+    def _hand_over(self, focus: str) -> None:
+        """Give the keys, once, to the pane that had the focus when it is there; words that came early, to the chat."""
+        name = "chat" if self._early else focus
+        if self._handed_over or self.workspace.pane(name) is None:
+            return
+        self._handed_over = True
+        self.focus_pane(name)
         for event in self._early:
             match event:
                 case events.Paste():
@@ -207,6 +222,30 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         notices = self.session.state.notices.items if self.session else ()
         self.app.push_screen(Chooser("Notices", lambda words: notice_rows(words, notices)))
 
+    @work(exclusive=True, group="sessions")
+    async def action_sessions(self) -> None:
+        from tui_agent.ui.session_choice import choose_another
+
+        await choose_another(self.owner)
+
+    @work(exclusive=True, group="sessions")
+    async def action_fork(self) -> None:
+        from tui_agent.ui.session_choice import fork_this
+
+        await fork_this(self.owner)
+
+    @work(exclusive=True, group="sessions")
+    async def action_rename(self) -> None:
+        from tui_agent.ui.session_choice import rename_this
+
+        await rename_this(self.owner)
+
+    @work(exclusive=True, group="sessions")
+    async def action_sent(self) -> None:
+        from tui_agent.ui.session_choice import show_sent
+
+        await show_sent(self.owner)
+
     async def _do(self, action_id: str | None) -> None:
         if action_id:
             await self.run_action_by_id(action_id)
@@ -227,19 +266,6 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             case pane:
                 self.focus_pane(pane)
                 await self.action_to_pane(pane, action.call)
-
-
-def _other_panes() -> list[type[Pane]]:
-    """Every pane but the chat and the status line, in the order in which they are mounted."""
-    from tui_agent.ui.panes.buffers import BuffersPane
-    from tui_agent.ui.panes.files import FilesPane
-    from tui_agent.ui.panes.known import KnownPane
-    from tui_agent.ui.panes.plan import PlanPane
-    from tui_agent.ui.panes.review import ReviewPane
-    from tui_agent.ui.panes.subtasks import SubTasksPane
-    from tui_agent.ui.panes.todos import TodosPane
-
-    return [FilesPane, PlanPane, BuffersPane, ReviewPane, TodosPane, SubTasksPane, KnownPane]
 
 
 def _in_front(layout: LayoutSlice, name: str, workspace: Workspace) -> LayoutSlice:

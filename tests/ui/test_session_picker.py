@@ -1,0 +1,148 @@
+"""Choosing a session on the screen: listed, searched, previewed, renamed, deleted; one that is open elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from support.screens import Driven
+from support.sessions import ScriptedModel, open_session, reply
+
+from tui_agent.session import opening
+from tui_agent.session.catalog import list_sessions
+from tui_agent.session.lock import SessionLock
+from tui_agent.session.opening import Opening
+from tui_agent.session.session import Session
+from tui_agent.settings.folders import user_folders
+from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.sent_view import SentView
+from tui_agent.ui.session_picker import Choice, SessionPicker
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = (tmp_path / "work").resolve()
+    folder.mkdir()
+    (folder / "a.py").write_text("a = 1\n")
+    return folder
+
+
+async def make(workspace: Path, request: str, answer: str) -> str:
+    async with open_session(workspace, [reply(answer)]) as session:
+        await session.submit(request)
+        await session.finished()
+        return session.state.session.id
+
+
+@asynccontextmanager
+async def program(workspace: Path, session: str = "", pick: bool = False) -> AsyncGenerator[Driven]:
+    """The application as the command line starts it."""
+
+    async def open_(choice: Choice) -> Session:
+        found = await opening.open_session(
+            Opening(workspace, choice.session, overrides=("model=scripted",), read_only=choice.read_only)
+        )
+        found.model = ScriptedModel([])
+        return found
+
+    app = WorkspaceApp(
+        lambda: open_(Choice(session)),
+        reopen=open_,
+        pick_from=(user_folders().data, workspace) if pick else None,
+    )
+    async with app.run_test(size=(140, 40)) as pilot:
+        driven = Driven(app, app.session, pilot)  # ty: ignore[invalid-argument-type]
+        try:
+            yield driven
+        finally:
+            if app.session:
+                await app.session.close()
+
+
+async def test_one_is_picked_before_any_is_open(workspace: Path) -> None:
+    first = await make(workspace, "paint it green", "Painted.")
+    await make(workspace, "count the beans", "Seven.")
+    async with program(workspace, pick=True) as driven:
+        await driven.shows("2 sessions of this workspace")
+        await driven.shows("Seven.")
+        await driven.press(*"green")
+        await driven.shows("1 sessions")
+        await driven.shows("Painted.")
+        await driven.press("enter")
+        await driven.until(lambda: driven.app.session and driven.screen.ready, "the session open")
+        assert driven.app.session is not None
+        assert driven.app.session.state.session.id == first
+
+
+async def test_choosing_none_ends_the_program(workspace: Path) -> None:
+    await make(workspace, "x", "y")
+    async with program(workspace, pick=True) as driven:
+        await driven.shows("1 sessions")
+        await driven.press("escape")
+        await driven.until(lambda: driven.app.return_code == 0, "the end")
+        assert driven.app.session is None
+
+
+async def test_another_is_opened_from_the_middle_of_one(workspace: Path) -> None:
+    first = await make(workspace, "first", "One.")
+    second = await make(workspace, "second", "Two.")
+    async with program(workspace, second) as driven:
+        await driven.until(lambda: driven.screen.ready, "the panes")
+        await driven.press("ctrl+o", "g")
+        await driven.shows("2 sessions")
+        await driven.press("down", "enter")
+        await driven.until(lambda: driven.app.next is not None, "the choice")
+        assert driven.app.next == Choice(first)
+
+
+async def test_renamed_sorted_and_deleted_with_a_question(workspace: Path) -> None:
+    await make(workspace, "first", "One.")
+    async with program(workspace, pick=True) as driven:
+        await driven.shows("1 sessions of this workspace, by newest")
+        await driven.press("f4", "f3")
+        await driven.shows("everywhere, by turns")
+        await driven.press("f2")
+        await driven.shows("A name for this session")
+        await driven.press(*"beans", "enter")
+        await driven.shows("beans")
+        await driven.until(lambda: isinstance(driven.app.screen, SessionPicker), "the list")
+        await driven.shows("turns")
+        await driven.press("f9")
+        await driven.shows("Delete “beans”?")
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.app.screen, SessionPicker), "the list")
+        assert [entry.name for entry in list_sessions(user_folders().data)] == ["beans"]
+        await driven.press("f9")
+        await driven.shows("Delete “beans”?")
+        await driven.press("down", "enter")
+        await driven.until(lambda: not list_sessions(user_folders().data), "the end of it")
+
+
+@pytest.mark.parametrize("choice", ["fork", "read"])
+async def test_open_elsewhere_is_forked_or_looked_at(workspace: Path, choice: str) -> None:
+    name = await make(workspace, "first", "One.")
+    with SessionLock.take(user_folders().data / "sessions" / name):
+        async with program(workspace, name) as driven:
+            await driven.shows("is open in process")
+            await driven.press(*(["enter"] if choice == "fork" else ["down", "enter"]))
+            await driven.until(lambda: driven.app.session and driven.screen.ready, "the session open")
+            session = driven.app.session
+            assert session is not None
+            assert session.state.chat.messages[0].text == "first"
+            assert session.state.session.read_only is (choice == "read")
+            assert (session.state.session.id == name) is (choice == "read")
+            if choice == "read":
+                with pytest.raises(Exception, match="only be read"):
+                    await session.submit("more")
+
+
+async def test_what_was_sent_is_shown_by_key(workspace: Path) -> None:
+    name = await make(workspace, "please explain", "Explained.")
+    async with program(workspace, name) as driven:
+        await driven.until(lambda: driven.screen.ready, "the panes")
+        await driven.press("ctrl+o", "v")
+        await driven.until(lambda: isinstance(driven.app.screen, SentView), "the view")
+        await driven.shows("turn 1 · main")
+        await driven.shows("[system]")

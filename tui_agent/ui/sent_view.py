@@ -1,0 +1,75 @@
+"""What the model was sent and what it answered, word for word (S3): the second history, to be looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import OptionList, Static, TextArea
+
+from tui_agent.session.sent import Exchange
+from tui_agent.ui.sink import clean, label
+
+
+class SentView(ModalScreen[None], inherit_bindings=False):
+    """The requests in a list, the newest chosen; below, what the chosen one added, and the answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    DEFAULT_CSS = """
+    SentView {
+        align: center middle; background: $background 40%;
+        & > Vertical { width: 94%; height: 90%; background: $overlay; padding: 1 2; }
+        & Static { height: 1; color: $accent; text-style: bold; }
+        & OptionList { border: none; height: auto; max-height: 8; background: $overlay; padding: 0; }
+        & OptionList > .option-list--option-highlighted { background: $accent-surface; color: $text; text-style: none; }
+        & TextArea { border: none; height: 1fr; margin: 1 0 0 0; }
+    }
+    """
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        super().__init__()
+        self._exchanges = exchanges
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static(label(f"Sent to the model: {len(self._exchanges)} requests"), markup=False)
+            yield OptionList(*[label(_head(one)) for one in self._exchanges], markup=False, compact=True)
+            yield TextArea("", read_only=True, soft_wrap=True, compact=True)
+
+    def on_mount(self) -> None:
+        options = self.query_one(OptionList)
+        options.highlighted = len(self._exchanges) - 1 if self._exchanges else None
+        options.focus()
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        self.query_one(TextArea).load_text(clean(_body(self._exchanges[event.option_index])))
+
+
+def _head(exchange: Exchange) -> str:
+    anew = " · begun anew" if exchange.reset else ""
+    count = len(exchange.messages)
+    size = f"{exchange.tokens:,} tokens{anew} · {count} new messages"
+    return f"turn {exchange.turn} · {exchange.purpose} · {exchange.model} · {size}"
+
+
+def _body(exchange: Exchange) -> str:
+    parts = [_message(text) for text in exchange.messages]
+    return "\n\n".join([*parts, _message(exchange.reply) if exchange.reply else "(no answer)"])
+
+
+def _message(text: str) -> str:
+    """A message with its text as text, and what else it holds as JSON."""
+    try:
+        message = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(message, dict) or not isinstance(message.get("content"), str):
+        return json.dumps(message, ensure_ascii=False, indent=2)
+    others = {name: value for name, value in message.items() if name not in ("role", "content")}
+    more = f"\n{json.dumps(others, ensure_ascii=False, indent=2)}" if others else ""
+    return f"[{message.get('role')}]\n{message['content']}{more}"

@@ -1,0 +1,256 @@
+"""The sessions that there are, to be opened, searched, sorted, renamed, forked and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from textual import events, on, work
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.session import managing, search
+from tui_agent.session.catalog import Entry, list_sessions
+from tui_agent.session.forking import fork
+from tui_agent.session.search import Line
+from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.widgets.chooser import MOST, Chooser, Row
+
+SORTS = ("newest", "turns", "size", "name")
+HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork · F9 delete · Esc back"
+
+
+class Choice(NamedTuple):
+    """A session to open; with `read_only` to look at it only, whoever has it open."""
+
+    session: str
+    read_only: bool = False
+
+
+class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
+    """Gives the session that is to be opened, or None."""
+
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", show=False),
+        Binding("f2", "rename", show=False),
+        Binding("f3", "everywhere", show=False),
+        Binding("f4", "sort", show=False),
+        Binding("f6", "fork", show=False),
+        Binding("f9", "delete", show=False),
+    ]
+
+    def __init__(self, data: Path, workspace: Path, current: str = "") -> None:
+        super().__init__()
+        self._data = data
+        self._workspace = workspace
+        self._current = current
+        self._everywhere = False
+        self._sort = SORTS[0]
+        self._entries: list[Entry] = []
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static("", id="picker-title", markup=False)
+            yield Input(placeholder="words that were said, or a file's name", compact=True)
+            with Horizontal():
+                yield OptionList(markup=False, compact=True)
+                yield Static("", id="preview", markup=False)
+            yield Static(label(HINTS), id="picker-hints", markup=False)
+
+    def on_mount(self) -> None:
+        self._look()
+
+    @property
+    def options(self) -> OptionList:
+        return self.query_one(OptionList)
+
+    @property
+    def entry(self) -> Entry | None:
+        """The session under the cursor."""
+        at = self.options.highlighted
+        return self._entries[at] if at is not None and at < len(self._entries) else None
+
+    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
+
+    @work(exclusive=True, group="look")
+    async def _look(self) -> None:
+        """List what fits the words, the scope and the order; the cursor stays on its session."""
+        words = self.query_one(Input).value
+        where = None if self._everywhere else self._workspace
+        entries = await asyncio.to_thread(list_sessions, self._data, where)
+        found = await asyncio.to_thread(search.sessions_with, self._data, words) if words.strip() else None
+        if found is not None:
+            entries = [entry for entry in entries if entry.id in found]
+        self._show(_sorted(entries, self._sort)[:MOST], len(entries))
+
+    def _show(self, entries: list[Entry], count: int) -> None:
+        before = self.entry
+        self._entries = entries
+        self.options.set_options([_row(entry, self._everywhere, self._current) for entry in entries])
+        at = next((n for n, entry in enumerate(entries) if before and entry.id == before.id), 0)
+        self.options.highlighted = at if entries else None
+        where = "everywhere" if self._everywhere else "of this workspace"
+        title = f"{count} sessions {where}, by {self._sort}" if entries else f"No such session {where}"
+        self.query_one("#picker-title", Static).update(label(title))
+        if not entries:
+            self.query_one("#preview", Static).update("")
+
+    @on(OptionList.OptionHighlighted)
+    def _highlighted(self) -> None:
+        self._preview()
+
+    @work(exclusive=True, group="preview")
+    async def _preview(self) -> None:
+        entry = self.entry
+        if entry:
+            lines = await asyncio.to_thread(search.preview, self._data, entry.id)
+            self.query_one("#preview", Static).update(_preview_of(entry, lines))
+
+    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_input_changed(self) -> None:
+        self._look()
+
+    def on_input_submitted(self) -> None:
+        self._open()
+
+    def on_option_list_option_selected(self) -> None:
+        self._open()
+
+    def on_key(self, event: events.Key) -> None:
+        moves = {
+            "up": self.options.action_cursor_up,
+            "down": self.options.action_cursor_down,
+            "pageup": self.options.action_page_up,
+            "pagedown": self.options.action_page_down,
+        }
+        if event.key in moves:
+            event.stop()
+            event.prevent_default()
+            moves[event.key]()
+
+    def _open(self) -> None:
+        if self.entry:
+            self.dismiss(Choice(self.entry.id))
+
+    def action_everywhere(self) -> None:
+        self._everywhere = not self._everywhere
+        self._look()
+
+    def action_sort(self) -> None:
+        self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+        self._look()
+
+    @work(exclusive=True, group="change")
+    async def action_fork(self) -> None:
+        if self.entry:
+            entry = self.entry
+            try:
+                forked = await asyncio.to_thread(fork, self._data, entry.id)
+            except TuiAgentError as error:
+                self._say(error)
+            else:
+                self.dismiss(Choice(forked.id))
+
+    @work(exclusive=True, group="change")
+    async def action_rename(self) -> None:
+        if self.entry:
+            entry = self.entry
+            name = await self.app.push_screen_wait(naming(entry.name))
+            if name:
+                await self._change(managing.rename, entry.id, name)
+
+    @work(exclusive=True, group="change")
+    async def action_delete(self) -> None:
+        if self.entry:
+            entry = self.entry
+            rows = [Row("", label("No, keep it")), Row("delete", label("Yes, delete it for good"))]
+            question = Chooser(f"Delete “{entry.title[:50]}”?", lambda _: rows, "Enter chooses")
+            if await self.app.push_screen_wait(question) == "delete":
+                await self._change(managing.delete, entry.id)
+
+    async def _change(self, change, *arguments: str) -> None:
+        try:
+            await asyncio.to_thread(change, self._data, *arguments)
+        except TuiAgentError as error:
+            self._say(error)
+        self._look()
+
+    def _say(self, error: TuiAgentError) -> None:
+        self.notify(str(error), severity="error", markup=False)
+
+
+def naming(name: str) -> Chooser:
+    """Asks for a name; gives None where none is wanted."""
+    return Chooser(
+        f"A name for “{name}”" if name else "A name for this session",
+        lambda words: [Row(words.strip(), label(f"Call it “{words.strip()}”"))] if words.strip() else [],
+        "type the name",
+    )
+
+
+def elsewhere(session: str, what: str) -> Chooser:
+    """Asks what to do about a session that another process has open: gives `fork`, `read`, or None."""
+    rows = [
+        Row("fork", label("Go on with a copy of it (fork)")),
+        Row("read", label("Look at it, without changing anything")),
+        Row("", label("Leave it")),
+    ]
+    return Chooser(f"{what[:1].upper()}{what[1:]}", lambda _: rows, "Enter chooses")
+
+
+def _sorted(entries: list[Entry], sort: str) -> list[Entry]:
+    match sort:
+        case "turns":
+            return sorted(entries, key=lambda entry: -entry.turns)
+        case "size":
+            return sorted(entries, key=lambda entry: -entry.size)
+        case "name":
+            return sorted(entries, key=lambda entry: entry.title.lower())
+    return entries
+
+
+def _row(entry: Entry, everywhere: bool, current: str) -> Content:
+    mark = "● " if entry.id == current else "  "
+    where = f"  {Path(entry.workspace).name}" if everywhere else ""
+    note = f"  {entry.note}" if entry.note else ""
+    return parts(
+        (mark, "$accent"),
+        (f"{_when(entry)}  ", "$muted"),
+        (f"{entry.turns:>3} turns {_size(entry.size):>7}  ", "$faint"),
+        entry.title[:60],
+        (where, "$muted"),
+        (note, "$error"),
+    )
+
+
+def _when(entry: Entry) -> str:
+    return datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _size(size: int) -> str:
+    return f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size // 1024} kB"
+
+
+def _preview_of(entry: Entry, lines: list[Line]) -> Content:
+    said = [
+        Content.assemble(
+            plain(
+                "you " if line.kind == "person" else "agent ",
+                "$accent" if line.kind == "person" else "$muted",
+            ),
+            plain(line.text[:600]),
+        )
+        for line in lines
+    ]
+    head = parts((entry.id, "$muted"), "  ", (entry.workspace, "$faint"))
+    return Content("\n\n").join([head, *said])
