@@ -9,6 +9,7 @@ from support.screens import Driven, on_screen
 
 from tui_agent.ui.panes.buffers import BuffersPane
 from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.file_tabs import FileTabs
 from tui_agent.ui.widgets.highlights import CHUNK, LineHighlights
 
 CODE = "import time\n\n\ndef fetch(url):\n    return get(url)\n"
@@ -50,11 +51,11 @@ async def test_what_is_typed_is_handed_over_and_saved(workspace: Path) -> None:
         await open_in(it, "README.md")
         await it.press("X")
         await it.until(lambda: it.session.state.buffers.open[0].unsaved, "the edit")
-        await it.shows("README.md ●")
+        await it.until(lambda: it.one(FileTabs).render().plain == "README.md ●")
         await it.press("Y", "f2")
         await it.asked()
         assert (workspace / "README.md").read_text() == "XY# Shop\n"
-        await it.until(lambda: "README.md ●" not in it.text)
+        await it.until(lambda: it.one(FileTabs).render().plain == "README.md")
 
 
 async def test_undo_takes_back_what_was_typed(workspace: Path) -> None:

@@ -91,7 +91,7 @@ async def test_a_tab_is_chosen_by_a_click(workspace: Path) -> None:
 
 async def test_a_click_gives_a_pane_the_focus(workspace: Path) -> None:
     async with on_screen(workspace) as it:
-        await it.pilot.click("#pane-files")
+        await it.pilot.click(offset=(10, 12))
         await it.until(lambda: it.session.state.layout.focus == "files")
 
 
