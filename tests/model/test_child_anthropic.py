@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from support.anthropic_wire import SIGNATURE
 from support.asking import answer, request, text
@@ -41,6 +42,16 @@ async def test_thought_that_a_provider_wants_back_is_kept_as_it_came(
     assert "".join(chunk.arguments for chunk in chunks if isinstance(chunk, CallChunk)) == call.text
     usage = next(chunk for chunk in chunks if isinstance(chunk, UsageChunk))
     assert (usage.input, usage.output, usage.cached) == (1000, 7, 900)
+
+
+async def test_what_may_be_cached_is_marked_beside_the_content(model: ChildModel, provider: Provider) -> None:
+    provider.answer("done")
+    talk = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"})
+    await answer(model, msgspec.structs.replace(request(model=CLAUDE), messages=talk))
+    body = provider.requests[-1].body
+    mark = {"cache_control": {"type": "ephemeral"}}
+    assert body["system"] == [{"type": "text", "text": "Be brief."} | mark]
+    assert body["messages"][-1]["content"] == [{"type": "text", "text": "Hello"} | mark]
 
 
 async def test_its_stream_that_just_ends_is_cut(model: ChildModel, provider: Provider) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from tui_agent.errors import Unreachable
 from tui_agent.model.client import Abilities, Chunk, EndChunk, ModelRequest, UsageChunk
 from tui_agent.model.explain import Meaning, explain, timed_out
+from tui_agent.model.marking import marked
 from tui_agent.model.retrying import NotNow
 from tui_agent.model.translate import Translator
 
@@ -89,10 +90,13 @@ async def _open(request: ModelRequest, *, with_schema: bool) -> Any:
         options |= _plain_tools()
     if with_schema and await asyncio.to_thread(_takes_schema, request.model):
         options["response_format"] = response_format(request.schema or {})
+    messages = list(request.messages)
+    if await asyncio.to_thread(_takes_marks, request.model):
+        messages = marked(messages)
     async with asyncio.timeout(request.timeout):
         return await litellm().acompletion(
             model=request.model,
-            messages=list(request.messages),
+            messages=messages,
             stream=True,
             stream_options={"include_usage": True},
             timeout=request.timeout + _LITELLM_MARGIN_SECONDS,
@@ -141,6 +145,11 @@ def _takes_schema(model: str) -> bool:
     """A model that litellm does not know (a local server's, say) is tried with one."""
     known = abilities(model)
     return known.schema or not known.known
+
+
+def _takes_marks(model: str) -> bool:
+    """Every model of Anthropic's does, also one that litellm has not heard of yet."""
+    return model.startswith("anthropic/") or abilities(model).cache_marks
 
 
 def abilities(model: str) -> Abilities:

@@ -25,7 +25,7 @@ async def gather(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None
     async for event in bundling.bundle(desk, gathered):
         yield event
     if gathered.query and gathered.goes_on:
-        gathered.memory = remembering.remembered(desk.state(), gathered.turn)
+        gathered.memory = remembering.remembered(desk.state(), gathered.turn, gathered.again)
         yield e.MemoryBuilt(gathered.turn, gathered.memory)
     async for event in seeing.see_open_files(desk, gathered):
         yield event

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from tui_agent.context.known import freshness_mark
+from tui_agent.context.known import KnownFile, freshness_mark
 from tui_agent.context.memory import ACTIVE_TURNS, Memory, TodoNote, asks_to_go_on, section
 from tui_agent.store.state import State
 
 
-def remembered(state: State, turn: int) -> str:
-    """The memory section for a turn in which the person asks to go on."""
-    return section(memory_of(state, turn))
+def remembered(state: State, turn: int, again: Mapping[str, KnownFile]) -> str:
+    """The memory section for a turn in which the person asks to go on; `again` are files as they were before
+    they were read anew for it."""
+    return section(memory_of(state, turn, again))
 
 
-def memory_of(state: State, turn: int) -> Memory:
+def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> Memory:
+    """What is remembered at the beginning of a turn."""
     files = sorted(state.known.files.values(), key=lambda entry: entry.path)
     return Memory(
         turn=turn,
@@ -24,12 +28,20 @@ def memory_of(state: State, turn: int) -> Memory:
         ),
         todos=tuple(TodoNote(todo.text, todo.details, todo.done) for todo in state.todos),
         pending=tuple(dict.fromkeys(change.path for change in state.review.open)),
-        stale={entry.path: freshness_mark(entry).replace("⚠️ ", "") for entry in files if entry.stale},
+        stale=_stale(files) | {path: _mark(entry, True) for path, entry in again.items() if entry.stale},
         modified=_modified(state),
         active=tuple(
             entry.path for entry in files if max(entry.seen_turn, entry.modified_turn) >= turn - ACTIVE_TURNS
         ),
     )
+
+
+def _stale(files: Sequence[KnownFile]) -> dict[str, str]:
+    return {entry.path: _mark(entry, False) for entry in files if entry.stale}
+
+
+def _mark(entry: KnownFile, again: bool) -> str:
+    return freshness_mark(entry, again).removeprefix("⚠️ Yes ")
 
 
 def last_request(state: State) -> str:

@@ -1,0 +1,147 @@
+"""Instruction files by what was read and changed: in order, once, told when they come, change and go (C6)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.repositories import repository
+from support.sessions import model_of, open_session, reply
+from support.trees import make_tree
+
+from tui_agent.session.session import Session
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return make_tree(
+        tmp_path / "work",
+        {
+            "AGENTS.md": "Root rules.\n",
+            "CLAUDE.md": "Not the first name.\n",
+            "src/TUI_AGENT.md": "Rules of src.\n",
+            "src/deep/AGENTS.md": "Rules of deep.\n",
+            "src/deep/a.py": "a = 1\n",
+            "other/AGENTS.md": "Rules of other.\n",
+            "other/b.py": "b = 1\n",
+        },
+    )
+
+
+async def turn(session: Session, request: str) -> str:
+    """Do a turn; the newest message of its request."""
+    await session.submit(request)
+    await session.finished()
+    assert session.state.turn.ok, session.state.turn.error
+    return model_of(session).requests[-1].messages[-1]["content"]
+
+
+def contexts(text: str) -> list[str]:
+    return re.findall(r'<context filename="([^"]+)">', text)
+
+
+def system(session: Session) -> str:
+    return model_of(session).requests[-1].messages[0]["content"]
+
+
+async def test_the_general_stand_first_and_the_nearest_last(workspace: Path, home: Path) -> None:
+    make_tree(home / "config", {"AGENTS.md": "My own rules.\n"})
+    async with open_session(workspace, [reply()]) as session:
+        await turn(session, "Look at src/deep/a.py")
+        names = contexts(system(session))
+        assert names == [
+            str(home / "config/AGENTS.md"),
+            "AGENTS.md",
+            "src/TUI_AGENT.md",
+            "src/deep/AGENTS.md",
+        ]
+        assert '<context filename="AGENTS.md">\nRoot rules.\n</context>' in system(session)
+        rows = {row.path: row for row in session.state.instructions}
+        assert (rows["src/TUI_AGENT.md"].folder, rows["src/TUI_AGENT.md"].why) == ("src", "for src/deep/a.py")
+        assert "Instructions in force" in session.state.notices.items[0].text
+
+
+async def test_what_comes_changes_and_goes_is_told_in_the_newest_message(workspace: Path) -> None:
+    async with open_session(workspace, [reply()] * 6) as session:
+        first = await turn(session, "Hello")
+        before = system(session)
+        assert contexts(before) == ["AGENTS.md"] and contexts(first) == []
+        assert contexts(await turn(session, "Look at src/deep/a.py")) == [
+            "src/TUI_AGENT.md",
+            "src/deep/AGENTS.md",
+        ]
+        (workspace / "AGENTS.md").write_text("New root rules.\n")
+        assert "New root rules." in await turn(session, "And now?")
+        assert contexts(await turn(session, "And now?")) == []
+        (workspace / "src/TUI_AGENT.md").unlink()
+        assert "No longer in force, the file is gone: src/TUI_AGENT.md" in await turn(session, "And now?")
+        assert "No longer" not in await turn(session, "And now?")
+        assert system(session) == before
+
+
+async def test_a_base_file_that_changes_is_told_too(workspace: Path) -> None:
+    (workspace / "knowledge.md").write_text("Known.\n")
+    async with open_session(workspace, [reply()] * 2) as session:
+        await turn(session, "Hello")
+        assert contexts(system(session)) == ["AGENTS.md", "knowledge.md"]
+        (workspace / "knowledge.md").write_text("Known better.\n")
+        assert '<context filename="knowledge.md">\nKnown better.' in await turn(session, "And now?")
+
+
+async def test_what_must_be_left_alone_is_and_the_person_sees_why(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.md"
+    outside.write_text("From outside.\n")
+    files = dict.fromkeys(("big/a.py", "binary/a.py", "link/a.py", "ignored/a.py", "out/a.py"), "x = 1\n")
+    work = repository(tmp_path / "work", files | {".gitignore": "/ignored/AGENTS.md\n"})
+    (work / "big/AGENTS.md").write_text("big " * 2_500_000)
+    (work / "binary/AGENTS.md").write_bytes(b"\0\1\2")
+    (work / "link/AGENTS.md").symlink_to(outside)
+    (work / "ignored/AGENTS.md").write_text("Ignored.\n")
+    (work / "out/AGENTS.md").write_text("Excluded.\n")
+    async with open_session(work, [reply()], overrides=['instructions.exclude=["out/*"]']) as session:
+        await turn(session, "Look at big/a.py, binary/a.py, link/a.py, ignored/a.py and out/a.py")
+        assert contexts(system(session)) == []
+        left_out = {row.path: row.left_out for row in session.state.instructions}
+        assert sorted(left_out) == [
+            f"{name}/AGENTS.md" for name in ("big", "binary", "ignored", "link", "out")
+        ]
+        assert left_out["ignored/AGENTS.md"] == "ignored by git"
+        assert "exclude" in left_out["out/AGENTS.md"] and "limit" in left_out["big/AGENTS.md"]
+        assert "outside" not in str(model_of(session).requests[-1].messages)
+
+
+async def test_where_one_is_left_alone_the_next_name_counts(workspace: Path) -> None:
+    async with open_session(
+        workspace, [reply()], overrides=['instructions.exclude=["AGENTS.md"]']
+    ) as session:
+        await turn(session, "Hello")
+        assert contexts(system(session)) == ["CLAUDE.md"]
+
+
+async def test_memory_comes_with_continue_and_is_shown(workspace: Path) -> None:
+    todos = [{"text": "Add timeouts", "aiText": "in a.py"}, {"text": "Test them"}]
+    change = {"path": "src/deep/a.py", "todoIndex": 0, "content": "a = 2\n"}
+    replies = [reply("Sets a.", todos=todos, fileChanges=[change]), reply("Going on."), reply(), reply()]
+    async with open_session(workspace, replies) as session:
+        await turn(session, "Set a in src/deep/a.py,\nand keep it short")
+        await session.apply()
+        (workspace / "src/deep/a.py").write_text("a = 3\n")
+        text = await turn(session, "Go on.")
+        memory = text[text.index("## AI Memory (Continuation Context)") :]
+        for words in (
+            "Turn: 2",
+            "Last request, word for word:\nSet a in src/deep/a.py,\nand keep it short",
+            "Last summary: Sets a.",
+            "Done todos:\n- Add timeouts: in a.py",
+            "Open todos:\n- Test them",
+            "Files that need a refresh",
+            "turn 1: src/deep/a.py",
+            "Active working files (last 3 turns):\n- src/deep/a.py",
+            "go on with the first open todo, “Test them”",
+        ):
+            assert words in memory, words
+        shown = [message.text for message in session.state.chat.messages if message.kind == "note"]
+        assert shown and shown[0].startswith("## AI Memory")
+        assert "## AI Memory" not in await turn(session, "Next question")
+        assert "word for word:\nNext question" in await turn(session, "continue with the rest")
