@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import md5
-from xml.sax.saxutils import quoteattr
 
 from msgspec import Struct
+
+from tui_agent.context.attributes import quoted
 
 ATTACHED_FILES = 15
 EXCERPT_LINES = 20
@@ -115,7 +116,7 @@ def _current(file: OpenFile) -> str:
 
 
 def _selection(file: OpenFile) -> str:
-    where = f"path={quoteattr(file.path)} lines={quoteattr(f'{file.line}-{file.end_line}')}"
+    where = f"path={quoted(file.path)} lines={quoted(f'{file.line}-{file.end_line}')}"
     return f"<manually_added_selection {where}>\n{file.selection}\n</manually_added_selection>"
 
 
@@ -126,8 +127,8 @@ def _contents(file: OpenFile) -> str:
 
 
 def _header(file: OpenFile, shown: Excerpt, end: str) -> str:
-    where = f"path={quoteattr(file.path)} mtime={quoteattr(str(file.mtime))}"
-    span = f"lines={quoteattr(f'{shown.first}-{shown.last}')} total_lines={quoteattr(str(shown.total))}"
+    where = f"path={quoted(file.path)} mtime={quoted(str(file.mtime))}"
+    span = f"lines={quoted(f'{shown.first}-{shown.last}')} total_lines={quoted(str(shown.total))}"
     unsaved = ' unsaved="true"' if file.unsaved else ""
     return f"<file_contents {where} {span}{unsaved}{end}"
 

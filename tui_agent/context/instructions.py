@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
-from xml.sax.saxutils import quoteattr
 
 from msgspec import Struct
+
+from tui_agent.context.attributes import quoted
 
 YOURS = "your own, for every workspace"
 ROOT = "the root of the workspace"
@@ -60,7 +61,7 @@ def news(files: Sequence[ContextFile], told: Mapping[str, str]) -> tuple[list[Co
 
 def block(file: ContextFile) -> str:
     """The file as it stands in a prompt."""
-    return f"<context filename={quoteattr(file.path)}>\n{file.text.rstrip()}\n</context>"
+    return f"<context filename={quoted(file.path)}>\n{file.text.rstrip()}\n</context>"
 
 
 def section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
