@@ -15,7 +15,7 @@ from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.reading import load, room, see
 from tui_agent.workspace.companions import Places, imported
 from tui_agent.workspace.languages import language
-from tui_agent.workspace.tests_of import tests_of
+from tui_agent.workspace.tests_of import find_tests
 from tui_agent.workspace.tsconfig import Aliases, aliases_for
 
 MAX_SOURCE_BYTES = 1024 * 1024
@@ -42,7 +42,7 @@ async def companions(desk: Desk, changed: Sequence[str]) -> dict[str, str]:
     settings = desk.settings.bundling
     found: dict[str, str] = {}
     if settings.tests:
-        tests = await asyncio.to_thread(tests_of, changed, desk.workspace.index)
+        tests = await asyncio.to_thread(find_tests, changed, desk.workspace.index)
         found.update({test: f"Tests {path}" for path, places in tests.items() for test in places[:2]})
     if settings.imports:
         places = await asyncio.to_thread(_places, desk)

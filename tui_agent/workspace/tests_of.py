@@ -25,7 +25,7 @@ def is_test(path: str) -> bool:
     return ending in _SCRIPTS and stem.endswith((".test", ".spec", "-test", "_test", ".e2e"))
 
 
-def tests_of(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
+def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
     """For each source file those of its tests that there are, the nearest first. Looks at every path once."""
     names = {path: _names(path) for path in paths if not is_test(path)}
     wanted = {name for found in names.values() for name in found}
