@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.ui.actions import APP, bindings_of
 from tui_agent.ui.keys import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys import load_keys
@@ -84,10 +84,8 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         assert isinstance(screen, WorkspaceScreen)
         return screen
 
-    def on_mount(self) -> None:
-        self.call_after_refresh(self._begin)
-
-    def _begin(self) -> None:
+    def on_ready(self) -> None:
+        """The first frame is on the screen."""
         self.run_worker(self._open())
 
     async def _open(self) -> None:
@@ -109,16 +107,21 @@ class WorkspaceApp(App[int], inherit_bindings=False):
 
     async def _chosen(self) -> Session | None:
         """The session to show; None where the person chose none. One that is open elsewhere is asked about."""
-        from tui_agent.ui.session_choice import open_chosen, pick
-
         choice = None
         if self._pick_from:
+            from tui_agent.ui.session_choice import pick
+
             choice = await pick(self, *self._pick_from)
             if choice is None:
                 return None
         if self.reopen is None:
             return await self._open_session()
-        return await open_chosen(self, self._open_session, self.reopen, choice)
+        try:
+            return await (self.reopen(choice) if choice else self._open_session())
+        except OpenElsewhere as error:
+            from tui_agent.ui.session_choice import open_otherwise
+
+            return await open_otherwise(self, self.reopen, error)
 
     async def switch(self, choice: Choice) -> None:
         """Close this session and go on with another."""

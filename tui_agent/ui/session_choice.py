@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.app import WorkspaceApp
 
-Opened = Callable[[], Awaitable["Session"]]
 Reopen = Callable[[Choice], Awaitable["Session"]]
 
 
@@ -24,19 +23,14 @@ async def pick(app: WorkspaceApp, data: Path, workspace: Path, current: str = ""
     return await app.push_screen_wait(SessionPicker(data, workspace, current))
 
 
-async def open_chosen(
-    app: WorkspaceApp, open_session: Opened, reopen: Reopen, choice: Choice | None
-) -> Session | None:
-    """Open what was chosen (None: what the program was started for). None where the person lets it be."""
-    try:
-        return await (reopen(choice) if choice else open_session())
-    except OpenElsewhere as error:
-        match await app.push_screen_wait(elsewhere(error.session, error.what)):
-            case "fork":
-                return await reopen(Choice(await _forked(error.session)))
-            case "read":
-                return await reopen(Choice(error.session, read_only=True))
-        return None
+async def open_otherwise(app: WorkspaceApp, reopen: Reopen, error: OpenElsewhere) -> Session | None:
+    """Ask what to do with a session that is open elsewhere, and do it. None where the person lets it be."""
+    match await app.push_screen_wait(elsewhere(error.session, error.what)):
+        case "fork":
+            return await reopen(Choice(await _forked(error.session)))
+        case "read":
+            return await reopen(Choice(error.session, read_only=True))
+    return None
 
 
 async def choose_another(app: WorkspaceApp) -> None:
