@@ -20,13 +20,15 @@ from bench_start import start
 from figures import Figure, paired, ratio, show
 from programs import OUR_MARK, TUI_AGENT, home, small_workspace
 from support.killed_session import FILE, check, moment, run_and_kill
+from support.sessions import open_session as scripted
+from support.sessions import reply
 
 from tui_agent.context.known import KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.session import catalog, pages, search, snapshot
 from tui_agent.session.forking import write
-from tui_agent.session.log import Log
+from tui_agent.session.log import Log, events_of
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.reading import read_state
 from tui_agent.session.transcript import messages_before
@@ -162,22 +164,49 @@ def appending(folder: Path) -> Figure:
 
 
 def size(folder: Path) -> Figure:
-    """The log of fifty turns with edits, against what was said and sent."""
+    """The log of fifty turns, each with a file of four kilobytes and an edit of it, against what was said and sent."""
     workspace = _workspace(folder / "size")
-    name = run_and_kill(workspace, "", 50 * 5, 0)[0]["session"]
+    for number in range(10):
+        (workspace / f"module_{number}.py").write_text(
+            f"value_{number} = 0\n" + "# some line of code\n" * 200
+        )
+    name = asyncio.run(_fifty_turns(workspace))
     data = folder / "home" / "data"
     path = catalog.folder_of(data, name) / catalog.LOG
     blobs = Blobs(data / "blobs")
-    sent = 0
-    said = 0
-    for event in Log.open(path).load().events:
+    told = 0
+    for event in events_of(path):
         match event:
             case e.RequestSent(messages=messages) | e.ConversationBegun(messages=messages):
-                sent += sum(len(blobs.get(message.blob)) for message in messages)
-            case e.TurnStarted() | e.ReplyRead():
-                said += len(getattr(event, "request", "")) + len(getattr(event, "message", ""))
+                told += sum(len(blobs.get(message.blob)) for message in messages)
+            case e.ReplyRead(message=message):
+                told += len(message)
     log = path.stat().st_size
-    return Figure("log of 50 turns against said and sent", log / (said + sent), 3, " x", f"{log // 1024} kB")
+    note = f"{log // 1024} kB against {told // 1024} kB"
+    return Figure("the log of 50 turns against what was said and seen", log / told, 3, " x", note)
+
+
+async def _fifty_turns(workspace: Path) -> str:
+    replies = [
+        reply(
+            f"Sets value {turn}.",
+            message=words(random.Random(turn), 150),
+            fileChanges=[
+                {
+                    "path": name,
+                    "edits": [{"search": f"value_{turn % 10} =", "replace": f"value_{turn % 10}  ="}],
+                }
+            ],
+        )
+        for turn, name in ((turn, f"module_{turn % 10}.py") for turn in range(50))
+    ]
+    async with scripted(workspace, replies) as session:
+        for turn in range(50):
+            await session.submit(f"change module_{turn % 10}.py: {words(random.Random(turn), 20)}")
+            await session.finished()
+            if session.state.review.open:
+                await session.apply()
+        return session.state.session.id
 
 
 # ── faults ───────────────────────────────────────────────────────────────────────────────────────────────

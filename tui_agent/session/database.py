@@ -29,6 +29,8 @@ _TABLES = """
 """
 #: How many columns each table has.
 COLUMNS = {"records": 6, "growing": 7, "meta": 2}
+#: What sqlite says of a file that is no log any more.
+_SIGNS_OF_DAMAGE = ("malformed", "not a database", "unsupported file format", "no such", "encrypted")
 _COLUMNS = "number, at, type, version, body, checksum"
 
 
@@ -203,7 +205,7 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
             )
         case "database is locked":
             return SessionError(f"{name} is being written by another program", "close it there")
-        case "file is not a database" | "database disk image is malformed":
+        case _ if any(sign in words for sign in _SIGNS_OF_DAMAGE):
             return Damaged(f"{name} is damaged", "set it aside and begin a new one")
     return SessionError(f"{name} cannot be used ({words})", f"look at {shown(str(path))}")
 

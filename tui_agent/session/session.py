@@ -35,7 +35,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage, LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.subtasks.graph import DONE_STATES
-from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.desk import Decision, Desk, Gathered
 from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
@@ -72,6 +72,7 @@ class Session:
         self._start_folder = start_folder
         self._interactive = interactive
         self._opening_notices: list[str] = []
+        self._look_later = False
         shapes = schema.load(config_folder())
         self._schema, self._planning_schema = shapes.response, shapes.planning
         self._planning_words = json.loads((config_folder() / PLANNING_PROMPT).read_text(encoding="utf-8"))
@@ -107,6 +108,9 @@ class Session:
         """
         sentences, self._opening_notices = self._opening_notices, []
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
+        if self._look_later:
+            self._look_later = False
+            await self._watching.look_at_everything()
         self.workspace.start()
         if self._model_name:
             await self.model.start()
@@ -155,6 +159,13 @@ class Session:
     async def answer(self, action: str, path: str = "") -> None:
         """Answer the plan's open question: the path that `action` means, or nothing to let it go."""
         await self._turns.answer(action, path)
+
+    async def decide(
+        self, action: str, path: str = "", patterns: Sequence[str] = (), everything: bool = False
+    ) -> None:
+        """The person's word on an action of the plan, asked or not: another file, other patterns, all the files
+        that its name fits, or nothing to let it go. With the plan's own patterns it is looked for again."""
+        await self._turns.decide(Decision(action, path, tuple(patterns), everything))
 
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
         """Up to `count` messages of the transcript from before message number `before`, oldest first."""
@@ -218,10 +229,13 @@ class Session:
         return await self._decisions.conflict(change_id)
 
     async def settle(
-        self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None
+        self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
     ) -> None:
-        """Settle a conflict, a side for each place in order; `by_hand` are texts instead, by place from 0."""
-        await self._decisions.settle(change_id, sides, by_hand or {})
+        """Settle a conflict, a side for each place in order; `by_hand` are texts instead, by place from 0.
+
+        `seen` is the hash of the file that was shown (`ConflictView.now`): refused where it is another by now.
+        """
+        await self._decisions.settle(change_id, sides, by_hand or {}, seen)
 
     async def edit_hunk(self, pick: Pick, text: str) -> None:
         """Let a hunk that waits add this text instead of the one that was proposed."""
@@ -336,7 +350,9 @@ class Session:
             await self.journal.record(*left_off(self.state), ended)
         self.say_at_start(await self._decisions.heal())
         await self._editing.restore()
-        await self._watching.look_at_everything()
+        self._look_later = self._interactive  # there the first frame comes first
+        if not self._look_later:
+            await self._watching.look_at_everything()
 
     def say_at_start(self, sentences: Sequence[str]) -> None:
         """Warnings that `start_services` gives, when a front end is there to show them."""
@@ -372,6 +388,7 @@ class Session:
             reply_schema=self._schema,
             start_folder=self._start_folder,
             ask=self._turns.ask if self._interactive else None,
+            decided=self._turns.decided,
             look=self._watching.look_at_known,
             texts=self._texts,
             sent=self._sent,
