@@ -17,6 +17,8 @@ from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
 Outcome = Literal["looking", "hit", "miss", "too_broad", "invalid", "timeout"]
 #: How many of a broad pattern's matches are shown.
 SHOWN = 5
+#: How long the chains of one plan may search all together.
+PLAN_SECONDS = 20.0
 
 
 class Attempt(Struct, frozen=True):
@@ -46,6 +48,8 @@ class ChainLimits(Struct, frozen=True):
 
     max_per_action: int = 20
     pattern_timeout: float = 2.0
+    #: What is left of the time for the whole plan, in seconds; of it, too, a pattern takes no more.
+    plan_left: float = PLAN_SECONDS
     max_batch: int = 2000
 
 
@@ -64,7 +68,9 @@ async def climb(
         yield started
         began = time.perf_counter()
         ended = await _attempt(started, action, index, limits)
-        yield replace(ended, ms=round((time.perf_counter() - began) * 1000, 2))
+        seconds = time.perf_counter() - began
+        limits = replace(limits, plan_left=limits.plan_left - seconds)
+        yield replace(ended, ms=round(seconds * 1000, 2))
         if ended.outcome == "hit":
             return
 
@@ -75,7 +81,9 @@ async def _attempt(started: Attempt, action: FileAction, index: Index, limits: C
     pattern = compile_pattern(started.pattern, ignore_case=index.ignore_case)
     if isinstance(pattern, InvalidPattern):
         return replace(started, outcome="invalid", why=pattern.why)
-    deadline = time.monotonic() + limits.pattern_timeout
+    if limits.plan_left <= 0:
+        return replace(started, outcome="timeout", why="the time for the whole plan is over")
+    deadline = time.monotonic() + min(limits.pattern_timeout, limits.plan_left)
     most = limits.max_batch if action.all else limits.max_per_action
     found = await asyncio.to_thread(index.match, pattern, most, deadline)
     return _judged(started, found, action, limits)

@@ -10,7 +10,7 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.session.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.turn.desk import Desk
+from tui_agent.turn.desk import Decision, Desk
 from tui_agent.turn.turn import run
 
 STOPPED = "Stopped: what came so far is kept."
@@ -27,7 +27,8 @@ class Turns:
         self._desk = desk
         self._get_ready = get_ready
         self._task: asyncio.Task[None] | None = None
-        self._question: tuple[str, asyncio.Future[str]] | None = None
+        self._question: tuple[str, asyncio.Future[Decision]] | None = None
+        self._decisions: list[Decision] = []
 
     @property
     def state(self) -> State:
@@ -64,9 +65,11 @@ class Turns:
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
 
-    async def ask(self, action: str, nearest: Sequence[str]) -> str:
-        """Put a question to the person and wait; called by the turn."""
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    async def ask(self, action: str, offered: Sequence[str]) -> Decision:
+        """Put a question to the person and wait for a decision, on this action or another; called by the turn."""
+        if self._decisions:
+            return self._decisions.pop(0)
+        future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._question = (action, future)
         try:
             return await future
@@ -75,11 +78,40 @@ class Turns:
 
     async def answer(self, action: str, path: str = "") -> None:
         """The person's answer to the open question about `action`. Raises `SessionError` when none is open."""
+        if self._question is None and self.state.turn.waiting_for == action:
+            self._decisions.append(Decision(action, path))
+            return
         if self._question is None or self._question[0] != action:
             raise SessionError(f"Nobody asks about “{action}” now", "answer while its question is open")
         future = self._question[1]
         if not future.done():
-            future.set_result(path)
+            future.set_result(Decision(action, path))
+
+    def decided(self) -> Sequence[Decision]:
+        """What was decided unasked since this was last called; called by the turn."""
+        decisions, self._decisions = self._decisions, []
+        return decisions
+
+    async def decide(self, decision: Decision) -> None:
+        """The person's word on an action of the plan: done at once, or with the next request.
+
+        Raises `SessionError` for an action that is not there, and for one that has gone out and is to be let go.
+        """
+        action = decision.action
+        if all(slot.action.name != action for slot in self.state.plan.actions):
+            raise SessionError(f"The plan has no action “{action}”", "choose one that it shows")
+        if self._question is not None and not self._question[1].done():
+            self._question[1].set_result(decision)
+            return
+        out = self.state.turn.phase not in ("starting", "planning", "finding", "waiting")
+        if out and not (decision.path or decision.patterns):
+            raise SessionError(
+                f"The request with “{action}” has gone out already", "say in the chat what to leave alone"
+            )
+        self._decisions.append(decision)
+        if out:
+            wanted = decision.path or decision.patterns[0]
+            await self._journal.record(e.NoticeGiven("info", f"{wanted} goes with the next request"))
 
     async def _begin(self, text: str, attachments: Sequence[str], queued: bool) -> None:
         turn = self.state.turn.number + 1

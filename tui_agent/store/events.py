@@ -217,9 +217,13 @@ class FallbackTaken(Lasting, frozen=True):
 
 
 class QuestionAsked(Passing, frozen=True):
-    """The turn waits for the person to say which file an action means."""
+    """The turn waits for the person to say which file an action means.
+
+    `choices` are files that its name fits equally well; without them nothing was found.
+    """
 
     action: str
+    choices: tuple[str, ...] = ()
 
 
 class QuestionAnswered(Lasting, frozen=True):
@@ -227,6 +231,28 @@ class QuestionAnswered(Lasting, frozen=True):
 
     action: str
     path: str = ""
+
+
+class MatchChosen(Lasting, frozen=True):
+    """A name fitted the files `among` equally well: `paths` are taken, as the nearest, by the person's choice, or
+    (`all`) because nobody could be asked or the person wants them all."""
+
+    action: str
+    paths: tuple[str, ...]
+    among: tuple[str, ...]
+    by: Literal["nearness", "person", "all"]
+
+
+class ActionReopened(Lasting, frozen=True):
+    """The person took an action up again, with these patterns or for another file.
+
+    What it had loaded does not go out: `dropped` paths leave the registry, those known before are `restored`.
+    """
+
+    action: str
+    patterns: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    restored: tuple[KnownFile, ...] = ()
 
 
 class FileLoaded(Lasting, frozen=True):
@@ -238,11 +264,12 @@ class FileLoaded(Lasting, frozen=True):
 
 
 class FilesLeftOut(Lasting, frozen=True):
-    """Matches of an action that were not loaded, and why."""
+    """Matches of an action that were not loaded, and why; `unreadable` are those that cannot be."""
 
     action: str
     paths: tuple[str, ...]
     why: str
+    unreadable: bool = False
 
 
 class DirectoryListed(Lasting, frozen=True):
@@ -583,6 +610,8 @@ AnyLasting = (
     | AttemptEnded
     | FallbackTaken
     | QuestionAnswered
+    | MatchChosen
+    | ActionReopened
     | FileLoaded
     | FilesLeftOut
     | DirectoryListed

@@ -75,7 +75,8 @@ def _attempt(state: State, event: e.AttemptStarted | e.AttemptEnded) -> State:
 
     def with_attempt(slot: ActionSlice) -> ActionSlice:
         others = tuple(known for known in slot.attempts if known.index != attempt.index)
-        return replace(slot, attempts=(*others, attempt), state="looking")
+        state = "loaded" if attempt.outcome == "hit" and slot.state != "asking" else "looking"
+        return replace(slot, attempts=(*others, attempt), state=state)
 
     return on_action(state, attempt.action, with_attempt)
 
@@ -86,13 +87,37 @@ def _fallback(state: State, event: e.FallbackTaken) -> State:
 
 
 def _asked(state: State, event: e.QuestionAsked) -> State:
-    return replace(state, turn=replace(state.turn, phase="waiting", waiting_for=event.action))
+    state = replace(state, turn=replace(state.turn, phase="waiting", waiting_for=event.action))
+
+    def asking(slot: ActionSlice) -> ActionSlice:
+        nearest = event.choices or slot.nearest
+        return replace(slot, state="asking", nearest=nearest, several=bool(event.choices))
+
+    return on_action(state, event.action, asking)
 
 
 def _answered(state: State, event: e.QuestionAnswered) -> State:
     state = replace(state, turn=replace(state.turn, phase="finding", waiting_for=""))
     ended = "looking" if event.path else "skipped"
     return on_action(state, event.action, lambda slot: replace(slot, state=ended))
+
+
+def _chosen(state: State, event: e.MatchChosen) -> State:
+    others = tuple(path for path in event.among if path not in event.paths)
+    return on_action(state, event.action, lambda slot: replace(slot, others=others))
+
+
+def _reopened(state: State, event: e.ActionReopened) -> State:
+    known = {path: file for path, file in state.known.files.items() if path not in event.dropped}
+    known |= {file.path: file for file in event.restored}
+    state = replace(state, known=replace(state.known, files=known))
+
+    def anew(slot: ActionSlice) -> ActionSlice:
+        action = replace(slot.action, patterns=event.patterns or slot.action.patterns)
+        others = tuple(dict.fromkeys((*slot.others, *slot.loaded)))
+        return ActionSlice(action, state="looking", nearest=slot.nearest, others=others)
+
+    return on_action(state, event.action, anew)
 
 
 def _left_out(state: State, event: e.FilesLeftOut) -> State:
@@ -188,6 +213,8 @@ FOLDS = {
     e.FallbackTaken: _fallback,
     e.QuestionAsked: _asked,
     e.QuestionAnswered: _answered,
+    e.MatchChosen: _chosen,
+    e.ActionReopened: _reopened,
     e.FilesLeftOut: _left_out,
     e.RetryCounted: _retry,
     e.ReplyStreamed: _streamed,

@@ -94,7 +94,8 @@ class TurnSlice(Struct, frozen=True):
 class ActionSlice(Struct, frozen=True):
     """One file action as it stands: its attempts so far, what was loaded, how it ended.
 
-    `nearest` are the names most like the ones that were tried, for the question of `ask_user`.
+    `nearest` are what the open question offers: the names most like the ones that were tried or, where `several`,
+    the files that the name fits equally. `others` are matches that were not taken.
     """
 
     action: FileAction
@@ -103,6 +104,8 @@ class ActionSlice(Struct, frozen=True):
     loaded: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
+    several: bool = False
+    others: tuple[str, ...] = ()
 
 
 class PlanSlice(Struct, frozen=True):

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from tui_agent.answers.values import Reply
 from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known import KnownFile
@@ -20,13 +22,25 @@ from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
 
-#: Asks the person which file an action means: (action's name, nearest names) → a path, or nothing.
-Ask = Callable[[str, Sequence[str]], Awaitable[str]]
+
+class Decision(Struct, frozen=True):
+    """What the person says about an action of the plan: load `path`, or look for `patterns`, or (`everything`) take
+    all the files that its name fits; without any of them it is let go."""
+
+    action: str
+    path: str = ""
+    patterns: tuple[str, ...] = ()
+    everything: bool = False
+
+
+#: Asks the person which file an action means: (action's name, what is offered) → a decision, maybe on another one.
+Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
 
 
 @dataclass(frozen=True)
 class Desk:
-    """The collaborators of a turn. `ask` is None where nobody can be asked (headless).
+    """The collaborators of a turn. `ask` is None where nobody can be asked (headless); `decided` hands out,
+    once, what the person has decided unasked.
 
     `look` finds out what became of the known files; `texts` are instruction files by what the disk last said of
     them, `sent` the messages that went out; `user_folder` is where the person's own instructions lie.
@@ -41,6 +55,7 @@ class Desk:
     reply_schema: dict[str, Any]
     start_folder: str
     ask: Ask | None = None
+    decided: Callable[[], Sequence[Decision]] = tuple
     look: Callable[[], Awaitable[None]] | None = None
     texts: Texts = field(default_factory=Texts)
     sent: Sent = field(default_factory=Sent)
@@ -69,6 +84,14 @@ class Gathered:
     goes_on: bool = False
     #: The instruction and base files in force now.
     contexts: list[ContextFile] = field(default_factory=list)
+    #: What the person has decided about actions of the plan and nobody has done yet.
+    decisions: list[Decision] = field(default_factory=list)
+    #: Names of actions that the person has decided already.
+    settled: set[str] = field(default_factory=set)
+    #: How long the chains of this plan have searched, in seconds.
+    searched: float = 0.0
+    #: How the registry had each file of this turn before it was loaded.
+    before: dict[str, KnownFile | None] = field(default_factory=dict)
 
     def handed_over(self) -> None:
         """The request is on its way: nothing of this is sent twice."""

@@ -77,7 +77,7 @@ async def load_files(
             file = await load(desk, path, loaded_by, action)
         except TuiAgentError as error:
             yield e.NoticeGiven("warning", str(error))
-            yield e.FilesLeftOut(action, (path,), str(error))
+            yield e.FilesLeftOut(action, (path,), str(error), unreadable=True)
             continue
         if cost(file.size, file.lines) > room(desk, gathered):
             left_out.append(path)
@@ -92,6 +92,7 @@ async def load_files(
 def see(desk: Desk, gathered: Gathered, file: LoadedFile) -> list[e.Event]:
     """The file goes with the next request; where the registry had an older version, that it had is remembered."""
     before = desk.state().known.files.get(file.path)
+    gathered.before.setdefault(file.path, before)
     (gathered.bundled if file.loaded_by == "bundle" else gathered.files).append(file)
     events: list[e.Event] = []
     now = time.time()

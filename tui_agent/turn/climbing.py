@@ -1,0 +1,239 @@
+"""Climbing one action's chain: every attempt told, what it finds loaded, else what its fallback says (P2 to P4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from msgspec.structs import replace
+
+from tui_agent.answers.plans import FileAction
+from tui_agent.context.known import LoadedBy
+from tui_agent.planning.chain import Attempt, ChainLimits, climb
+from tui_agent.planning.equals import names_one, nearest
+from tui_agent.store import events as e
+from tui_agent.turn import batches
+from tui_agent.turn.desk import Decision, Desk, Gathered
+from tui_agent.turn.reading import load_files
+
+NEAREST_SHOWN = 5
+#: Of a hit's matches, so many are kept with the attempt.
+PATHS_KEPT = 5
+
+
+async def find(
+    desk: Desk, gathered: Gathered, action: FileAction, loaded_by: LoadedBy
+) -> AsyncGenerator[e.Event, None]:
+    """Climb one action's chain and load what it finds. A hit that cannot be read passes on to the next pattern.
+
+    What the person decides about the action, before or meanwhile, takes its place.
+    """
+    if action.name in gathered.settled:
+        return
+    async for event in _climb(desk, gathered, action, loaded_by):
+        yield event
+
+
+async def _climb(
+    desk: Desk, gathered: Gathered, action: FileAction, loaded_by: LoadedBy
+) -> AsyncGenerator[e.Event, None]:
+    first = 1
+    while True:
+        hit: Attempt | None = None
+        decision: Decision | None = None
+        async for attempt in climb(action, desk.workspace.index, _limits(desk, gathered), first):
+            decision = decision_on(desk, gathered, action.name)
+            if decision is not None:
+                break
+            gathered.searched += attempt.ms / 1000
+            if attempt.outcome == "hit":
+                hit = attempt
+            else:
+                yield (e.AttemptStarted if attempt.outcome == "looking" else e.AttemptEnded)(attempt)
+        if decision is not None:
+            events = follow(desk, gathered, decision)
+        elif hit is None:
+            events = _fall_back(desk, gathered, action)
+        else:
+            refused: list[str] = []
+            async for event in _take(desk, gathered, action, hit, loaded_by, refused):
+                yield event
+            if not refused:
+                return
+            yield e.AttemptEnded(
+                replace(hit, outcome="invalid", why=refused[0], paths=hit.paths[:PATHS_KEPT])
+            )
+            first = hit.index + 1
+            continue
+        async for event in events:
+            yield event
+        return
+
+
+def decision_on(desk: Desk, gathered: Gathered, name: str) -> Decision | None:
+    """What the person decided last about this action, once."""
+    gathered.decisions += desk.decided()
+    found = [decision for decision in gathered.decisions if decision.action == name]
+    gathered.decisions = [decision for decision in gathered.decisions if decision.action != name]
+    return found[-1] if found else None
+
+
+async def follow(desk: Desk, gathered: Gathered, decision: Decision) -> AsyncGenerator[e.Event, None]:
+    """Do what the person decided about an action of this turn; what it had loaded does not go out."""
+    slot = next((slot for slot in desk.state().plan.actions if slot.action.name == decision.action), None)
+    if slot is None:
+        return
+    gathered.settled.add(decision.action)
+    gone = [file.path for file in gathered.files if file.action == decision.action]
+    gathered.files = [file for file in gathered.files if file.action != decision.action]
+    before = [gathered.before.get(path) for path in gone]
+    restored = tuple(entry for entry in before if entry is not None)
+    yield e.ActionReopened(decision.action, decision.patterns, tuple(gone), restored)
+    action = replace(slot.action, patterns=decision.patterns or slot.action.patterns, all=slot.action.all)
+    if decision.path:
+        events = load_files(desk, gathered, [decision.path], "mention", action.name)
+    elif decision.patterns:
+        events = _climb(desk, gathered, action, "mention")
+    else:
+        events = _skip(gathered, action)
+    async for event in events:
+        yield event
+
+
+async def follow_all(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
+    """Everything that the person has decided and nobody has done yet."""
+    gathered.decisions += desk.decided()
+    while gathered.decisions:
+        async for event in follow(desk, gathered, gathered.decisions.pop(0)):
+            yield event
+
+
+async def _skip(gathered: Gathered, action: FileAction) -> AsyncGenerator[e.Event, None]:
+    gathered.facts.append(f"{action.name} is left out by the person.")
+    yield e.FallbackTaken(action.name, "skip", action.patterns)
+
+
+async def _take(
+    desk: Desk,
+    gathered: Gathered,
+    action: FileAction,
+    hit: Attempt,
+    loaded_by: LoadedBy,
+    refused: list[str],
+) -> AsyncGenerator[e.Event, None]:
+    """Load what a pattern hit. Where none of it can be read, the reason goes into `refused` and nothing is told."""
+    chosen = list(hit.paths)
+    if action.all:
+        chosen = await batches.within_room(desk, gathered, action, hit)
+        async for event in batches.tell_left_out(gathered, action, hit, chosen):
+            yield event
+    elif len(chosen) > 1 and names_one(hit.pattern):
+        async for event in _choose(desk, gathered, action, hit, chosen):
+            yield event
+        if not chosen:
+            return
+    loaded = [event async for event in load_files(desk, gathered, chosen, loaded_by, action.name)]
+    left = [event for event in loaded if isinstance(event, e.FilesLeftOut)]
+    files = [event.file for event in loaded if isinstance(event, e.FileLoaded)]
+    if not files and left and sum(len(event.paths) for event in left if event.unreadable) == len(chosen):
+        refused.append(left[0].why)
+        return
+    lines = sum(file.lines for file in files)
+    yield e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:PATHS_KEPT]))
+    for event in loaded:
+        yield event
+
+
+async def _choose(
+    desk: Desk, gathered: Gathered, action: FileAction, hit: Attempt, chosen: list[str]
+) -> AsyncGenerator[e.Event, None]:
+    """Several files are called so: the nearest, else the person is asked, else all of them; left in `chosen`.
+
+    It is left empty where the person lets the file go.
+    """
+    best = nearest(action, hit.paths)
+    if len(best) == 1:
+        chosen[:] = best
+        yield e.MatchChosen(action.name, best, hit.paths, "nearness")
+        return
+    if desk.ask is None or action.fallback != "ask_user":
+        yield e.MatchChosen(action.name, hit.paths, hit.paths, "all")
+        return
+    yield e.AttemptStarted(hit)
+    decision: list[Decision] = []
+    async for event in _asked(desk, gathered, action, best, decision, several=True):
+        yield event
+    answer = decision[0]
+    if answer.everything or answer.path in hit.paths:
+        chosen[:] = hit.paths if answer.everything else [answer.path]
+        yield e.MatchChosen(action.name, tuple(chosen), hit.paths, "person")
+        return
+    chosen.clear()
+    async for event in follow(desk, gathered, answer):
+        yield event
+
+
+async def _asked(
+    desk: Desk,
+    gathered: Gathered,
+    action: FileAction,
+    offered: Sequence[str],
+    decision: list[Decision],
+    *,
+    several: bool = False,
+) -> AsyncGenerator[e.Event, None]:
+    """Wait for the person's word on an action. What is decided about others meanwhile is done meanwhile."""
+    assert desk.ask is not None
+    while not decision:
+        yield e.QuestionAsked(action.name, tuple(offered) if several else ())
+        answer = await desk.ask(action.name, offered)
+        if answer.action == action.name:
+            decision.append(answer)
+            continue
+        async for event in follow(desk, gathered, answer):
+            yield event
+    shown = decision[0].path or (offered[0] if decision[0].everything else "")
+    yield e.QuestionAnswered(action.name, shown)
+
+
+async def _fall_back(desk: Desk, gathered: Gathered, action: FileAction) -> AsyncGenerator[e.Event, None]:
+    tried = ", ".join(action.patterns)
+    names: tuple[str, ...] = ()
+    if action.fallback == "ask_user":
+        names = tuple(
+            await asyncio.to_thread(desk.workspace.index.nearest, action.patterns[0], NEAREST_SHOWN)
+        )
+    yield e.FallbackTaken(action.name, action.fallback, action.patterns, names)
+    match action.fallback:
+        case "create_new":
+            gathered.facts.append(f"{action.name} does not exist (tried {tried}); you may create it.")
+        case "skip":
+            gathered.facts.append(f"{action.name} was not found (tried {tried}).")
+        case "ask_user":
+            async for event in _ask_person(desk, gathered, action, names):
+                yield event
+
+
+async def _ask_person(
+    desk: Desk, gathered: Gathered, action: FileAction, names: tuple[str, ...]
+) -> AsyncGenerator[e.Event, None]:
+    tried = ", ".join(action.patterns)
+    if desk.ask is None:
+        yield e.NoticeGiven("warning", f"No file for “{action.name}” (tried {tried}): going on without it")
+        gathered.facts.append(f"{action.name} was not found (tried {tried}).")
+        return
+    decision: list[Decision] = []
+    async for event in _asked(desk, gathered, action, names, decision):
+        yield event
+    answer = decision[0]
+    if not (answer.path or answer.patterns):
+        gathered.facts.append(f"{action.name} was not found (tried {tried}); go on without it.")
+        return
+    async for event in follow(desk, gathered, answer):
+        yield event
+
+
+def _limits(desk: Desk, gathered: Gathered) -> ChainLimits:
+    files = desk.settings.files
+    limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
+    return replace(limits, plan_left=limits.plan_left - gathered.searched)
