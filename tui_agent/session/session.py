@@ -9,6 +9,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -114,6 +115,8 @@ class Session:
         self.workspace.start()
         if self._model_name:
             await self.model.start()
+        # Half of what a session imports is only for turns: not before the first frame, and not at the first Enter.
+        await asyncio.to_thread(import_module, "tui_agent.turn.turn")
 
     async def wait_for_files(self) -> None:
         """Wait until the index is complete."""

@@ -11,7 +11,6 @@ from tui_agent.session.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.turn.desk import Decision, Desk
-from tui_agent.turn.turn import run
 
 STOPPED = "Stopped: what came so far is kept."
 CUT = "The answer was cut off before it was complete: send “continue” to ask for the rest"
@@ -142,6 +141,8 @@ class Turns:
         return {"ok": True}
 
     async def _drive(self, turn: int, text: str, attachments: Sequence[str]) -> None:
+        from tui_agent.turn.turn import run
+
         await self._prepare()
         async for event in run(self._desk(), turn, text, attachments):
             if isinstance(event, e.Passing):
