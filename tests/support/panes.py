@@ -9,6 +9,8 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
 from tui_agent.edits.change import Diff
+from tui_agent.edits.conflicts import ConflictView
+from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.ui.actions import APP, bindings_of
@@ -27,6 +29,9 @@ class NotedSession:
         self.state = state or State()
         self.calls: list[tuple[Any, ...]] = []
         self.diffs: dict[str, Diff | Exception] = {}
+        self.conflicts: dict[str, ConflictView] = {}
+        #: What a call gives back, by its name.
+        self.answers: dict[str, Callable[..., Any]] = {}
         self.effects: dict[str, Callable[..., State]] = {}
 
     def named(self, name: str) -> list[tuple[Any, ...]]:
@@ -38,6 +43,13 @@ class NotedSession:
         found = self.diffs[change_id]
         if isinstance(found, Exception):
             raise found
+        return found
+
+    async def conflict(self, change_id: str) -> ConflictView:
+        self.calls.append(("conflict", change_id))
+        found = self.conflicts.get(change_id)
+        if found is None:
+            raise SessionError(f"{change_id} is not in conflict", "choose one that is")
         return found
 
     def set_layout(self, layout: LayoutSlice) -> None:
@@ -52,10 +64,11 @@ class NotedSession:
         if name.startswith("_"):
             raise AttributeError(name)
 
-        async def call(*arguments: Any) -> None:
+        async def call(*arguments: Any) -> Any:
             self.calls.append((name, *arguments))
             if name in self.effects:
                 self.state = self.effects[name](*arguments)
+            return self.answers[name](*arguments) if name in self.answers else None
 
         return call
 

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from support.panes import HOSTILE, NotedSession, PaneApp
 
-from tui_agent.edits.change import Change, Checkpoint, Diff, Hunk, HunkState, Pick
+from tui_agent.edits.change import Change, Checkpoint, Comment, Diff, FileStep, Hunk, HunkState, Pick
+from tui_agent.edits.conflicts import ConflictView, Region
 from tui_agent.errors import FileError
-from tui_agent.store.state import InputSlice, ReviewSlice, State
+from tui_agent.session.undoing import Preview
+from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.panes.review import ReviewPane
 
 LINES = tuple(f"line {n}\n" for n in range(40))
@@ -152,17 +154,165 @@ async def test_undo_goes_back_to_what_it_opened_again():
         assert session.named("redo") == [()]
 
 
-async def test_the_file_is_opened_at_the_hunk_and_a_comment_begins_in_the_chat():
+async def test_the_file_is_opened_at_the_hunk():
     session = reviewed(*CHANGES)
-    session.state = replace(session.state, input=InputSlice(draft="Also"))
     app = PaneApp(ReviewPane, session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("n")
         await pilot.pause()
-        await pilot.press("e", "c")
+        await pilot.press("o")
         await pilot.pause()
         assert session.named("open_file") == [("src/api.py", 31)]
-        assert session.named("set_draft") == [("Also\nAbout the change to @src/api.py, line 31: ",)]
+
+
+async def test_a_comment_is_written_below_and_shown_with_its_change():
+    session = reviewed(*CHANGES)
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("n")
+        await pilot.pause()
+        await pilot.press("c", *"why?", "enter")
+        await pilot.pause()
+        assert session.named("comment") == [(Pick("c1", 1), "why?")]
+        await pilot.press("c", "x", "escape")
+        await pilot.pause()
+        assert len(session.named("comment")) == 1 and not session.named("take_back")
+        noted = replace(CHANGES[0], comments=(Comment("why?", 1),))
+        app.show(State(review=ReviewSlice((noted, CHANGES[1]))))
+        await pilot.pause()
+        assert "you, to the model: hunk 2: why?" in app.text
+
+
+async def test_a_hunk_is_edited_by_hand():
+    session = reviewed(*CHANGES)
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("e")
+        await pilot.pause()
+        assert "src/api.py: what hunk 1 puts there" in app.text
+        await pilot.press("end", *" more", "f2")
+        await pilot.pause()
+        assert session.named("edit_hunk") == [(Pick("c1", 0), "four more\n")]
+        await pilot.press("e")
+        await pilot.pause()
+        await pilot.press("x", "escape")
+        await pilot.pause()
+        assert len(session.named("edit_hunk")) == 1
+
+
+async def test_applied_hunks_files_and_todos_are_taken_back():
+    tied = [
+        replace(change, todo="t1", state="applied", hunks=("applied",) * len(change.hunks))
+        for change in CHANGES
+    ]
+    session = reviewed(*tied)
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("n", "x", "X", "Z")
+        await pilot.pause()
+        assert session.named("take_back") == [
+            ([Pick("c1", 1)],),
+            ([Pick("c1")],),
+            ([Pick("c1"), Pick("c2")],),
+        ]
+
+
+async def test_the_changes_of_a_todo_are_decided_together():
+    other = replace(CHANGES[1], id="c3", path="other.py")
+    tied = [*(replace(change, todo="t1") for change in CHANGES), other]
+    session = reviewed(*tied)
+    session.diffs["c3"] = NEW
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("t")
+        await pilot.pause()
+        assert session.named("apply") == [([Pick("c1"), Pick("c2")],)]
+        assert str(app.pane.title_text).startswith("Review · other.py")
+
+
+async def test_the_diff_is_shown_side_by_side_and_back():
+    app = PaneApp(ReviewPane, reviewed(*CHANGES))
+    async with app.run_test(size=(100, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("v")
+        await pilot.pause()
+        left, right = app.line_with("four").split("│")
+        assert "- line 4" in left and "+ four" in right
+        await pilot.press("n", "v")
+        await pilot.pause()
+        assert "│" not in app.line_with("+ thirty")
+        assert str(app.pane.title_text) == "Review · api.py 1/2 · hunk 2/2"
+
+
+REGIONS = (
+    Region(("same\n",)),
+    Region((), ("old\n",), ("mine\n",), ("new\n",), conflict=True),
+    Region(tuple(f"line {n}\n" for n in range(12))),
+    Region((), ("old 2\n",), ("mine 2\n",), ("new 2\n",), conflict=True),
+)
+CONFLICT = ConflictView("src/api.py", "the same lines", REGIONS, now="abc")
+
+
+async def test_a_conflict_shows_three_sides_and_is_settled_place_by_place():
+    session = reviewed(replace(CHANGES[0], state="conflict", reason="The same lines."))
+    session.conflicts["c1"] = CONFLICT
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.pause()
+        assert "base: what the model saw" in app.text and "6 lines on which both agree" in app.text
+        assert app.line_with("mine")[1] == "▌"
+        await pilot.press("n")
+        await pilot.pause()
+        assert app.line_with("mine 2")[1] == "▌"
+        await pilot.press("3")
+        await pilot.pause()
+        assert app.line_with("+ new")[1] == "▌" and "✓ theirs" in app.text
+        assert session.named("settle") == []
+        await pilot.press("1")
+        await pilot.pause()
+        assert session.named("settle") == [("c1", ["yours", "both"], {}, "abc")]
+
+
+async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse():
+    session = reviewed(replace(CHANGES[0], state="conflict", reason="The same lines."))
+    session.conflicts["c1"] = CONFLICT
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.pause()
+        await pilot.press("e")
+        await pilot.pause()
+        assert "place 1 of 2" in app.text
+        await pilot.press(*"by ", "f2")
+        await pilot.pause()
+        assert "by hand" in app.text
+        rows = app.text.split("\n")
+        await pilot.click(offset=(6, max(y for y, row in enumerate(rows) if "theirs: what" in row)))
+        await pilot.pause()
+        assert session.named("settle") == [("c1", ["theirs", "theirs"], {0: "by mine\nnew\n"}, "abc")]
+
+
+async def test_any_apply_is_undone_from_the_list_after_a_look_at_what_it_would_do():
+    points = (
+        Checkpoint("k1", 1, (FileStep("src/api.py", "a", "b"),), (Pick("c1"),)),
+        Checkpoint("k2", 2, (FileStep("new.py", "", "c"),), (Pick("c2"),), undone=True),
+    )
+    session = reviewed(*CHANGES, checkpoints=points)
+    session.answers["preview"] = lambda name: [Preview(API if name == "k1" else NEW, merged=name == "k1")]
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        await pilot.press("H")
+        await pilot.pause()
+        assert "brand new" in app.text and app.line_with("k2").endswith("undone · Enter: redo")
+        await pilot.press("down")
+        await pilot.pause()
+        assert "+ four" in app.text and "src/api.py: merged with what changed since" in app.text
+        await pilot.press("enter")
+        await pilot.pause()
+        assert session.named("undo") == [("k1",)] and session.named("redo") == []
 
 
 async def test_a_conflict_and_how_a_place_was_found_are_told():
@@ -210,7 +360,7 @@ async def test_changes_without_lines_and_an_empty_review_are_told_in_words():
         app.show(State())
         await pilot.pause()
         assert "Nothing is written before" in app.text
-        await pilot.press("a", "s", "n", "]", "e", "c")
+        await pilot.press("a", "s", "n", "]", "e", "c", "o", "x", "t", "1", "v")
 
 
 async def test_hostile_text_stays_text_at_any_width():

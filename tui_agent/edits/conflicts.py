@@ -27,13 +27,17 @@ class Region(Struct, frozen=True):
 
 
 class ConflictView(Struct, frozen=True):
-    """A change in conflict: the merge in `regions`, and which side has no file at all."""
+    """A change in conflict: the merge in `regions`, and which side has no file at all.
+
+    `now` is the hash of the file that `yours` is taken from.
+    """
 
     path: str
     reason: str
     regions: tuple[Region, ...]
     yours_gone: bool = False
     theirs_gone: bool = False
+    now: str = ""
 
     @property
     def conflicts(self) -> list[int]:

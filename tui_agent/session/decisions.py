@@ -72,13 +72,15 @@ class Decisions:
         """A change that conflicts, place by place."""
         return await self._settling.conflict(self._named(change_id))
 
-    async def settle(self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str]) -> None:
+    async def settle(
+        self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
+    ) -> None:
         """Settle a conflict: a side, or a text, for each place."""
         async with self._one_at_a_time:
             change = self._named(change_id)
             if change.state != "conflict":
                 raise SessionError(f"{change.path} is {change.state}", "only a conflict is settled")
-            await self._settling.settle(change, sides, by_hand)
+            await self._settling.settle(change, sides, by_hand, seen)
 
     async def edit_hunk(self, pick: Pick, text: str) -> None:
         """Let a hunk add another text than the one that was proposed."""

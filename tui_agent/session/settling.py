@@ -34,14 +34,16 @@ class Settling:
         now = await self._writing.current(place(change))
         return await asyncio.to_thread(self._view, change, now)
 
-    async def settle(self, change: Change, sides: Sequence[Side], by_hand: Mapping[int, str]) -> None:
+    async def settle(
+        self, change: Change, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
+    ) -> None:
         """Decide each place of a conflict; what comes out waits for review, on the file as it is now.
 
-        Raises `EditFailed` where the file has moved on, so that there is another number of places.
+        Raises `EditFailed` where the file has moved on since it was `seen`, or there is no such number of places.
         """
         now = await self._writing.current(place(change))
         view = await asyncio.to_thread(self._view, change, now)
-        if len(view.conflicts) != len(sides):
+        if len(view.conflicts) != len(sides) or (seen and seen != now.md5):
             raise EditFailed(
                 f"{change.path} has changed meanwhile",
                 "look at the conflict again: other places disagree now",
@@ -83,6 +85,7 @@ class Settling:
             regions(before, now.text, theirs),
             yours_gone=now.text is None,
             theirs_gone=theirs is None,
+            now=now.md5,
         )
 
     def _settled(self, change: Change, now: Current, text: str | None) -> Change:

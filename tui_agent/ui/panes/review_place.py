@@ -67,11 +67,18 @@ def next_waiting(changes: Sequence[Change], place: Place | None) -> Place | None
     return next((other for other in order[start:] + order[:start] if other in due), place)
 
 
-def step_hunk(changes: Sequence[Change], place: Place | None, step: int) -> Place | None:
-    """The next or previous hunk, on into the neighbouring file; it stops at either end."""
+def step_hunk(
+    changes: Sequence[Change], place: Place | None, step: int, *, by_change: bool = False
+) -> Place | None:
+    """The next or previous hunk, on into the neighbouring file; it stops at either end.
+
+    With `by_change` the hunks of the change where it begins are passed over.
+    """
     order = places_of(changes)
     if place not in order:
         return next(iter(order), None)
+    if by_change:
+        order = [other for other in order if other == place or other.change != place.change]
     return order[max(0, min(order.index(place) + step, len(order) - 1))]
 
 
@@ -82,6 +89,15 @@ def step_file(changes: Sequence[Change], place: Place | None, step: int) -> Plac
     ids = [change.id for change in changes]
     at = ids.index(place.change) if place and place.change in ids else 0
     return entry(changes[(at + step) % len(changes)])
+
+
+def of_todo(changes: Sequence[Change], change: Change | None) -> list[Change]:
+    """The changes that belong to the same todo as this one; it alone where it belongs to none."""
+    if change is None:
+        return []
+    return [
+        other for other in changes if other.id == change.id or (change.todo and other.todo == change.todo)
+    ]
 
 
 def entry(change: Change) -> Place:

@@ -18,17 +18,30 @@ _DECIDE = (
     ("undo", "undo"),
     ("edit", "edit"),
     ("next_hunk", "next"),
-    ("previous_hunk", "previous"),
     ("next_file", "file"),
     ("apply_file", "whole file"),
     ("comment", "comment"),
+    ("columns", "columns"),
+    ("open", "open"),
+)
+_CONFLICT = (
+    ("yours", "yours"),
+    ("theirs", "theirs"),
+    ("both", "both"),
+    ("edit", "by hand"),
+    ("next_hunk", "next"),
+    ("skip", "skip it"),
+    ("comment", "comment"),
+    ("open", "open"),
 )
 _DECIDED = (
     ("undo", "undo"),
     ("redo", "redo"),
+    ("take_back", "take hunk back"),
+    ("history", "history"),
     ("next_hunk", "next"),
     ("next_file", "file"),
-    ("edit", "edit"),
+    ("open", "open"),
 )
 
 
@@ -52,6 +65,10 @@ def change_rows(changes: Sequence[Change]) -> list[Row]:
         if change.reason:
             ink = "failed" if change.state in ("failed", "conflict") else "muted"
             rows.append(Row("", Line((Piece(f"  {change.reason}", ink),)), wraps=True, hang=2))
+        for comment in change.comments:
+            about = "" if comment.hunk is None else f"hunk {comment.hunk + 1}: "
+            said = Piece(f"  you, to the model: {about}{comment.text}", "muted")
+            rows.append(Row("", Line((said,)), wraps=True, hang=2))
     return rows
 
 
@@ -63,6 +80,11 @@ def hints(changes: Sequence[Change]) -> list[Word]:
         return [Word(f"review.{name}", text) for name, text in _DECIDE]
     said = Word("", f"{outcome(changes)} ·")
     return [said, *(Word(f"review.{name}", text) for name, text in _DECIDED)]
+
+
+def conflict_hints() -> list[Word]:
+    """The keys that settle a conflict."""
+    return [Word(f"review.{name}", text) for name, text in _CONFLICT]
 
 
 def outcome(changes: Sequence[Change]) -> str:
@@ -96,6 +118,7 @@ def _row(change: Change) -> Row:
     words = [{"create": "new", "delete": "deleted", "rename": "renamed"}.get(change.kind, "")]
     words.append("" if change.state == "pending" else change.state)
     words.append("" if change.rung in ("", "exact") else f"found by {change.rung}")
+    words.append("by hand" if change.by_hand else "")
     long = " · ".join(part for part in (*words, count) if part)
     short = " · ".join(part for part in (words[0], count) if part)
     return Row(

@@ -105,21 +105,20 @@ class DiffView(Lined):
         width = self.across
         if self.shown is None:
             return self._sentence(y, width)
-        y += self.scroll_offset.y
-        if y >= self._tops[-1]:
+        place = self._at(y + self.scroll_offset.y)
+        if place is None:
             return Strip.blank(width, self.ink(""))
-        index = bisect_right(self._tops, y) - 1
-        part = y - self._tops[index]
+        index, part = place
         line = self.shown.lines[index]
         if line.kind == "fold":
             return self._fold(line, width)
         return Strip.join([self._gutter(line, index, part), self._row(line, index, part)])
 
     def on_click(self, event: events.Click) -> None:
-        y = event.y + self.scroll_offset.y
-        if self.shown is None or y >= self._tops[-1]:
+        index = self._line_at(event.y + self.scroll_offset.y)
+        if self.shown is None or index is None:
             return
-        line = self.shown.lines[bisect_right(self._tops, y) - 1]
+        line = self.shown.lines[index]
         if line.kind == "fold":
             self._unfold(self._unfolded | {line.at})
         elif line.hunk >= 0:
@@ -127,6 +126,21 @@ class DiffView(Lined):
 
     def on_resize(self) -> None:
         self._changed()
+
+    def _at(self, y: int) -> tuple[int, int] | None:
+        """What stands in a row: the number of the line, and which of its rows; None below the last one."""
+        if y >= self._tops[-1]:
+            return None
+        index = bisect_right(self._tops, y) - 1
+        return index, y - self._tops[index]
+
+    def _line_at(self, y: int) -> int | None:
+        place = self._at(y)
+        return None if place is None else place[0]
+
+    def _rows_of(self, first: int, last: int) -> tuple[int, int]:
+        """The first and the last row of some lines."""
+        return self._tops[first], self._tops[last + 1] - 1
 
     def _lay_out(self) -> None:
         """Work out the rows anew where the lines or the room beside the gutter are others."""
@@ -233,8 +247,7 @@ class DiffView(Lined):
         """Scroll so that the current hunk is seen, as far as it fits, with its context above it."""
         if self.shown is None or not 0 <= self._current < len(self.shown.firsts):
             return
-        first = self._tops[self.shown.firsts[self._current]]
-        last = self._tops[self.shown.lasts[self._current] + 1] - 1
+        first, last = self._rows_of(self.shown.firsts[self._current], self.shown.lasts[self._current])
         top, height = self.scroll_offset.y, self.down
         if top + 1 <= first and last < top + height - 1:
             return

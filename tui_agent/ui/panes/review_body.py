@@ -1,0 +1,152 @@
+"""What the review shows of the current change: its diff in one column or two, or its conflict place by place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Coroutine
+from typing import Any, Protocol
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from tui_agent.edits.change import Change, Diff
+from tui_agent.errors import TuiAgentError
+from tui_agent.session.session import Session
+from tui_agent.ui.panes.review_conflict import Choosing
+from tui_agent.ui.panes.review_place import Place, hunk_states
+from tui_agent.ui.panes.review_rows import without_diff
+from tui_agent.ui.widgets.conflict_view import ConflictLines
+from tui_agent.ui.widgets.diff_sides import DiffSides
+from tui_agent.ui.widgets.diff_view import DiffView
+from tui_agent.ui.widgets.lined import Lined
+
+_Key = tuple[str, str, str]
+
+
+class _Ask(Protocol):
+    def __call__(self, call: Coroutine[Any, Any, object], /) -> None: ...
+
+
+class ReviewBody(Vertical):
+    """Three views of which one is seen. Diffs and conflicts are got once and kept while their changes are shown."""
+
+    def __init__(self, session: Session, ask: _Ask) -> None:
+        super().__init__()
+        self._session = session
+        self._ask = ask
+        self._diffs: dict[_Key, Diff | str] = {}
+        self._conflicts: dict[_Key, Choosing | None] = {}
+        self._shown: tuple[Change, Place] | None = None
+        self._in_two = False
+
+    def compose(self) -> ComposeResult:
+        yield DiffView(id="one-column")
+        yield DiffSides(id="two-columns")
+        yield ConflictLines()
+
+    def on_mount(self) -> None:
+        self._bring_out(self._columns)
+
+    @property
+    def active(self) -> Lined:
+        """The view that is seen."""
+        return self.query_one(ConflictLines) if self.choosing else self._columns
+
+    @property
+    def choosing(self) -> Choosing | None:
+        """The choices for the conflict that is shown; None where it is a diff."""
+        if self._shown is None or self._shown[0].state != "conflict":
+            return None
+        return self._conflicts.get(_key(self._shown[0]))
+
+    def diff(self, change: Change) -> Diff | None:
+        """The diff of a change, as far as it is known."""
+        found = self._diffs.get(_key(change))
+        return found if isinstance(found, Diff) else None
+
+    def toggle_columns(self) -> None:
+        self._in_two = not self._in_two
+        self.draw()
+
+    def show_words(self, text: str) -> None:
+        """Show a sentence, and no change."""
+        self._shown = None
+        self._bring_out(self._columns)
+        self._columns.show_words(text)
+
+    def show_change(self, change: Change, place: Place, others: Collection[Change]) -> None:
+        """Show a change with this hunk as the current one; what is kept of changes not among `others` is dropped."""
+        self._shown = change, place
+        kept = {_key(other) for other in others}
+        self._diffs = {key: diff for key, diff in self._diffs.items() if key in kept}
+        self._conflicts = {key: found for key, found in self._conflicts.items() if key in kept}
+        wanted = self._conflicts if change.state == "conflict" else self._diffs
+        if _key(change) in wanted:
+            self.draw()
+        else:
+            self._ask(self._fetch(change))
+
+    def forget_conflict(self, change: Change) -> None:
+        """Look at a conflict anew: the file has moved on, or it is settled."""
+        self._conflicts.pop(_key(change), None)
+
+    def draw(self) -> None:
+        """Draw what is shown, in the view that it takes."""
+        if self._shown is None:
+            return
+        change, place = self._shown
+        choosing = self.choosing
+        if choosing is not None:
+            view = self.query_one(ConflictLines)
+            self._bring_out(view)
+            view.show_conflict(choosing.view, choosing.chosen, choosing.place)
+            return
+        self._bring_out(self._columns)
+        self._draw_diff(self._columns, change, place)
+
+    @property
+    def _columns(self) -> DiffView:
+        return self.query_one("#two-columns" if self._in_two else "#one-column", DiffView)
+
+    def _bring_out(self, view: Lined) -> None:
+        others = [other for other in self.query(Lined) if other is not view]
+        had_focus = any(other.has_focus for other in others)
+        view.display = True
+        for other in others:
+            other.display = False
+        if had_focus:
+            view.focus()
+
+    def _draw_diff(self, view: DiffView, change: Change, place: Place) -> None:
+        diff = self._diffs.get(_key(change))
+        if diff is None:
+            return
+        if isinstance(diff, str):
+            view.show_words(diff)
+        elif not diff.hunks:
+            view.show_words(without_diff(change))
+        else:
+            view.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
+
+    async def _fetch(self, change: Change) -> None:
+        """Get what is to be seen of a change, and draw it unless the person has gone on meanwhile."""
+        if change.state == "conflict":
+            self._conflicts[_key(change)] = await self._choices(change)
+        if self._conflicts.get(_key(change)) is None and _key(change) not in self._diffs:
+            try:
+                self._diffs[_key(change)] = await self._session.diff(change.id)
+            except TuiAgentError as error:
+                self._diffs[_key(change)] = str(error)
+        if self._shown is not None and _key(self._shown[0]) == _key(change):
+            self.draw()
+
+    async def _choices(self, change: Change) -> Choosing | None:
+        """The conflict to choose in; None where there is none to show: by now both agree, or it cannot be read."""
+        try:
+            view = await self._session.conflict(change.id)
+        except TuiAgentError:
+            return None
+        return Choosing(view) if view.conflicts else None
+
+
+def _key(change: Change) -> _Key:
+    return change.id, change.base, change.new

@@ -1,0 +1,133 @@
+"""Every apply of the session, newest first, with what undoing or redoing it would do to the files as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.edits.change import Checkpoint
+from tui_agent.errors import TuiAgentError
+from tui_agent.session.session import Session
+from tui_agent.session.undoing import Preview
+from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.diff_view import DiffView
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.rows import Row, Rows
+
+
+class History(ModalScreen[str | None], inherit_bindings=False):
+    """Gives the id of the apply to go back over (or to do again, where it is undone), or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", show=False),
+        Binding("enter", "choose", show=False, priority=True),
+        Binding("right,]", "next_file(1)", show=False),
+        Binding("left,[", "next_file(-1)", show=False),
+    ]
+    DEFAULT_CSS = """
+    History {
+        align: center top; background: $background 40%;
+        & > Vertical { width: 120; max-width: 96%; height: 80%; margin-top: 1; background: $overlay; padding: 1 2; }
+        & Static { height: 1; color: $accent; text-style: bold; }
+        & .said { color: $muted; text-style: none; }
+        & Rows { height: auto; max-height: 9; margin-bottom: 1; }
+        & DiffView { height: 1fr; }
+    }
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._previews: dict[str, Sequence[Preview] | str] = {}
+        self._file = 0
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static(label("Applied changes: undo or redo any of them"), markup=False)
+            yield Rows()
+            yield Static("", classes="said", markup=False)
+            yield DiffView()
+
+    def on_mount(self) -> None:
+        points = self._session.state.review.checkpoints
+        rows = [_row(point) for point in reversed(points)]
+        self.query_one(Rows).set_rows(rows or [Row("", Line((Piece("Nothing was applied yet.", "muted"),)))])
+        self.query_one(Rows).focus()
+        self._show()
+
+    def on_rows_moved(self, event: Rows.Moved) -> None:
+        event.stop()
+        self._file = 0
+        self._show()
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        event.stop()
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        self.dismiss(self.query_one(Rows).cursor or None)
+
+    def action_next_file(self, step: int) -> None:
+        found = self._previews.get(self.query_one(Rows).cursor)
+        if found and not isinstance(found, str):
+            self._file = (self._file + step) % len(found)
+            self._show()
+
+    def _show(self) -> None:
+        name = self.query_one(Rows).cursor
+        found = self._previews.get(name)
+        view = self.query_one(DiffView)
+        if not name:
+            view.show_words("")
+        elif found is None:
+            self.run_worker(self._fetch(name), exclusive=True)
+        elif isinstance(found, str):
+            self.query_one(".said", Static).update(label(found))
+            view.show_words("")
+        else:
+            self._show_preview(view, found)
+
+    def _show_preview(self, view: DiffView, found: Sequence[Preview]) -> None:
+        if not found:
+            self.query_one(".said", Static).update("Nothing would change.")
+            view.show_words("")
+            return
+        preview = found[self._file]
+        count = f"{self._file + 1} of {len(found)} (← →)  " if len(found) > 1 else ""
+        self.query_one(".said", Static).update(label(f"{count}{preview.diff.path}: {_said(preview)}"))
+        if preview.diff.hunks:
+            view.show_diff(preview.diff)
+        else:
+            view.show_words("")
+
+    async def _fetch(self, name: str) -> None:
+        try:
+            self._previews[name] = await self._session.preview(name)
+        except TuiAgentError as error:
+            self._previews[name] = str(error)
+        self._show()
+
+
+def _said(preview: Preview) -> str:
+    if preview.conflict:
+        return f"conflicts, {preview.conflict}"
+    if preview.goes:
+        return "the file goes"
+    if not preview.diff.hunks:
+        return "is so already"
+    return "merged with what changed since" if preview.merged else "will be"
+
+
+def _row(point: Checkpoint) -> Row:
+    word = "undo" if not point.undone else "redo"
+    paths = ", ".join(step.path for step in point.files) or "no file"
+    what = "took back" if point.takes_back else "applied"
+    state = "undone" if point.undone else what
+    left = (Piece(f"{point.id:4}"), Piece(f"turn {point.turn}  ", "muted"), Piece(paths, "", "end"))
+    return Row(point.id, Line(left, (Piece(f"{state} · Enter: {word}", "muted"), Piece(state, "muted"))))
