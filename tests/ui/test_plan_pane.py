@@ -166,3 +166,37 @@ async def test_hostile_names_stay_text():
 
 def test_durations_are_short():
     assert [duration(ms) for ms in (0.2, 4.4, 999.9, 1234)] == ["<1ms", "4ms", "1000ms", "1.2s"]
+
+
+async def test_an_action_is_retried_let_go_and_its_patterns_are_changed_by_key():
+    app = shown(planned(looked("miss", "hit", state="loaded", loaded=("a.ts",), others=("b.ts",))))
+    async with app.run_test(size=(50, 14)) as pilot:
+        await pilot.press("r", "x")
+        assert app.noted.named("decide") == [("Schema", "", PATTERNS), ("Schema",)]
+        await pilot.press("e")
+        assert app.query_one(Input).value == "src/schema.ts | **/schema.ts | **/*Schema*"
+        app.query_one(Input).value = "lib/s.ts |**/{s,t}.ts| "
+        await pilot.press("enter")
+        assert app.noted.named("decide")[-1] == ("Schema", "", ["lib/s.ts", "**/{s,t}.ts"])
+        assert not app.query_one(Input).display
+
+
+async def test_another_match_is_taken_from_the_list_or_by_its_name():
+    app = shown(planned(looked("hit", state="loaded", loaded=("a.ts",), others=("a.ts", "lib/b.ts"))))
+    async with app.run_test(size=(50, 14)) as pilot:
+        assert app.line_with("lib/b.ts").endswith("or this")
+        await pilot.press("end", "enter")
+        await pilot.press("c", *"c.ts", "enter")
+        assert app.noted.named("decide") == [("Schema", "lib/b.ts"), ("Schema", "c.ts")]
+
+
+async def test_of_files_of_one_name_one_or_all_are_taken():
+    slot = looked("hit", state="asking", nearest=("a/s.ts", "b/s.ts"), several=True)
+    app = shown(planned(slot, waiting_for="Schema"))
+    async with app.run_test(size=(60, 14)) as pilot:
+        assert "Several files are called so" in app.text and "none of these" not in app.text
+        await pilot.press("0")
+        await pilot.press("2")
+        await pilot.press("x")
+        assert app.noted.named("decide") == [("Schema", "", (), True)]
+        assert app.noted.named("answer") == [("Schema", "b/s.ts"), ("Schema", "")]

@@ -84,6 +84,7 @@ async def follow(desk: Desk, gathered: Gathered, decision: Decision) -> AsyncGen
     if slot is None:
         return
     gathered.settled.add(decision.action)
+    decision = await asyncio.to_thread(_as_patterns, desk, decision)
     gone = [file.path for file in gathered.files if file.action == decision.action]
     gathered.files = [file for file in gathered.files if file.action != decision.action]
     before = [gathered.before.get(path) for path in gone]
@@ -98,6 +99,15 @@ async def follow(desk: Desk, gathered: Gathered, decision: Decision) -> AsyncGen
         events = _skip(gathered, action)
     async for event in events:
         yield event
+
+
+def _as_patterns(desk: Desk, decision: Decision) -> Decision:
+    """A typed path that is no file is looked for like a name."""
+    path = decision.path.removeprefix("./").strip()
+    if not path or desk.workspace.index.contains(path) or (desk.workspace.root / path).is_file():
+        return replace(decision, path=path)
+    patterns = (path,) if path.startswith("**/") else (path, f"**/{path}")
+    return replace(decision, path="", patterns=patterns)
 
 
 async def follow_all(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
@@ -155,9 +165,13 @@ async def _choose(
     if len(best) == 1:
         chosen[:] = best
         yield e.MatchChosen(action.name, best, hit.paths, "nearness")
+        if desk.ask is None:
+            yield _said(action, hit, f"{best[0]}, nearest to where it was looked for, is taken")
         return
     if desk.ask is None or action.fallback != "ask_user":
         yield e.MatchChosen(action.name, hit.paths, hit.paths, "all")
+        if desk.ask is None:
+            yield _said(action, hit, "all are loaded")
         return
     yield e.AttemptStarted(hit)
     decision: list[Decision] = []
@@ -171,6 +185,10 @@ async def _choose(
     chosen.clear()
     async for event in follow(desk, gathered, answer):
         yield event
+
+
+def _said(action: FileAction, hit: Attempt, what: str) -> e.NoticeGiven:
+    return e.NoticeGiven("info", f"{hit.matches} files fit “{action.name}” equally well: {what}")
 
 
 async def _asked(

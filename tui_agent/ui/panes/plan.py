@@ -17,6 +17,9 @@ from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 
 _EMPTY = "Which files a request needs, and how they were found, is shown here."
+_PATH, _PATTERNS = "or type its path", "patterns, surest first"
+#: Between patterns, as they are shown to be changed.
+_BETWEEN = " | "
 _SOURCES = {"model": "model", "words": "built in"}
 
 
@@ -33,10 +36,12 @@ class PlanPane(Pane):
         self._waiting_for = ""
         self._drawn: object = None
         self._unfolded: set[int] = set()
+        #: What is being typed, `path` or `patterns`, and for which action; empty for the open question's path.
+        self._typing = self._typing_for = ""
 
     def compose(self) -> ComposeResult:
         yield Rows()
-        yield Input(placeholder="or type its path", compact=True)
+        yield Input(placeholder=_PATH, compact=True)
 
     def show(self, state: State) -> None:
         drawn = (state.plan, state.turn.waiting_for)
@@ -59,6 +64,10 @@ class PlanPane(Pane):
                 self._answer(path)
             case "let_go":
                 self._answer("")
+            case "all":
+                self._take_all()
+            case "other":
+                self.ask(self.session.decide(self._plan.actions[int(index)].action.name, path))
             case "file" | "left":
                 self.ask(self.session.open_file(path))
             case "more" | "action" if index:
@@ -68,6 +77,23 @@ class PlanPane(Pane):
     def action_let_go(self) -> None:
         if self._waiting_for:
             self._answer("")
+        elif (action := self._under_cursor()) is not None:
+            self.ask(self.session.decide(action.action.name))
+
+    def action_retry(self) -> None:
+        """Look for the file of the action under the cursor again."""
+        if (action := self._under_cursor()) is not None:
+            self.ask(self.session.decide(action.action.name, "", action.action.patterns))
+
+    def action_edit(self) -> None:
+        """Change the patterns of the action under the cursor."""
+        if (action := self._under_cursor()) is not None:
+            self._type("patterns", action, _BETWEEN.join(action.action.patterns))
+
+    def action_other(self) -> None:
+        """Name another file for the action under the cursor."""
+        if (action := self._under_cursor()) is not None:
+            self._type("path", action, "")
 
     def action_open(self) -> None:
         """Open the file under the cursor, or the first that its action found."""
@@ -88,7 +114,12 @@ class PlanPane(Pane):
         number = int(event.character or "0")
         if number <= min(len(action.nearest), 9):
             event.stop()
-            self._answer(action.nearest[number - 1] if number else "")
+            if number:
+                self._answer(action.nearest[number - 1])
+            elif action.several:
+                self._take_all()
+            else:
+                self._answer("")
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         event.stop()
@@ -99,8 +130,22 @@ class PlanPane(Pane):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        if event.value.strip():
-            self._answer(event.value.strip())
+        typed, kind, name = event.value.strip(), self._typing, self._typing_for or self._waiting_for
+        self._stop_typing()
+        if not typed or not name:
+            return
+        if kind == "patterns":
+            patterns = [part.strip() for part in typed.split(_BETWEEN.strip()) if part.strip()]
+            self.ask(self.session.decide(name, "", patterns))
+        elif name == self._waiting_for:
+            self._answer(typed)
+        else:
+            self.ask(self.session.decide(name, typed))
+        self._rows.focus()
+
+    def on_input_blurred(self, event: Input.Blurred) -> None:
+        event.stop()
+        self._stop_typing()
 
     @property
     def _rows(self) -> Rows:
@@ -112,6 +157,31 @@ class PlanPane(Pane):
 
     def _asking(self) -> ActionSlice | None:
         return next((a for a in self._plan.actions if a.action.name == self._waiting_for), None)
+
+    def _under_cursor(self) -> ActionSlice | None:
+        """The action that the cursor stands on or in; else the one that is asked about."""
+        index = self._rows.cursor.split(":")[1:2]
+        if index and index[0].isdecimal() and int(index[0]) < len(self._plan.actions):
+            return self._plan.actions[int(index[0])]
+        return self._asking()
+
+    def _type(self, kind: str, action: ActionSlice, value: str) -> None:
+        self._typing, self._typing_for = kind, action.action.name
+        self._input.placeholder = _PATTERNS if kind == "patterns" else _PATH
+        self._input.value = value
+        self._input.display = True
+        self._input.focus()
+
+    def _stop_typing(self) -> None:
+        if self._typing:
+            self._typing = self._typing_for = ""
+            self._input.value, self._input.placeholder = "", _PATH
+        self._input.display = self._asking() is not None
+
+    def _take_all(self) -> None:
+        if self._waiting_for:
+            self.ask(self.session.decide(self._waiting_for, "", (), True))
+            self._rows.focus()
 
     def _answer(self, path: str) -> None:
         if not self._waiting_for:
@@ -127,11 +197,12 @@ class PlanPane(Pane):
         rows = plan_rows(plan, self._waiting_for, self._unfolded)
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
         self._rows.set_rows(rows or [empty])
-        self._input.display = self._asking() is not None
+        self._input.display = bool(self._typing) or self._asking() is not None
 
     def _show_question(self) -> None:
         """Put the cursor on the first choice; the focus stays where the person works."""
-        self._input.value = ""
+        if not self._typing:
+            self._input.value = ""
         keys = [row.key for row in self._rows.rows if row.key.startswith(("choice:", "let_go:"))]
         if keys:
             self._rows.set_rows(self._rows.rows, cursor=keys[0])

@@ -13,12 +13,14 @@ from tui_agent.ui.widgets.rows import Row
 
 #: Longer lists of files are folded after this many.
 _SHOWN = 5
+_OTHERS_SHOWN = 3
 _INDENT = Piece("  ")
 _DEEPER = Piece("    ")
 
 
 def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> list[Row]:
-    """All rows. Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `more:I`."""
+    """All rows. Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `all:I`, `more:I`,
+    `other:I:PATH`."""
     rows = []
     for index, action in enumerate(plan.actions):
         rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
@@ -33,6 +35,7 @@ def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> It
     for number, pattern in enumerate(action.action.patterns, 1):
         yield _attempt(tried[number]) if number in tried else _untried(pattern)
     yield from _files(index, action, unfolded)
+    yield from _others(index, action, unfolded)
     yield from _end(action)
     if asking:
         yield from _question(index, action)
@@ -102,6 +105,16 @@ def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
         yield Row(f"more:{index}", Line((_DEEPER, Piece(f"… {len(listed) - shown} more", "muted"))))
 
 
+def _others(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
+    """Files that could be meant as well, each to be taken instead."""
+    others = [path for path in action.others if path not in action.loaded]
+    for path in others if unfolded else others[:_OTHERS_SHOWN]:
+        yield Row(
+            f"other:{index}:{path}",
+            Line((Piece("  · ", "faint"), Piece(path, "muted", "start")), (Piece("or this", "faint"),)),
+        )
+
+
 def _hits(action: ActionSlice) -> list[str]:
     return [attempt.pattern for attempt in action.attempts if attempt.outcome == "hit"]
 
@@ -113,14 +126,18 @@ def _end(action: ActionSlice) -> Iterator[Row]:
         "failed": ("none of these patterns matched", "failed"),
         "asking": ("none of these patterns matched", "warning"),
     }.get(action.state, ("", ""))
-    if words:
+    if words and not (action.several and action.state == "asking"):
         yield Row("", Line((Piece(f"  {words}", ink),)), wraps=True, hang=2)
 
 
 def _question(index: int, action: ActionSlice) -> Iterator[Row]:
-    yield Row("", Line((Piece("  Which file is meant?", "warning"),)), wraps=True, hang=2)
+    words = "Several files are called so. Which is meant?" if action.several else "Which file is meant?"
+    yield Row("", Line((Piece(f"  {words}", "warning"),)), wraps=True, hang=2)
     for number, path in enumerate(action.nearest[:9], 1):
         yield Row(f"choice:{index}:{path}", Line((Piece(f"  {number} ", "accent"), Piece(path, "", "start"))))
+    if action.several:
+        yield Row(f"all:{index}", Line((Piece("  0 ", "accent"), Piece("all of them"))))
+        return
     yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("go on without it"))))
 
 
