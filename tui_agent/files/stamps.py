@@ -18,7 +18,7 @@ SETTLED = 2.0
 Stamp = tuple[int, int, int, int]
 
 
-def stamp_of(path: Path) -> Stamp | None:
+def stamp_of(path: Path | str) -> Stamp | None:
     """The stamp of what a path leads to; None where nothing does."""
     try:
         status = os.stat(path)

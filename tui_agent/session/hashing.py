@@ -20,17 +20,18 @@ class Hashes:
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
+        self._root = str(gate.root)
         self._seen: dict[str, tuple[Stamp, str]] = {}
 
     def get(self, path: str) -> str:
         """The hash of a file's content. Raises `FileError` or `PathRefused` where it cannot be read."""
-        stamp = stamp_of(self._gate.root / path)
+        stamp = stamp_of(f"{self._root}/{path}")
         seen = self._seen.get(path)
         if seen is not None and seen[0] == stamp:
             return seen[1]
         self._seen.pop(path, None)
         found = md5(read(self._gate, path, MAX_BYTES))
-        if stamp is not None and is_settled(stamp) and stamp == stamp_of(self._gate.root / path):
+        if stamp is not None and is_settled(stamp) and stamp == stamp_of(f"{self._root}/{path}"):
             self._seen[path] = stamp, found
         return found
 
@@ -40,12 +41,12 @@ class Hashes:
         for path in [path for path in self._seen if path not in kept]:
             del self._seen[path]
 
-    def freshness(self, entry: KnownFile, candidates: Sequence[str]) -> tuple[Freshness, str]:
+    def freshness(self, entry: KnownFile, candidates: Sequence[str] = ()) -> tuple[Freshness, str]:
         """What a known file is now, and for `renamed` its new path: one of `candidates` with its content."""
         try:
             found = self.get(entry.path)
         except TuiAgentError:
-            if os.path.lexists(self._gate.root / entry.path):
+            if os.path.lexists(f"{self._root}/{entry.path}"):
                 return "disk", ""
             return self._gone(entry, candidates)
         if found == entry.md5:

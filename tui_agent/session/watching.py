@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -136,15 +135,16 @@ class Watching:
         self, entries: Sequence[KnownFile], unsaved: dict[str, Buffer]
     ) -> list[tuple[Freshness, str]]:
         self._hashes.keep_only(self._journal.store.state.known.files)
-        root = self._workspace.root
-        gone = [entry for entry in entries if not os.path.lexists(root / entry.path)]
-        places = candidates(root, self._workspace.index, list(self._added), gone)
-        return [
-            (self._of_buffer(entry, unsaved[entry.path]), "")
+        found = {
+            entry.path: (self._of_buffer(entry, unsaved[entry.path]), "")
             if entry.path in unsaved
-            else self._hashes.freshness(entry, places.get(entry.path, ()))
+            else self._hashes.freshness(entry)
             for entry in entries
-        ]
+        }
+        gone = [entry for entry in entries if found[entry.path][0] == "deleted"]
+        places = candidates(self._workspace.root, self._workspace.index, list(self._added), gone)
+        found |= {entry.path: self._hashes.freshness(entry, places[entry.path]) for entry in gone}
+        return [found[entry.path] for entry in entries]
 
     def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
         """Text that is not saved is the newest version: it may be the very one that the model saw."""

@@ -19,9 +19,11 @@ from tui_agent.workspace.patterns import Pattern, compile_pattern
 
 async def instruct(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
     """Look which instruction files are in force now, and say so where that has changed."""
-    paths = _touched(desk.state(), gathered)
-    hidden = await _ignored(desk, await asyncio.to_thread(_places, desk, paths))
-    found, left_out = await asyncio.to_thread(_look, desk, paths, hidden)
+    places = await asyncio.to_thread(_places, desk, _touched(desk.state(), gathered))
+    # what the index does not have is new, or ignored
+    unlisted = [path for _, paths in places for path in paths if not desk.workspace.index.contains(path)]
+    hidden = await desk.workspace.ignored(unlisted) if unlisted else set()
+    found, left_out = await asyncio.to_thread(_look, desk, places, hidden)
     base = await asyncio.to_thread(read_base_files, desk)
     taken = {file.path for file in found}
     gathered.contexts = [*found, *(file for file in base if file.path not in taken)]
@@ -41,42 +43,32 @@ def _touched(state: State, gathered: Gathered) -> list[str]:
     return sorted({*state.known.files, *changed, *loaded})
 
 
-def _places(desk: Desk, paths: Sequence[str]) -> list[str]:
-    """The instruction files that there may be and that the index does not have: git may ignore them."""
+def _places(desk: Desk, paths: Sequence[str]) -> list[tuple[Folder, list[str]]]:
+    """The instruction files that there are, by folder, in the order of their names."""
     names = desk.settings.instructions.names
-    return [
-        path
-        for folder in folders(desk.start_folder, paths)
-        for name in names
-        if (path := _join(folder.path, name)) and not desk.workspace.index.contains(path)
-        if (desk.workspace.root / path).is_file()
-    ]
-
-
-async def _ignored(desk: Desk, paths: Sequence[str]) -> set[str]:
-    return await desk.workspace.ignored(paths) if paths else set()
+    root = str(desk.workspace.root)
+    found = []
+    for folder in folders(desk.start_folder, paths):
+        present = desk.texts.present(f"{root}/{folder.path}" if folder.path else root, names)
+        if present:
+            found.append((folder, [f"{folder.path}/{name}" if folder.path else name for name in present]))
+    return found
 
 
 def _look(
-    desk: Desk, paths: Iterable[str], hidden: set[str]
+    desk: Desk, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]
 ) -> tuple[list[ContextFile], list[InstructionFile]]:
+    """Of each folder the first that may be used, and those before it that may not."""
     found = list(_own(desk))
     left_out: list[InstructionFile] = []
-    for folder in folders(desk.start_folder, paths):
-        for path in _candidates(desk, folder):
+    for folder, paths in places:
+        for path in paths:
             file = _read(desk, folder, path, hidden)
             if isinstance(file, ContextFile):
                 found.append(file)
                 break
             left_out.append(file)
     return found, left_out
-
-
-def _candidates(desk: Desk, folder: Folder) -> Iterator[str]:
-    for name in desk.settings.instructions.names:
-        path = _join(folder.path, name)
-        if (desk.workspace.root / path).exists():
-            yield path
 
 
 def _own(desk: Desk) -> Iterator[ContextFile]:
@@ -133,7 +125,3 @@ def _notices(
     for row in new:
         if row.left_out:
             yield "warning", f"Instructions in {row.path} are left alone: {row.left_out}"
-
-
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name

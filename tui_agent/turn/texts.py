@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -25,6 +27,20 @@ class Texts:
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Path, int], tuple[Stamp, Text]] = {}
+        self._present: dict[tuple[str, tuple[str, ...]], tuple[Stamp, list[str]]] = {}
+
+    def present(self, folder: str, names: tuple[str, ...]) -> list[str]:
+        """Those of `names` that a folder (an absolute path) holds: looked for again where its entries changed."""
+        stamp = stamp_of(folder)
+        if stamp is None:
+            return []
+        seen = self._present.get((folder, names))
+        if seen is not None and seen[0] == stamp:
+            return seen[1]
+        found = [name for name in names if os.path.lexists(f"{folder}/{name}")]
+        if is_settled(stamp):
+            self._present[folder, names] = stamp, found
+        return found
 
     def get(self, gate: Gate, path: str, limit: int) -> Text:
         """The text of a file in the workspace of at most `limit` bytes; the fault says why there is none."""
@@ -34,7 +50,7 @@ class Texts:
         """The text of a file in a folder of the person's own."""
         return self._remembered(path, limit, lambda: _read_own(path, limit), str(path))
 
-    def _remembered(self, place: Path, limit: int, reader, name: str) -> Text:
+    def _remembered(self, place: Path, limit: int, reader: Callable[[], bytes], name: str) -> Text:
         stamp = stamp_of(place)
         seen = self._seen.get((place, limit))
         if seen is not None and seen[0] == stamp:
