@@ -13,7 +13,8 @@ from support.trees import SECONDS, make_repository, make_tree, run_git
 from watchfiles._rust_notify import RustNotify
 
 from tui_agent.errors import ChildFailed
-from tui_agent.workspace.changes import Seen, read_changes
+from tui_agent.files.staging import temporary_name
+from tui_agent.workspace.changes import Seen, _one, read_changes
 from tui_agent.workspace.git import find_repository
 from tui_agent.workspace.watch_plan import make_plan
 from tui_agent.workspace.watcher import Watcher
@@ -188,3 +189,11 @@ def test_a_repository_that_is_made_is_noticed(tmp_path: Path) -> None:
     make_tree(tmp_path, ["a.py", ".git/HEAD"])
     seen = changes(tmp_path, (ADDED, ".git"), (ADDED, ".git/HEAD"))
     assert seen.git and seen.relist and seen.replan and not seen.changes
+
+
+def test_what_we_write_aside_is_nobodys_file(tmp_path: Path) -> None:
+    name = temporary_name()
+    (tmp_path / name).write_text("on its way")
+    seen = Seen()
+    assert not _one(str(tmp_path), name, {ADDED}, seen)
+    assert seen.changes == {}

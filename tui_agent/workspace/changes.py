@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tui_agent.files.staging import is_temporary
 from tui_agent.workspace.git import Repository, git, ignored
 from tui_agent.workspace.ignore_files import IGNORE_FILES, rules_for
 from tui_agent.workspace.walk import CONTROL_FOLDERS, as_texts, is_text, walk
@@ -67,7 +68,9 @@ def _is_control(root: str, absolute: str, plan: WatchPlan, seen: Seen) -> bool:
 
 
 def _one(root: str, path: str, told: set[int], seen: Seen) -> bool:
-    """Note one path's change; True for a folder that is new."""
+    """Note one path's change; True for a folder that is new. What we write aside for a moment is nobody's file."""
+    if is_temporary(os.path.basename(path)):
+        return False
     if os.path.basename(path) in IGNORE_FILES:
         seen.relist = seen.replan = True
     try:
