@@ -176,6 +176,19 @@ async def test_hunks_are_taken_back_one_by_one_and_done_again(file: Sample) -> N
             await session.take_back([Pick("c1.1")])
 
 
+async def test_what_was_skipped_waits_again(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 12)]) as session:
+        await turn(session)
+        await session.apply([Pick("c1.1", 0)])
+        await session.skip()
+        assert session.state.review.changes[0].state == "applied"
+        await session.take_back([Pick("c1.1", 1)])
+        change = session.state.review.changes[0]
+        assert (change.state, change.hunks) == ("pending", ("applied", "pending"))
+        await session.apply()
+        assert file.text == changed(l3="new 3", l12="new 12")
+
+
 async def test_a_change_that_made_moved_or_removed_a_file_is_taken_back(file: Sample) -> None:
     file.write("b\n", "b.txt")
     three = reply(

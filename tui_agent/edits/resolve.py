@@ -167,15 +167,32 @@ def skip(change: Change, picks: Sequence[Pick] = ()) -> tuple[ChangeState, tuple
     return settled(states, change.state), states
 
 
+def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
+    """Whether all that `picks` mean of a change was skipped by the person; one that was replaced was not."""
+    if change.reason.startswith("replaced by"):
+        return False
+    if not change.hunks:
+        return change.state == "skipped"
+    mine = [change.hunks[number] for number in _meant(change, picks)]
+    return "skipped" in mine and "applied" not in mine
+
+
+def unskipped(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
+    """The states once what `picks` mean waits again."""
+    skipped = {number for number in _meant(change, picks) if change.hunks[number] == "skipped"}
+    return "pending", after(change.hunks, skipped, "pending")
+
+
+def _meant(change: Change, picks: Sequence[Pick]) -> set[int]:
+    """The numbers of the hunks that `picks` mean, whatever their states."""
+    mine = [pick.hunk for pick in picks if pick.change == change.id]
+    every = range(len(change.hunks))
+    return set(every) if None in mine else {number for number in every if number in mine}
+
+
 def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
     """The states once an apply of `picks` was undone: those hunks wait again; without any left, `undone`."""
-    mine = [pick for pick in picks if pick.change == change.id]
-    whole = any(pick.hunk is None for pick in mine)
-    chosen = {
-        number
-        for number, state in enumerate(change.hunks)
-        if state == "applied" and (whole or any(pick.hunk == number for pick in mine))
-    }
+    chosen = {number for number in _meant(change, picks) if change.hunks[number] == "applied"}
     states = after(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.edits.change import Change, Diff, Pick
 from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.edits.hunks import diff_of
-from tui_agent.edits.resolve import picked, skip
+from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.session.applying import Applying
@@ -59,10 +59,18 @@ class Decisions:
                 )
 
     async def take_back(self, picks: Sequence[Pick]) -> None:
-        """Take what was picked out of its files again. Raises `EditFailed` where nothing of it is applied."""
+        """Take decisions back: what was applied leaves its file again, what was skipped waits again.
+
+        Raises `EditFailed` where nothing of it is decided.
+        """
         async with self._one_at_a_time:
             changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
-            await self._undoing.take_back(changes, picks)
+            skipped = [change for change in changes if is_skipped(change, picks)]
+            for change in skipped:
+                await self._journal.record(e.ChangeMoved(change.id, *unskipped(change, picks)))
+            applied = [change for change in changes if change not in skipped]
+            if applied:
+                await self._undoing.take_back(applied, picks)
 
     async def preview(self, checkpoint: str) -> list[Preview]:
         """What going back over an apply would do, file by file; nothing is written."""

@@ -68,7 +68,11 @@ class ReviewPane(Deciding):
 
     def action_take_back_todo(self) -> None:
         if change := self._change():
-            applied = [other for other in of_todo(self._changes, change) if "applied" in other.hunks]
+            applied = [
+                other
+                for other in of_todo(self._changes, change)
+                if {"applied", "skipped"}.intersection(other.hunks)
+            ]
             self._take_back([Pick(other.id) for other in applied])
 
     def action_history(self) -> None:
