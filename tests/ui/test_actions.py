@@ -7,13 +7,14 @@ import pytest
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.panes.chat import ChatPane
-from tui_agent.ui.screen import WorkspaceScreen, _other_panes
+from tui_agent.ui.panes.order import after_the_chat
+from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.widgets.pane import Pane
 
 OWNERS: dict[str, type] = {
     APP: WorkspaceApp,
     ANYWHERE: WorkspaceScreen,
-    **{pane.ID: pane for pane in (ChatPane, *_other_panes())},
+    **{pane.ID: pane for pane in (ChatPane, *after_the_chat())},
 }
 
 

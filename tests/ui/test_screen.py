@@ -120,6 +120,39 @@ async def test_escape_leads_back_to_the_chat(workspace: Path) -> None:
         assert it.one(Prompt).has_focus
 
 
+async def test_what_is_worth_a_look_comes_to_the_front_without_taking_the_focus(workspace: Path) -> None:
+    change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
+    async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(100, 30)) as it:
+        assert it.pane("buffers").display and not it.pane("review").display
+        await it.press(*"change src/api.py", "enter")
+        await it.until(lambda: it.pane("review").display, "the review in front")
+        assert it.pane("plan").display
+        assert it.one(Prompt).has_focus
+
+
+async def test_a_pane_that_someone_works_in_is_not_covered(workspace: Path) -> None:
+    change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
+    async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(100, 30)) as it:
+        await it.press("f3")
+        await it.session.submit("change src/api.py")
+        await it.session.finished()
+        await it.pilot.pause(0.2)
+        assert it.session.state.review.open
+        assert it.pane("files").display
+
+
+async def test_titles_of_tabs_always_fit(workspace: Path) -> None:
+    change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
+    async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(80, 24)) as it:
+        await it.session.submit("change src/api.py")
+        await it.session.finished()
+        for width in (80, 60, 50):
+            await it.pilot.resize_terminal(width, 24)
+            await it.press("f5")
+            await it.pilot.pause()
+            assert "Known" in it.text.splitlines()[0] or width < 60
+
+
 async def test_the_palette_does_what_it_says(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await it.press("ctrl+p", *"go to todos")

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from tui_agent.store.events import Event
 from tui_agent.store.state import State
-from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 INTERVAL = 1 / 30
+
+
+class Shown(Protocol):
+    """What a bridge shows the state to: a pane, as far as it matters here."""
+
+    SLICES: ClassVar[tuple[str, ...]]
+
+    def show(self, state: State) -> None: ...
 
 
 class Bridge:
@@ -25,18 +32,18 @@ class Bridge:
     def __init__(self, session: Session, later: Callable[[Callable[[], None]], object]) -> None:
         self._session = session
         self._later = later
-        self._shown: dict[Pane, tuple[object, ...]] = {}
+        self._shown: dict[Shown, tuple[object, ...]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._last = float("-inf")
         self._unsubscribe = session.subscribe(self._happened)
 
-    def attach(self, pane: Pane) -> None:
+    def attach(self, pane: Shown) -> None:
         """Show the pane the state as it is, and from now on what changes."""
         state = self._session.state
         self._shown[pane] = _slices(pane, state)
         pane.show(state)
 
-    def detach(self, pane: Pane) -> None:
+    def detach(self, pane: Shown) -> None:
         self._shown.pop(pane, None)
 
     def close(self) -> None:
@@ -66,5 +73,5 @@ class Bridge:
         self._later(self.flush)
 
 
-def _slices(pane: Pane, state: State) -> tuple[object, ...]:
+def _slices(pane: Shown, state: State) -> tuple[object, ...]:
     return tuple(getattr(state, name) for name in pane.SLICES)

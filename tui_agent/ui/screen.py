@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +16,7 @@ from textual.widgets import Static
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
+from tui_agent.ui.attention import Attention
 from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.places import places
 from tui_agent.ui.sink import plain
@@ -82,6 +85,8 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             await self._put(pane_class(session), bridge)
             self._hand_over(focus)
         await self.wait_for_refresh()
+        bridge.attach(Attention(self.bring))
+        self.run_worker(_get_ready_for_answers())
         self.ready = True
 
     async def leave(self) -> None:
@@ -137,6 +142,13 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if pane:
             self._arrange(_in_front(self.arrangement, pane.ID, self.workspace))
             pane.enter()
+
+    def bring(self, name: str) -> None:
+        """Put a pane in front where it stands, unless the person is at work in that place."""
+        layout = self.arrangement
+        for place in places(self.workspace.size, layout):
+            if name in place.panes and layout.focus not in place.panes:
+                self._arrange(replace(layout, tabs={**layout.tabs, place.key: name}))
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         names = [node.ID for node in event.widget.ancestors_with_self if isinstance(node, Pane)]
@@ -266,6 +278,13 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             case pane:
                 self.focus_pane(pane)
                 await self.action_to_pane(pane, action.call)
+
+
+async def _get_ready_for_answers() -> None:
+    """Import what draws Markdown now, in small steps: with the first answer it would hold up the keys."""
+    for name in ("markdown_it", "pygments.lexers", "tui_agent.ui.widgets.markdown"):
+        await asyncio.sleep(0.05)
+        import_module(name)
 
 
 def _in_front(layout: LayoutSlice, name: str, workspace: Workspace) -> LayoutSlice:

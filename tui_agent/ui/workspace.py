@@ -119,6 +119,8 @@ class Workspace(Widget):
         fronts = {place.front for place in found}
         for name, widget in self._by_id.items():
             widget.display = name in fronts
+        for place in found:
+            self._by_id[place.front].set_class(len(place.panes) > 1, "-shared")
         self._title_lines(found)
         if found != self._found:
             self._found = found

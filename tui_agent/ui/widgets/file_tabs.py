@@ -28,11 +28,12 @@ class FileTabs(Widget):
             self.path = path
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(classes="-empty")
         self._buffers = BuffersSlice()
 
     def show(self, buffers: BuffersSlice) -> None:
         self._buffers = buffers
+        self.set_class(not buffers.open, "-empty")
         self.refresh()
 
     def render(self) -> Content:

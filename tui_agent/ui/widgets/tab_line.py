@@ -9,6 +9,9 @@ from textual.widget import Widget
 
 from tui_agent.ui.sink import label
 
+#: Cells between two titles, and the fewest of the one in front.
+_GAP, _LEAST = 3, 8
+
 
 class TabLine(Widget):
     """Titles side by side; a click on one asks for its pane."""
@@ -38,7 +41,22 @@ class TabLine(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        return Content("   ").join(self._label(pane, title) for pane, title in self._tabs)
+        return Content(" " * self._gap).join(self._labels())
+
+    @property
+    def _gap(self) -> int:
+        """Cells between two titles: fewer where there is little room."""
+        return _GAP if self._needed() <= self.size.width else 1
+
+    def _labels(self) -> list[Content]:
+        """A label for each tab; where they do not fit, the others lose their counts, then the front one its end."""
+        labels = [self._label(pane, title) for pane, title in self._tabs]
+        over = sum(label.cell_length + self._gap for label in labels) - self._gap - self.size.width
+        if over <= 0 or len(labels) == 1:
+            return labels
+        front = next((at for at, (pane, _) in enumerate(self._tabs) if pane == self._front), 0)
+        labels[front] = labels[front].truncate(max(labels[front].cell_length - over, _LEAST), ellipsis=True)
+        return labels
 
     def _label(self, pane: str, title: str | Content) -> Content:
         words = title if isinstance(title, Content) else label(title)
@@ -51,12 +69,12 @@ class TabLine(Widget):
 
     def _needed(self) -> int:
         """Cells that all titles need side by side."""
-        return sum(len(title) + 3 for _, title in self._tabs)
+        return sum(len(title) + _GAP for _, title in self._tabs) - _GAP
 
     def on_click(self, event: events.Click) -> None:
         x = event.get_content_offset_capture(self).x
-        for pane, title in self._tabs:
-            x -= self._label(pane, title).cell_length + 3
+        for (pane, _), shown in zip(self._tabs, self._labels(), strict=True):
+            x -= shown.cell_length + self._gap
             if x < 0:
                 self.post_message(self.Chosen(pane))
                 return
