@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
 
 from msgspec.structs import replace
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import FileAction, Plan
 from tui_agent.answers.values import Reply
 from tui_agent.context.known import LoadedBy
+from tui_agent.planning.completing import completed
 from tui_agent.store import events as e
 from tui_agent.turn import looking, planner
 from tui_agent.turn.climbing import find, follow_all
@@ -24,6 +26,8 @@ async def plan_and_find(
     async for event in planner.make_plan(desk, gathered, request, made):
         yield event
     plan = made[0]
+    if plan.source == "model":
+        plan = replace(plan, files=await asyncio.to_thread(completed, plan.files, desk.workspace.index))
     attached = [_attachment(path) for path in attachments]
     carried = [_taken_up(decision) for decision in desk.decided()]
     actions = _named_once([*attached, *carried, *plan.files], set())
@@ -47,7 +51,8 @@ async def answer(desk: Desk, gathered: Gathered, reply: Reply) -> AsyncGenerator
     gathered.searched = 0.0
     taken = {slot.action.name for slot in desk.state().plan.actions}
     carried = [_taken_up(decision) for decision in desk.decided()]
-    actions = _named_once([*carried, *reply.files], taken)
+    files = await asyncio.to_thread(completed, reply.files, desk.workspace.index)
+    actions = _named_once([*carried, *files], taken)
     if actions:
         yield e.ActionsAdded(actions)
     for action in actions:

@@ -1,0 +1,96 @@
+"""A chain is completed by the file that is called almost as it says, and by nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tui_agent.answers.plans import FileAction
+from tui_agent.planning.completing import completed
+from tui_agent.planning.equals import names_one, nearest
+from tui_agent.workspace.index import Index
+
+INDEX = Index(
+    [
+        "src/core/parse_config.py",
+        "src/api/user.tsx",
+        "src/api/__init__.py",
+        "src/web/__init__.py",
+        "lib/client/retry.py",
+        "lib/server/retry.py",
+        "docs/[draft] notes.md",
+        "README.md",
+    ]
+)
+
+
+def patterns(*given: str, **how: Any) -> tuple[str, ...]:
+    (action,) = completed([FileAction("It", given, **how)], INDEX)
+    return action.patterns
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("src/parseConfig.py", "src/core/parse_config.py"),
+        ("ParseConfig.py", "src/core/parse_config.py"),
+        ("src/api/users.ts", "src/api/user.tsx"),
+        ("src.core.parse_config", "src/core/parse_config.py"),
+        ("src.core.parse_config.ParseError", "src/core/parse_config.py"),
+        ("src.api", "src/api/__init__.py"),
+        ("src/api.py", "src/api/__init__.py"),
+        ("app/client/retry.py", "lib/client/retry.py"),
+        ("draft/\\[DRAFT\\]_notes.md", "docs/\\[draft\\] notes.md"),
+        ("readme.rst", "README.md"),
+    ],
+)
+def test_another_spelling_folder_or_form_is_found(written: str, found: str) -> None:
+    assert patterns(written, "src/*", "**/*x*") == (written, found, "src/*", "**/*x*")
+
+
+def test_of_files_that_are_as_near_as_each_other_the_name_is_looked_for() -> None:
+    assert patterns("other/retry.py") == ("other/retry.py", "**/retry.py")
+
+
+@pytest.mark.parametrize(
+    ("given", "how"),
+    [
+        (("README.md", "**/*"), {}),
+        (("src/nothing.py", "**/nothing.py"), {}),
+        (("src/*.py",), {"all": True}),
+        (("src/parseConfig.py",), {"fallback": "create_new"}),
+        (("**/*onfig*",), {}),
+        (("other/retry.py", "**/retry.py"), {}),
+        (("",), {}),
+        (("../x", "/etc/passwd", "a" * 10_000), {}),
+    ],
+)
+def test_what_needs_no_completing_stays_as_it_is(given: tuple[str, ...], how: dict[str, Any]) -> None:
+    assert patterns(*given, **how) == given
+
+
+def test_there_are_never_more_than_five() -> None:
+    five = ("a/parseConfig.py", "**/parseConfig.py", "a/*", "**/*parse*", "**/*.py")
+    assert patterns(*five) == (*five[:2], "src/core/parse_config.py", *five[2:4])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "one"),
+    [
+        ("a/b.py", True),
+        ("**/b.py", True),
+        (r"a/\[b\].py", True),
+        ("a/*", False),
+        ("**/*b*", False),
+        ("a/", False),
+    ],
+)
+def test_whether_a_pattern_names_a_single_file(pattern: str, one: bool) -> None:
+    assert names_one(pattern) == one
+
+
+def test_the_nearest_agrees_in_the_last_folders() -> None:
+    paths = ("a/x.py", "b/a/x.py", "b/c/x.py")
+    assert nearest(FileAction("x", ("z/b/c/x.py", "**/x.py")), paths) == ("b/c/x.py",)
+    assert nearest(FileAction("x", ("**/x.py",)), paths) == paths

@@ -1,0 +1,159 @@
+"""A chain completed by the file that is called almost as it says: in another spelling, folder or form.
+
+Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`, `a.b.c` for
+`a/b/c.py`. A file whose name has the same letters, case, separators, plural and extension aside, is what is meant,
+where one is nearest to the folders that the chain names. It is tried before patterns that only hold a part of the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.answers.plans import MAX_PATTERNS, FileAction
+from tui_agent.planning.equals import names_one
+from tui_agent.workspace.index import SLICE, Index
+from tui_agent.workspace.languages import is_source_extension
+from tui_agent.workspace.patterns import escape
+
+#: More files that are as near as each other are no help.
+MOST_TIED: Final = 3
+#: Names of files that stand for their folder.
+_ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})
+_MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
+_SEPARATORS: Final = str.maketrans("", "", "_-. ")
+
+
+class _Wanted(Struct, frozen=True):
+    """A file as it was written: its folders, the key of its stem, and its extension (empty: any)."""
+
+    folders: tuple[str, ...]
+    key: str
+    extension: str
+
+
+def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, ...]:
+    """The actions, each with one more pattern where files are called almost so.
+
+    A batch, a file that is to be made, and one whose first pattern is there already stay as they are. Looks
+    through the index once for all of them: a thread's work where that is large.
+    """
+    readings = [_readings(action, index) for action in actions]
+    named = _called({one.key for wanted in readings for one in wanted if one.key}, index)
+    return tuple(
+        _with_best(action, _best(wanted, named)) for action, wanted in zip(actions, readings, strict=True)
+    )
+
+
+def _readings(action: FileAction, index: Index) -> list[_Wanted]:
+    exact = [pattern for pattern in action.patterns[:MAX_PATTERNS] if names_one(pattern)]
+    if action.all or action.fallback == "create_new" or not exact:
+        return []
+    if index.contains(exact[0].removeprefix("./")):
+        return []
+    return list(_wanted(exact))
+
+
+def _with_best(action: FileAction, best: Sequence[str]) -> FileAction:
+    if not best or set(best) & set(action.patterns):
+        return action
+    pattern = _pattern(best)
+    if not pattern or pattern in action.patterns:
+        return action
+    at = next((n for n, known in enumerate(action.patterns) if not names_one(known)), len(action.patterns))
+    at = min(at, MAX_PATTERNS - 1)
+    patterns = (*action.patterns[:at], pattern, *action.patterns[at:])
+    return replace(action, patterns=patterns[:MAX_PATTERNS])
+
+
+def _wanted(patterns: Sequence[str]) -> Iterator[_Wanted]:
+    """How the names of a chain may be read: as a path, as a module, as something in a module."""
+    for pattern in patterns:
+        folder, _, name = re.sub(r"\\(.)", r"\1", pattern.removeprefix("./")).rpartition("/")
+        folders = tuple(_key(part) for part in folder.split("/") if part not in ("", "**", "."))
+        stem, dot, extension = name.rpartition(".")
+        if _MODULE.fullmatch(name) and not is_source_extension(extension):
+            parts = [_key(part) for part in re.split(r"\.|::", name)]
+            yield _Wanted((*folders, *parts[:-1]), parts[-1], "")
+            yield _Wanted((*folders, *parts[:-2]), parts[-2], "")
+        else:
+            yield _Wanted(folders, _key(stem if dot and stem else name), extension if dot and stem else "")
+
+
+def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
+    """By key, the files that are called so."""
+    found: dict[str, list[str]] = {key: [] for key in keys}
+    initials, paths = {key[0] for key in keys}, index.paths
+    for at in range(0, len(paths) if found else 0, SLICE):
+        _collect(paths[at : at + SLICE], found, initials)
+    return found
+
+
+def _best(wanted: Sequence[_Wanted], found: Mapping[str, Sequence[str]]) -> list[str]:
+    """The files that fit one reading, the first that has some, and lie nearest to where it puts them."""
+    for one in wanted:
+        candidates = found.get(one.key, [])
+        if candidates:
+            ranks = {path: _rank(path, one) for path in candidates}
+            top = max(ranks.values())
+            return [path for path in candidates if ranks[path] == top]
+    return []
+
+
+def _collect(paths: Sequence[str], found: dict[str, list[str]], initials: Collection[str]) -> None:
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if name.startswith(("__init__.", "index.", "mod.")):
+            name = (
+                folder.rpartition("/")[2] or name
+            )  # the entry file of a folder goes by the folder's name, too
+            if name and name[0].lower() in initials and (key := _key(name)) in found:
+                found[key].append(path)
+            name = path.rpartition("/")[2]
+        first = name.lstrip("_-.")[:1].lower()
+        if first in initials:
+            key = _key(name.rpartition(".")[0] or name)
+            if key in found:
+                found[key].append(path)
+
+
+def _rank(path: str, wanted: _Wanted) -> tuple[int, int, bool, bool]:
+    """How near a file is: the last folders that agree, how many it shares, its extension, that it is a source."""
+    *folders, name = path.split("/")
+    keys = [_key(folder) for folder in folders]
+    stem, _, extension = name.rpartition(".")
+    if stem in _ENTRIES and _key(stem) != wanted.key:
+        keys = keys[:-1]
+    agree = 0
+    for ours, theirs in zip(reversed(wanted.folders), reversed(keys), strict=False):
+        if ours != theirs:
+            break
+        agree += 1
+    same = not wanted.extension or extension == wanted.extension
+    return agree, len(set(wanted.folders) & set(keys)), same, is_source_extension(extension)
+
+
+def _pattern(best: Sequence[str]) -> str:
+    """A pattern for the one that is nearest; for some that are equally near, their name if they share it."""
+    if len(best) == 1:
+        return escape(best[0])
+    names = {path.rpartition("/")[2] for path in best}
+    if len(names) == 1:
+        return f"**/{escape(names.pop())}"
+    if len(best) > MOST_TIED or any("," in path or re.search(r"[\[\]{}*?\\]", path) for path in best):
+        return ""
+    return "{" + ",".join(sorted(best)) + "}"
+
+
+def _key(name: str) -> str:
+    """The letters of a name, in lower case, without separators and without the ending of a plural."""
+    letters = name.lower().translate(_SEPARATORS)
+    if len(letters) > 4 and letters.endswith("ies"):
+        return letters[:-3] + "y"
+    if len(letters) > 3 and letters.endswith("s") and not letters.endswith("ss"):
+        return letters[:-1]
+    return letters
