@@ -18,6 +18,7 @@ from tui_agent.session.journal import Journal
 from tui_agent.session.settling import Settling
 from tui_agent.session.texts import text_under
 from tui_agent.session.undoing import Preview, Undoing
+from tui_agent.session.versions import Versions
 from tui_agent.session.writing import Writing
 from tui_agent.store import events as e
 from tui_agent.workspace.workspace import Workspace
@@ -34,6 +35,7 @@ class Decisions:
         self._writing = Writing(journal, workspace, blobs, editing, folder)
         self._applying = Applying(journal, workspace, blobs, self._writing)
         self._undoing = Undoing(journal, blobs, self._writing)
+        self.versions = Versions(journal, workspace, self._writing)
         self._settling = Settling(journal, blobs, self._writing)
         self._one_at_a_time = asyncio.Lock()
 

@@ -21,6 +21,7 @@ REFUSED = (
     "settle",
     "edit_hunk",
     "comment",
+    "commit",
     "add_todo",
     "edit_todo",
     "toggle_todo",

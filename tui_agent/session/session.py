@@ -8,14 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.answers import schema
-from tui_agent.edits.change import Diff, Pick
-from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.model.client import Model
 from tui_agent.session import mending
@@ -23,11 +21,11 @@ from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
 from tui_agent.session.journal import Journal
 from tui_agent.session.models import chosen, is_chosen
+from tui_agent.session.review_calls import ReviewCalls
 from tui_agent.session.shortcuts import Shortcuts
 from tui_agent.session.taking import Kept
 from tui_agent.session.todo_list import TodoList
 from tui_agent.session.turns import Turns, left_off
-from tui_agent.session.undoing import Preview
 from tui_agent.session.watching import Watching
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import Loaded
@@ -48,7 +46,7 @@ SYSTEM_PROMPT = "system-prompt.json"
 PLANNING_PROMPT = "planning-prompt.json"
 
 
-class Session:
+class Session(ReviewCalls):
     """One session of one workspace. Belongs to the loop that made it."""
 
     def __init__(
@@ -125,6 +123,7 @@ class Session:
     async def close(self) -> None:
         """Stop what runs, keep what grows, end the children."""
         await self._turns.stop()
+        await self._decisions.versions.settled()
         await self._watching.close()
         await self.workspace.close()
         await self.model.close()
@@ -196,57 +195,6 @@ class Session:
         if begun is not None:
             await self.journal.record(begun)
         return begun is not None
-
-    # ── review ───────────────────────────────────────────────────────────────────────────────────────────
-
-    async def diff(self, change_id: str) -> Diff:
-        """A change as it can be shown. Raises `SessionError` for an id that is not there."""
-        return await self._decisions.diff(change_id)
-
-    async def apply(self, picks: Sequence[Pick] = ()) -> None:
-        """Write what was picked (nothing picked: all that is pending), all or nothing."""
-        await self._decisions.apply(picks)
-
-    async def skip(self, picks: Sequence[Pick] = ()) -> None:
-        """Decide against what was picked (nothing picked: all that is pending)."""
-        await self._decisions.skip(picks)
-
-    async def undo(self, checkpoint: str = "") -> None:
-        """Take back an apply: the one named, or the last that was not undone."""
-        await self._decisions.undo(checkpoint)
-
-    async def redo(self, checkpoint: str = "") -> None:
-        """Do again what was undone: the apply named, or the last that was undone."""
-        await self._decisions.redo(checkpoint)
-
-    async def take_back(self, picks: Sequence[Pick]) -> None:
-        """Take applied hunks or changes out of their files again; what was written since stays."""
-        await self._decisions.take_back(picks)
-
-    async def preview(self, checkpoint: str) -> list[Preview]:
-        """What undoing that apply (or redoing it, where it is undone) would do to each file as it is now."""
-        return await self._decisions.preview(checkpoint)
-
-    async def conflict(self, change_id: str) -> ConflictView:
-        """The places where a change and the file as it is now disagree."""
-        return await self._decisions.conflict(change_id)
-
-    async def settle(
-        self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
-    ) -> None:
-        """Settle a conflict, a side for each place in order; `by_hand` are texts instead, by place from 0.
-
-        `seen` is the hash of the file that was shown (`ConflictView.now`): refused where it is another by now.
-        """
-        await self._decisions.settle(change_id, sides, by_hand or {}, seen)
-
-    async def edit_hunk(self, pick: Pick, text: str) -> None:
-        """Let a hunk that waits add this text instead of the one that was proposed."""
-        await self._decisions.edit_hunk(pick, text)
-
-    async def comment(self, pick: Pick, text: str) -> None:
-        """Say something about a hunk to the model: it is a fact in the next request."""
-        await self._decisions.comment(pick, text)
 
     # ── todos and sub-tasks ──────────────────────────────────────────────────────────────────────────────
 
@@ -399,6 +347,18 @@ class Session:
             planning_words=self._planning_words,
             planning_schema=self._planning_schema,
         )
+
+    async def _draft(self, changes: str) -> str:
+        from tui_agent.turn.drafting import draft_message
+
+        await self._get_ready()
+        text = ""
+        async for item in draft_message(self._desk(), changes):
+            if isinstance(item, str):
+                text = item
+            else:
+                await self.journal.record(item)
+        return text
 
     async def _get_ready(self) -> None:
         """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""

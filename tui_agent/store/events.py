@@ -403,7 +403,7 @@ class UsageCounted(Lasting, frozen=True):
     """A request was paid for."""
 
     usage: Usage
-    purpose: Literal["plan", "main", "condense", "subtask"] = "main"
+    purpose: Literal["plan", "main", "condense", "subtask", "draft"] = "main"
 
 
 class TurnEnded(Lasting, frozen=True):
@@ -469,6 +469,13 @@ class CheckpointMade(Lasting, frozen=True):
     """Files were written, and this is how they were before and are now."""
 
     checkpoint: Checkpoint
+
+
+class CheckpointCommitted(Lasting, frozen=True):
+    """git keeps the work tree as it was after an apply, as a private commit."""
+
+    id: str
+    commit: str
 
 
 class CheckpointUndone(Lasting, frozen=True):
@@ -631,6 +638,7 @@ AnyLasting = (
     | ChangeMoved
     | ChangeReworked
     | CheckpointMade
+    | CheckpointCommitted
     | CheckpointUndone
     | ModelOwesNews
     | FreshnessChanged

@@ -92,6 +92,14 @@ def _checkpoint(state: State, event: e.CheckpointMade) -> State:
     return replace(state, review=replace(state.review, checkpoints=checkpoints))
 
 
+def _committed(state: State, event: e.CheckpointCommitted) -> State:
+    checkpoints = tuple(
+        replace(point, commit=event.commit) if point.id == event.id else point
+        for point in state.review.checkpoints
+    )
+    return replace(state, review=replace(state.review, checkpoints=checkpoints))
+
+
 def _undone(state: State, event: e.CheckpointUndone) -> State:
     checkpoints = tuple(
         replace(point, undone=event.undone) if point.id == event.id else point
@@ -119,6 +127,7 @@ FOLDS = {
     e.ChangeMoved: _moved,
     e.ChangeReworked: _reworked,
     e.CheckpointMade: _checkpoint,
+    e.CheckpointCommitted: _committed,
     e.CheckpointUndone: _undone,
     e.SubTasksProposed: _subtasks,
     e.SubTaskMoved: _subtask_moved,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -34,7 +35,10 @@ _FIXED: Final = (
     *("-c", "safe.bareRepository=explicit"),
 )
 _VARIABLES: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ATTR_NOSYSTEM": "1"}
-_AUTHOR: Final = ("-c", "user.name=tui-agent", "-c", "user.email=tui-agent@localhost")
+AUTHOR: Final = ("-c", "user.name=tui-agent", "-c", "user.email=tui-agent@localhost")
+
+
+_NOTHING_MORE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Result(Struct, frozen=True):
@@ -74,10 +78,13 @@ def scrub_environment() -> None:
         del os.environ[name]
 
 
-def git(root: str, *arguments: str, feed: bytes | None = None) -> Result:
-    """Run `git` in a folder. `feed` is its standard input; without, there is none. Raises nothing of git's own."""
+def git(root: str, *arguments: str, feed: bytes | None = None, index: str = "") -> Result:
+    """Run `git` in a folder. `feed` is its standard input; without, there is none. Raises nothing of git's own.
+
+    With `index` that file takes the place of the repository's own index.
+    """
     command = ["git", *_FIXED, *_without_filters(root), *arguments]
-    return _run(root, command, feed)
+    return _run(root, command, feed, {"GIT_INDEX_FILE": index} if index else {})
 
 
 def find_repository(root: str) -> Repository | None:
@@ -128,7 +135,7 @@ def init_with_commit(root: str, message: str) -> str:
     steps = (
         ("init", "--quiet", "--initial-branch=main"),
         ("add", "--all"),
-        (*_AUTHOR, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message),
+        (*AUTHOR, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message),
     )
     for step in steps:
         if not git(root, *step).ok:
@@ -151,7 +158,9 @@ def _without_filters(root: str) -> tuple[str, ...]:
     )
 
 
-def _run(root: str, command: Iterable[str], feed: bytes | None = None) -> Result:
+def _run(
+    root: str, command: Iterable[str], feed: bytes | None = None, more: Mapping[str, str] = _NOTHING_MORE
+) -> Result:
     if not os.path.isdir(root):
         return Result(
             127, b"", f"{root} is no folder".encode(errors="replace")
@@ -168,7 +177,7 @@ def _run(root: str, command: Iterable[str], feed: bytes | None = None) -> Result
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
-                env=_VARIABLES,
+                env={**_VARIABLES, **more},
             )
         except GitCommandNotFound as error:
             return Result(127, b"", str(error).encode(errors="replace"))

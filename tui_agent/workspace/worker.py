@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ import msgspec
 
 from tui_agent.processes.serve import Announce, Handler, Send, run
 from tui_agent.workspace.git import find_repository, ignored, init_with_commit, scrub_environment
+from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, make_checkpoint
+from tui_agent.workspace.git_commits import commit, commit_plan
 from tui_agent.workspace.git_listing import deleted_files, list_files
 from tui_agent.workspace.git_status import read_status
 from tui_agent.workspace.walk import Listing, walk
@@ -69,6 +72,36 @@ async def imports(params: dict[str, Any], send: Send) -> list[dict[str, Any]]:
     return msgspec.to_builtins(found)
 
 
+async def git_checkpoint(params: dict[str, Any], send: Send) -> str:
+    """{root, session, name, paths} → the private commit of the work tree as it is; "" where there is none."""
+    return await asyncio.to_thread(
+        make_checkpoint, params["root"], params["session"], params["name"], params["paths"]
+    )
+
+
+async def git_forget(params: dict[str, Any], send: Send) -> int:
+    """{root, session, names} → how many of a session's checkpoints (null: all) were removed."""
+    return await asyncio.to_thread(forget_checkpoints, params["root"], params["session"], params["names"])
+
+
+async def git_file(params: dict[str, Any], send: Send) -> str | None:
+    """{root, revision, path} → the content of a file in a commit, in base 64; null where it is not in there."""
+    found = await asyncio.to_thread(file_at, params["root"], params["revision"], params["path"])
+    return None if found is None else b64encode(found).decode()
+
+
+async def git_commit_plan(params: dict[str, Any], send: Send) -> dict[str, Any]:
+    """{root, paths} → what a commit would hold, see `commit_plan`."""
+    return await asyncio.to_thread(commit_plan, params["root"], params["paths"])
+
+
+async def git_commit(params: dict[str, Any], send: Send) -> dict[str, str]:
+    """{root, message, paths, staged} → {commit, error}."""
+    return await asyncio.to_thread(
+        commit, params["root"], params["message"], params["paths"], params["staged"]
+    )
+
+
 def build(announce: Announce) -> Mapping[str, Handler]:
     scrub_environment()
     return {
@@ -76,6 +109,11 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "watch": watch,
         "git_status": git_status,
         "git_commit_init": git_commit_init,
+        "git_checkpoint": git_checkpoint,
+        "git_forget": git_forget,
+        "git_file": git_file,
+        "git_commit_plan": git_commit_plan,
+        "git_commit": git_commit,
         "ignored": ignored_paths,
         "imports": imports,
     }

@@ -16,6 +16,7 @@ from tui_agent.processes.child import Child
 from tui_agent.workspace.import_names import Import
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import Listed, list_by_child, list_here, takes_case_for_nothing
+from tui_agent.workspace.repository import Repository
 
 ChangeKind = Literal["added", "changed", "deleted"]
 Watching = Literal["starting", "watching", "polling", "failed"]
@@ -77,6 +78,7 @@ class Workspace:
         self.index = Index(ignore_case=takes_case_for_nothing(self.root))
         self.listen(on_index, on_batch, on_status, on_watch, on_notice)
         self._child = Child("tui_agent.workspace.worker", name="workspace", nice=5)
+        self.repository = Repository(self._child, self.root)
         self._tasks: set[asyncio.Task[None]] = set()
         self._indexed = asyncio.Event()
         self._listing = asyncio.Lock()
