@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Self
 
 from textual import events
 from textual.content import Content
@@ -84,13 +85,19 @@ class Workspace(Widget):
     def layout(self) -> Layout:
         return self._in_places
 
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """A new layout draws what came, went or moved: the workspace itself is only the ground between the panes."""
+        return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
+
     async def put(self, pane: Pane) -> None:
-        """Mount a pane where it belongs."""
+        """Mount a pane where it belongs, in place of its blank, so that the others stay where they are undrawn."""
         blank = self._by_id[pane.ID]
         pane.display = blank.display
         self._by_id[pane.ID] = pane
         with self.app.batch_update():
-            await self.mount(pane)
+            await self.mount(pane, after=blank)
             await blank.remove()
         self.arranged(self._arrangement)
 

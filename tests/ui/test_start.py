@@ -1,0 +1,177 @@
+"""What a start is made of, counted: imports before the first frame and before the first key, cells drawn, panes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from support.sessions import open_session
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.app import App
+from textual.screen import Screen
+
+from tui_agent.session.session import Session
+from tui_agent.ui.app import WorkspaceApp
+
+SIZE = (160, 48)
+SCREEN = SIZE[0] * SIZE[1]
+#: What belongs into a child, or is imported when something asks for it.
+HEAVY = (
+    "litellm tiktoken openai pydantic httpx git watchfiles pathspec xml.sax http.client"
+    " rapidfuzz json_repair jsonschema_rs unidiff tomlkit"
+)
+#: Starts the screen over a new session as the command line does, and says what was imported at which moment.
+STARTING = """
+import asyncio, gc, json, sys
+from pathlib import Path
+
+gc.disable()
+from tui_agent.ui.app import WorkspaceApp
+
+seen = {}
+
+async def opened():
+    seen["first frame"] = sorted(sys.modules)
+    from tui_agent.session.opening import Opening, open_session
+    return await open_session(Opening(workspace=Path(sys.argv[1])))
+
+async def main():
+    app = WorkspaceApp(opened)
+    async with app.run_test() as pilot:
+        hand_over = app.workspace_screen._hand_over
+        def handing_over(focus):
+            seen.setdefault("first key", sorted(sys.modules))
+            hand_over(focus)
+        app.workspace_screen._hand_over = handing_over
+        while not (app.workspace_screen.ready and gc.isenabled()):
+            await pilot.pause(0.01)
+        seen["ready"] = sorted(sys.modules)
+        seen["frozen"] = gc.get_freeze_count()
+    await app.session.close()
+
+asyncio.run(main())
+print(json.dumps(seen))
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Which modules there were at the first frame, at the first key, and when every pane was there."""
+    home = tmp_path_factory.mktemp("home")
+    done = subprocess.run(
+        [sys.executable, "-c", STARTING, str(tmp_path_factory.mktemp("shop"))],
+        env={**os.environ, "TUI_AGENT_HOME": str(home), "TUI_AGENT_MODEL": ""},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert told.pop("frozen") > 10_000, "what the start made is not looked through again"
+    return {moment: set(names) for moment, names in told.items()}
+
+
+def test_the_first_frame_needs_no_session_and_no_pane(seen: dict[str, set[str]]) -> None:
+    late = (
+        "tui_agent.session.",
+        "tui_agent.turn.",
+        "tui_agent.ui.panes.",
+        "sqlite3",
+        "textual.widgets._text_area",
+    )
+    assert [name for name in seen["first frame"] if name.startswith(late)] == []
+
+
+def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, set[str]]) -> None:
+    assert "tui_agent.ui.panes.chat" in seen["first key"]
+    late = {
+        f"tui_agent.ui.panes.{name}" for name in ("files", "plan", "buffers", "review", "todos", "subtasks")
+    }
+    assert seen["first key"] & (late | {"tui_agent.turn.turn", "tui_agent.ui.session_choice"}) == set()
+
+
+@pytest.mark.parametrize("name", HEAVY.split())
+def test_what_is_heavy_is_not_in_the_process_of_the_screen(seen: dict[str, set[str]], name: str) -> None:
+    assert name not in seen["ready"]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """For each update of a screen its first row, and how many cells were written."""
+    updates: list[tuple[str, int]] = []
+    display = App._display
+
+    def displayed(app: App[object], screen: Screen[object], update: object) -> None:
+        row = app.screen._compositor.render_strips()[0]
+        updates.append(("".join(segment.text for segment in row), cells(update)))
+        display(app, screen, update)  # ty: ignore[invalid-argument-type]
+
+    monkeypatch.setattr(App, "_display", displayed)
+    return updates
+
+
+async def test_the_first_frame_has_its_titles_and_little_is_drawn_again(drawn: list[tuple[str, int]]) -> None:
+    opening = asyncio.Event()
+
+    async def never() -> Session:
+        await opening.wait()
+        raise AssertionError("nobody opens it")
+
+    async with WorkspaceApp(never).run_test(size=SIZE) as pilot:
+        await pilot.pause(0.1)
+    assert "Files" in drawn[0][0] and "Chat" in drawn[0][0]
+    # Textual itself draws a screen twice at the least.
+    assert sum(count for _, count in drawn) <= 3 * SCREEN
+
+
+async def test_a_pane_that_is_mounted_does_not_draw_the_others_again(
+    tmp_path: Path, drawn: list[tuple[str, int]]
+) -> None:
+    gate = asyncio.Event()
+    async with open_session(tmp_path, services=False) as session:
+
+        async def opened() -> Session:
+            await gate.wait()
+            return session
+
+        app = WorkspaceApp(opened)
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.pause(0.1)
+            drawn.clear()
+            gate.set()
+            while not app.workspace_screen.ready:
+                await pilot.pause(0.01)
+            # One screen for the chat and the status line, one for all other panes, and what appears in them later.
+            assert sum(count for _, count in drawn) <= 3.5 * SCREEN
+
+
+async def test_the_pane_that_had_the_focus_has_it_again(tmp_path: Path) -> None:
+    async with open_session(tmp_path, services=False) as session:
+        session.set_layout(replace(session.state.layout, focus="review", zoomed="review"))
+
+        async def opened() -> Session:
+            return session
+
+        app = WorkspaceApp(opened)
+        async with app.run_test(size=SIZE) as pilot:
+            while not app.workspace_screen.ready:
+                await pilot.pause(0.01)
+            review = app.workspace_screen.workspace.pane("review")
+            assert session.state.layout.zoomed == "review"
+            assert review is not None and review.has_focus_within
+
+
+def cells(update: object) -> int:
+    """How many cells an update of the screen writes."""
+    match update:
+        case LayoutUpdate():
+            return update.region.area
+        case ChopsUpdate():
+            return sum(end - start for _, start, end in update.spans)
+    return 0
