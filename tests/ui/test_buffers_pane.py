@@ -8,7 +8,7 @@ import pytest
 from support.screens import Driven, on_screen
 
 from tui_agent.ui.panes.buffers import BuffersPane
-from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.editor import MOST_LINES, PART, Editor
 from tui_agent.ui.widgets.file_tabs import FileTabs
 from tui_agent.ui.widgets.highlights import CHUNK, LineHighlights
 
@@ -201,3 +201,38 @@ async def test_unsaved_text_is_handed_over_before_anything_is_asked(workspace: P
         await it.press("Z", "ctrl+c", "ctrl+c")
         await it.until(lambda: it.app.return_code == 0)
         assert it.session.state.buffers.open[0].text == "Z# Shop\n"
+
+
+async def test_a_very_long_file_is_shown_in_parts_and_never_edited(workspace: Path) -> None:
+    (workspace / "long.txt").write_text("".join(f"line {n}\n" for n in range(1, MOST_LINES + 5_000)))
+    async with on_screen(workspace) as it:
+        await open_in(it, "long.txt")
+        await it.shows("shown in parts")
+        assert editor(it).document.line_count == PART
+        await it.press("ctrl+g", *"52000", "enter")
+        await it.shows("52000  line 52000")
+        await it.until(lambda: it.session.state.buffers.open[0].cursor == (51_999, 0), "the cursor")
+        await it.press("ctrl+f", *"line 777")
+        await it.until(lambda: editor(it).place[0] == (776, 8))
+        await it.press("escape", "x", "f2")
+        await it.asked()
+        assert not it.session.state.buffers.open[0].unsaved
+
+
+async def test_the_next_part_comes_at_the_edge(workspace: Path) -> None:
+    (workspace / "long.txt").write_text("".join(f"line {n}\n" for n in range(1, MOST_LINES + 5_000)))
+    async with on_screen(workspace) as it:
+        await open_in(it, "long.txt", PART)
+        assert editor(it).place[0] == (PART - 1, 0)
+        editor(it).go_to_line(editor(it).first_line + editor(it).document.line_count)
+        at = editor(it).place[0][0]
+        await it.press("down")
+        await it.until(lambda: editor(it).place[0] == (at + 1, 0))
+        assert editor(it).document.get_line(editor(it).cursor_location[0]) == f"line {at + 2}"
+
+
+async def test_the_widest_line_can_be_reached(workspace: Path) -> None:
+    (workspace / "wide.txt").write_text("short\n" + "\t" + "日本" * 200 + "\n" + "x" * 300 + "\n")
+    async with on_screen(workspace) as it:
+        await open_in(it, "wide.txt")
+        assert editor(it).virtual_size.width > 800

@@ -95,6 +95,7 @@ class BuffersPane(Pane):
         buffer = self.session.state.buffers.get(editor.path)
         if buffer and editor.is_attached:
             editor.take(buffer)
+            self._show_banner(buffer)
             if focused and self.editor is editor:
                 editor.focus()
 
@@ -112,6 +113,11 @@ class BuffersPane(Pane):
             )
         elif buffer and buffer.note:
             words = parts((f"Read only: {buffer.note}", "$muted"))
+        elif buffer and (editor := self._editors.get(buffer.path)) and editor.whole:
+            count, key = len(editor.whole), self.keys.shown("buffers.goto_line")
+            words = parts(
+                (f"Read only: {count:,} lines, shown in parts. ", "$muted"), (key, "$accent"), " goes to any."
+            )
         banner.display = bool(words)
         banner.update(words)
 
@@ -150,9 +156,10 @@ class BuffersPane(Pane):
             if buffer is None or editor.revision != buffer.revision:
                 continue
             cursor, anchor = editor.place
-            if editor.text != buffer.text:
+            text = editor.changed_text
+            if text is not None and text != buffer.text:
                 editor.told = (cursor, anchor)
-                self.session.edit_buffer(path, editor.text, cursor, anchor)
+                self.session.edit_buffer(path, text, cursor, anchor)
             elif (cursor, anchor) != editor.told:
                 editor.told = (cursor, anchor)
                 self.session.move_cursor(path, cursor, anchor)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from textual.widgets.text_area import Selection, TextAreaTheme
+from textual.document._wrapped_document import WrappedDocument
+from textual.geometry import Size
+from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
 
 from tui_agent.store.state import Buffer
 from tui_agent.ui.widgets.highlights import LineHighlights
+from tui_agent.ui.widgets.long_text import CountedDocument, widest
 from tui_agent.ui.widgets.text_area import WritingArea
 
+#: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
+#: whole would take seconds, and each key a good part of one.
+MOST_LINES, PART = 50_000, 10_000
 #: Files with more characters than this are shown without colours: the first parse takes longer than a frame.
 COLOURED_TO = 400_000
+
+Place = tuple[int, int]
 
 LANGUAGES = {
     ".py": "python",
@@ -59,11 +67,27 @@ class Editor(WritingArea):
         #: The cursor and anchor as the session last had them.
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
+        #: Every line of a text that is too long to be shown whole, and the first that is shown.
+        self.whole: list[str] | None = None
+        self.first_line = 0
 
     def _build_highlight_map(self) -> None:
         """Textual would query the whole tree here; the lines ask for themselves when they are drawn."""
         self._line_cache.clear()
         self._highlights.clear()
+
+    @property
+    def wrapped_document(self) -> WrappedDocument:
+        return self._counted
+
+    @wrapped_document.setter
+    def wrapped_document(self, wrapped: WrappedDocument) -> None:
+        self._counted = CountedDocument.of(wrapped)
+
+    def _refresh_size(self) -> None:
+        width = widest(self.document.lines, self.indent_width)
+        self.virtual_size = Size(width + self.gutter_width + 1, self.document.line_count)
+        self._refresh_scrollbars()
 
     def on_mount(self) -> None:
         self.use_colours(self._first)
@@ -72,54 +96,111 @@ class Editor(WritingArea):
         self.register_theme(theme)
         self.theme = theme.name
 
+    # ── what the session has ─────────────────────────────────────────────────────────────────────────────
+
     def take(self, buffer: Buffer) -> None:
         """Take the text of the buffer if it changed elsewhere, and the cursor if it was moved from elsewhere."""
-        self.read_only = bool(buffer.note)
+        place = (buffer.cursor, buffer.anchor)
         if buffer.revision != self.revision:
             self._take_text(buffer)
-        place = (buffer.cursor, buffer.anchor)
         if place != self.told:
             self.told = place
-            self.selection = Selection(self._within(buffer.anchor), self._within(buffer.cursor))
-            self.scroll_cursor_visible(center=True)
+            self._select(buffer.anchor, buffer.cursor)
+        self.read_only = bool(buffer.note) or self.whole is not None
 
     def _take_text(self, buffer: Buffer) -> None:
         first = self.revision < 0
         self.revision = buffer.revision
-        if first:
+        lines = buffer.text.split("\n") if buffer.text.count("\n") > MOST_LINES else None
+        if lines is not None:
+            self.whole = lines
+            self._show_part(buffer.cursor[0])
+        elif first or self.whole is not None:
+            self.whole, self.first_line = None, 0
             small = len(buffer.text) <= COLOURED_TO
+            self._speak(LANGUAGES.get(PurePosixPath(self.path).suffix.lower()) if small else None)
+            self.line_number_start = 1
             self.text = buffer.text
-            self.language = LANGUAGES.get(PurePosixPath(self.path).suffix.lower()) if small else None
-            self.selection = Selection(self._within(buffer.anchor), self._within(buffer.cursor))
-            self.call_after_refresh(self.scroll_cursor_visible, True)
         elif buffer.text != self.text:
-            selection, scroll = self.selection, self.scroll_offset
-            self.replace(buffer.text, (0, 0), self.document.end)
-            self.selection = Selection(self._within(selection.start), self._within(selection.end))
-            self.scroll_to(scroll.x, scroll.y, animate=False, immediate=True)
+            self._change_text(buffer.text)
+        if first:
+            self.told = (buffer.cursor, buffer.anchor)
+            self._select(buffer.anchor, buffer.cursor)
 
-    def _within(self, place: tuple[int, int]) -> tuple[int, int]:
-        row = min(place[0], self.document.line_count - 1)
-        return row, min(place[1], len(self.document.get_line(row)))
+    def _change_text(self, text: str) -> None:
+        """Take another text as one edit that can be undone; the cursor and what is in view stay."""
+        selection, scroll = self.selection, self.scroll_offset
+        self.replace(text, (0, 0), self.document.end)
+        self.selection = Selection(self._within(selection.start), self._within(selection.end))
+        self.scroll_to(scroll.x, scroll.y, animate=False, immediate=True)
+
+    def _speak(self, language: str | None) -> None:
+        try:
+            self.language = language
+        except LanguageDoesNotExist:
+            self.language = None
 
     @property
-    def place(self) -> tuple[tuple[int, int], tuple[int, int]]:
+    def changed_text(self) -> str | None:
+        """The text as it stands here; None where only a part of it does, which is never edited."""
+        return None if self.whole is not None else self.text
+
+    @property
+    def place(self) -> tuple[Place, Place]:
         """Cursor and anchor, as the session has them."""
-        return self.selection.end, self.selection.start
+        (row, column), (anchor_row, anchor_column) = self.selection.end, self.selection.start
+        return (row + self.first_line, column), (anchor_row + self.first_line, anchor_column)
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 
     def find(self, words: str, forward: bool = True, here: bool = False) -> bool:
         """Select the next place where the words stand, whatever their case; `here` counts the one at the cursor."""
-        start = self.selection.start if here or not forward else self.selection.end
-        found = _next(self.document.lines, words.lower(), start, forward)
+        cursor, anchor = self.place
+        start = anchor if here or not forward else cursor
+        found = _next(self.whole or self.document.lines, words.lower(), start, forward)
         if found:
             row, column = found
-            self.selection = Selection((row, column), (row, column + len(words)))
-            self.scroll_cursor_visible(center=True)
+            self._select(found, (row, column + len(words)))
         return found is not None
 
     def go_to_line(self, number: int) -> None:
-        self.selection = Selection.cursor(self._within((max(number, 1) - 1, 0)))
-        self.scroll_cursor_visible(center=True)
+        place = (max(number, 1) - 1, 0)
+        self._select(place, place)
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        if self.whole is not None and not select and self.cursor_at_last_line:
+            self.go_to_line(self.place[0][0] + 2)
+        else:
+            super().action_cursor_down(select)
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        if self.whole is not None and not select and self.cursor_at_first_line:
+            self.go_to_line(self.place[0][0])
+        else:
+            super().action_cursor_up(select)
+
+    def _select(self, anchor: Place, cursor: Place) -> None:
+        """Select by places of the whole text, and bring the cursor into view."""
+        if self.whole is not None and not 0 <= cursor[0] - self.first_line < self.document.line_count:
+            self._show_part(cursor[0])
+        self.selection = Selection(self._within(self._here(anchor)), self._within(self._here(cursor)))
+        self.call_after_refresh(self.scroll_cursor_visible, True)
+
+    def _show_part(self, row: int) -> None:
+        """Show the lines around this one, of a text that is too long to be shown whole."""
+        assert self.whole is not None
+        last = max(len(self.whole) - PART, 0)
+        self.first_line = min(max(row - PART // 2, 0), last)
+        self.language = None
+        self.line_number_start = self.first_line + 1
+        self.text = "\n".join(self.whole[self.first_line : self.first_line + PART])
+
+    def _here(self, place: Place) -> Place:
+        return max(place[0] - self.first_line, 0), place[1]
+
+    def _within(self, place: Place) -> Place:
+        row = min(place[0], self.document.line_count - 1)
+        return row, min(place[1], len(self.document.get_line(row)))
 
 
 def _next(lines: list[str], words: str, start: tuple[int, int], forward: bool) -> tuple[int, int] | None:
