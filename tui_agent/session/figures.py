@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,9 +10,15 @@ from msgspec import Struct
 
 from tui_agent.store import events as e
 
+#: Of patterns that find nothing, so many are named.
+WORST_SHOWN = 5
+
 
 class Figures(Struct, frozen=True):
-    """Counts over one session or several. `hits` counts chains that hit, by the place of the pattern from 1."""
+    """Counts over one session or several. `hits` counts chains that hit, by the place of the pattern from 1.
+
+    `outcomes` counts attempts by how they ended, `failing` those that found nothing by their pattern.
+    """
 
     sessions: int = 0
     turns: int = 0
@@ -23,15 +30,15 @@ class Figures(Struct, frozen=True):
     attempts: int = 0
     milliseconds: float = 0.0
     hits: dict[int, int] = {}
+    outcomes: dict[str, int] = {}
+    failing: dict[str, int] = {}
 
     def plus(self, other: Figures) -> Figures:
-        hits = {place: self.hits.get(place, 0) + other.hits.get(place, 0) for place in self.hits | other.hits}
-        sums = {
-            name: getattr(self, name) + getattr(other, name)
-            for name in self.__struct_fields__
-            if name != "hits"
-        }
-        return Figures(**sums, hits=hits)
+        sums: dict[str, Any] = {}
+        for name in self.__struct_fields__:
+            ours, theirs = getattr(self, name), getattr(other, name)
+            sums[name] = dict(Counter(ours) + Counter(theirs)) if isinstance(ours, dict) else ours + theirs
+        return Figures(**sums)
 
     def values(self) -> dict[str, Any]:
         """What `stats --json` prints; a share is null where there was nothing to count."""
@@ -48,6 +55,8 @@ class Figures(Struct, frozen=True):
             "attempts": self.attempts,
             "attempt_ms": round(self.milliseconds / self.attempts, 2) if self.attempts else None,
             "hits_by_pattern": {str(place): count for place, count in sorted(self.hits.items())},
+            "attempts_by_outcome": dict(sorted(self.outcomes.items())),
+            "failing_patterns": dict(self._worst()),
         }
 
     def in_words(self) -> Iterator[tuple[str, str]]:
@@ -58,13 +67,24 @@ class Figures(Struct, frozen=True):
         yield "changes that conflicted", _of(self.conflicts, self.proposed)
         for place, count in sorted(self.hits.items()):
             yield f"chains that hit at pattern {place}", str(count)
+        if self.attempts:
+            yield "time for a pattern", f"{self.milliseconds / self.attempts:.1f} ms"
+        for pattern, count in self._worst():
+            yield f"found nothing: {pattern}", f"{count} times"
+
+    def _worst(self) -> list[tuple[str, int]]:
+        """The patterns that failed most often, those that failed more than once."""
+        worst = sorted(self.failing.items(), key=lambda item: (-item[1], item[0]))
+        return [(pattern, count) for pattern, count in worst[:WORST_SHOWN] if count > 1]
 
 
 def figures_of(events: Iterable[e.Event]) -> Figures:
     """Count one session's log."""
     counts = dict.fromkeys(("turns", "questions", "required", "failed_loads", "proposed", "attempts"), 0)
     conflicts: set[str] = set()
-    hits: dict[int, int] = {}
+    hits: Counter[int] = Counter()
+    outcomes: Counter[str] = Counter()
+    failing: Counter[str] = Counter()
     milliseconds = 0.0
     for event in events:
         match event:
@@ -75,16 +95,31 @@ def figures_of(events: Iterable[e.Event]) -> Figures:
             case e.FallbackTaken(kind="ask_user"):
                 counts["questions"] += 1
                 counts["failed_loads"] += 1
+            case e.MatchChosen(by="person"):
+                counts["questions"] += 1
+            case e.QuestionAnswered(path="") if counts["failed_loads"]:
+                counts["failed_loads"] -= 1  # declined: the file was not needed
             case e.AttemptEnded(attempt):
                 counts["attempts"] += 1
                 milliseconds += attempt.ms
+                outcomes[attempt.outcome] += 1
                 if attempt.outcome == "hit":
-                    hits[attempt.index] = hits.get(attempt.index, 0) + 1
+                    hits[attempt.index] += 1
+                else:
+                    failing[attempt.pattern] += 1
             case e.ChangeProposed():
                 counts["proposed"] += 1
             case e.ChangeMoved(id=name, state="conflict"):
                 conflicts.add(name)
-    return Figures(sessions=1, conflicts=len(conflicts), milliseconds=milliseconds, hits=hits, **counts)
+    return Figures(
+        sessions=1,
+        conflicts=len(conflicts),
+        milliseconds=milliseconds,
+        hits=dict(hits),
+        outcomes=dict(outcomes),
+        failing=dict(failing),
+        **counts,
+    )
 
 
 def _share(part: int, whole: int) -> float | None:

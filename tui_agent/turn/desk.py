@@ -86,6 +86,8 @@ class Gathered:
     contexts: list[ContextFile] = field(default_factory=list)
     #: What the person has decided about actions of the plan and nobody has done yet.
     decisions: list[Decision] = field(default_factory=list)
+    #: How many folders were listed in this turn.
+    listed: int = 0
     #: Names of actions that the person has decided already.
     settled: set[str] = field(default_factory=set)
     #: How long the chains of this plan have searched, in seconds.

@@ -16,6 +16,7 @@ from tui_agent.files.gate import Gate, is_secret, read
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.workspace.index import Index
 
 MAX_PLACES = 50
 MAX_SEARCHED_BYTES = 1024 * 1024
@@ -25,19 +26,24 @@ MAX_LINE = 200
 async def list_directories(
     desk: Desk, gathered: Gathered, requests: Sequence[DirectoryAction]
 ) -> AsyncGenerator[e.Event, None]:
-    """List each folder once, at most `MAX_REQUESTS` a turn; what is refused is a listing with an error."""
-    for request in requests:
-        if len(gathered.listings) >= MAX_REQUESTS:
-            yield e.NoticeGiven(
-                "warning", f"More than {MAX_REQUESTS} folders asked for: the rest is left out"
-            )
+    """List each folder once, at most `MAX_REQUESTS` a turn; what is refused is a listing with an error.
+
+    What is over the limit is told to the model as well, which else would ask for it again and again.
+    """
+    for number, request in enumerate(dict.fromkeys(requests)):
+        if gathered.listed >= MAX_REQUESTS:
+            left = ", ".join(each.path for each in list(dict.fromkeys(requests))[number:][:MAX_REQUESTS])
+            sentence = f"At most {MAX_REQUESTS} folders are listed in one turn; not listed: {left}"
+            yield e.NoticeGiven("warning", sentence)
+            gathered.facts.append(f"{sentence}.")
             return
-        found = await asyncio.to_thread(_list, desk.workspace.gate, desk.workspace.index.paths, request)
+        found = await asyncio.to_thread(_list, desk.workspace.gate, desk.workspace.index, request)
         gathered.listings.append(found)
+        gathered.listed += 1
         yield e.DirectoryListed(found.path, found.entries, found.error)
 
 
-def _list(gate: Gate, paths: Sequence[str], request: DirectoryAction) -> Listing:
+def _list(gate: Gate, index: Index, request: DirectoryAction) -> Listing:
     folder = request.path.strip().removeprefix("./").strip("/")
     if folder in ("", "."):
         root, folder = gate.root, ""
@@ -48,6 +54,7 @@ def _list(gate: Gate, paths: Sequence[str], request: DirectoryAction) -> Listing
             return Listing(request.path, error=str(error))
     if not root.is_dir():
         return Listing(request.path, error=f"there is no folder {request.path}")
+    paths = index.below(folder)
     names = sorted(set(_below(paths, folder, MAX_DEPTH if request.recursive else 1)))
     if request.filter:
         names = [
@@ -61,8 +68,6 @@ def _below(paths: Sequence[str], folder: str, depth: int) -> Iterator[str]:
     """Names below a folder that the index knows, folders with a slash, at most `depth` levels down."""
     start = f"{folder}/" if folder else ""
     for path in paths:
-        if not path.startswith(start):
-            continue
         parts = path[len(start) :].split("/")
         for level in range(1, min(len(parts), depth + 1)):
             yield "/".join(parts[:level]) + "/"
