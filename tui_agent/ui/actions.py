@@ -56,6 +56,7 @@ _ANYWHERE = [
         "apply all",
     ),
     Action("changes.undo", "Undo the last apply", ANYWHERE, "to_pane('review', 'undo')"),
+    Action("changes.commit", "Commit, with a message that the model drafts", ANYWHERE, "commit"),
     Action("changes.redo", "Redo the last undo", ANYWHERE, "to_pane('review', 'redo')"),
     Action("pane.next", "Go to the next pane", ANYWHERE, "step(1)"),
     Action("pane.previous", "Go to the previous pane", ANYWHERE, "step(-1)"),
@@ -71,6 +72,7 @@ _PANES = [
         ("open", "Open the file, or the folder", "open"),
         ("find", "Find a file by its name", "find"),
         ("mention", "Mention the file in the chat", "mention"),
+        ("diff", "Compare the file with the last commit, or with any apply", "diff"),
         ("reveal", "Go to the file of the editor"),
     ),
     *_of(
@@ -93,6 +95,7 @@ _PANES = [
         ("close", "Close the file", "close"),
         ("discard", "Close the file and give up unsaved text"),
         ("reload", "Take the text from disk"),
+        ("diff", "Compare the file with the last commit, or with any apply"),
         ("overwrite", "Save over what is on disk"),
     ),
     *_of(
@@ -113,6 +116,7 @@ _PANES = [
         ("history", "Undo or redo any apply"),
         ("edit", "Edit the hunk by hand", "edit"),
         ("open", "Open the file at the hunk"),
+        ("diff", "Compare the file with the last commit, or with any apply"),
         ("yours", "Conflict: keep the file's lines"),
         ("theirs", "Conflict: take the proposed lines"),
         ("both", "Conflict: take both"),

@@ -258,6 +258,13 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
         await show_sent(self.owner)
 
+    @work(exclusive=True, group="commit")
+    async def action_commit(self) -> None:
+        from tui_agent.ui.committing import commit
+
+        if self.session is not None:
+            await commit(self.app, self.session)
+
     async def _do(self, action_id: str | None) -> None:
         if action_id:
             await self.run_action_by_id(action_id)

@@ -183,6 +183,12 @@ class BuffersPane(Pane):
         if active := self.session.state.buffers.active:
             self.ask(self.session.reload_buffer(active))
 
+    def action_diff(self) -> None:
+        from tui_agent.ui.file_diff import FileDiff
+
+        if active := self.session.state.buffers.active:
+            self.app.push_screen(FileDiff(self.session, active))
+
     def action_close(self) -> None:
         if active := self.session.state.buffers.active:
             self.ask(self.session.close_buffer(active))

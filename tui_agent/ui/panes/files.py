@@ -82,6 +82,13 @@ class FilesPane(Pane):
         self.session.set_draft(f"{draft}{gap}{name} ")
         self.go_to("chat")
 
+    def action_diff(self) -> None:
+        from tui_agent.ui.file_diff import FileDiff
+
+        entry = self.files.current
+        if entry and not entry.more and not entry.is_folder:
+            self.app.push_screen(FileDiff(self.session, entry.path))
+
     def action_reveal(self) -> None:
         if active := self.session.state.buffers.active:
             self.files.go_to(active)

@@ -10,7 +10,6 @@ from textual.widgets import Input
 from tui_agent.edits.change import Pick
 from tui_agent.edits.conflicts import Side
 from tui_agent.ui.panes.review_deciding import Deciding
-from tui_agent.ui.panes.review_history import History
 from tui_agent.ui.panes.review_place import Place, entry, of_todo, pick, step_file, waiting
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
@@ -76,11 +75,19 @@ class ReviewPane(Deciding):
             self._take_back([Pick(other.id) for other in applied])
 
     def action_history(self) -> None:
+        from tui_agent.ui.panes.review_history import History
+
         self.app.push_screen(History(self.session), self._go_back_over)
 
     def action_open(self) -> None:
         if change := self._change():
             self.ask(self.session.open_file(change.path, self._line()))
+
+    def action_diff(self) -> None:
+        from tui_agent.ui.file_diff import FileDiff
+
+        if change := self._change():
+            self.app.push_screen(FileDiff(self.session, change.path))
 
     def action_edit(self) -> None:
         """Write the hunk, or the current place of a conflict, by hand."""
