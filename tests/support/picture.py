@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SIZE = (160, 44)
 
 
-async def draw(target: Path) -> None:
+async def draw() -> str:
     from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording
     from tui_agent.session.opening import Opening, open_session
     from tui_agent.session.session import Session
@@ -42,8 +42,9 @@ async def draw(target: Path) -> None:
             await pilot.pause(0.05)
         app.clear_notifications()
         await pilot.pause(0.5)
-        target.write_text(local(app.export_screenshot(title="tui-agent", simplify=True)), encoding="utf-8")
+        picture = local(app.export_screenshot(title="tui-agent", simplify=True))
         await app.session.close()
+        return picture
 
 
 def local(svg: str) -> str:
@@ -56,7 +57,7 @@ def main() -> int:
         os.environ["TUI_AGENT_HOME"] = home
         os.environ["TUI_AGENT_REPLAY_SPEED"] = "0"
         target = ROOT / "screen.svg"
-        asyncio.run(draw(target))
+        target.write_text(asyncio.run(draw()), encoding="utf-8")
     sys.stdout.write(f"{target.name} is drawn ({target.stat().st_size // 1024} KiB)\n")
     return 0
 

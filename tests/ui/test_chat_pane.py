@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.screens import Driven, on_screen
-from support.sessions import reply
+from support.sessions import model_of, reply
 from textual import events
 
 from tui_agent.errors import TimedOut
@@ -179,7 +179,7 @@ async def test_scrolled_up_it_stays_and_says_how_much_is_new(workspace: Path) ->
         assert transcript.following  # one's own message leads to the end
         await it.press("pageup", "pageup")
         at = transcript.scroll_y
-        it.session.model.replies.append(reply("Third."))
+        model_of(it.session).replies.append(reply("Third."))
         await it.session.submit("from elsewhere")
         await it.session.finished()
         await it.until(lambda: it.one(NewBelow).display, "how much is new")

@@ -62,7 +62,9 @@ class SafeMarkdown(Markdown):
         & MarkdownBlock:last-child { margin-bottom: 0; }
         & MarkdownFence { background: $surface-raised; margin: 0 0 1 0; padding: 0 1; color: $text; }
         & MarkdownFence > Label { padding: 0; }
-        & MarkdownBlock:dark > .code_inline, & MarkdownBlock:light > .code_inline { background: $surface-raised; color: $syntax-string; text-style: none; }
+        & MarkdownBlock:dark > .code_inline, & MarkdownBlock:light > .code_inline {
+            background: $surface-raised; color: $syntax-string; text-style: none;
+        }
         & MarkdownHeader { margin: 0 0 1 0; }
         & MarkdownH1 { content-align: left middle; }
         & MarkdownBlockQuote { background: $surface; border-left: wide $faint; }
