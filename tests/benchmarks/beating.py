@@ -1,7 +1,8 @@
 """Runs tui-agent as it is, with a pulse on its event loop: `python beating.py FILE [ARGUMENT …]`.
 
 FILE gets, about twice a second, the gaps between two beats that were too long, each as its end (by
-`time.monotonic()`) and its length in seconds.
+`time.monotonic()`), its length in seconds, and the processor time that this process used in it: what is
+missing there went to other processes.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ class Pulse:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, file: Path) -> None:
         self._loop, self._file = loop, file
-        self._gaps: list[tuple[float, float]] = []
+        self._gaps: list[tuple[float, float, float]] = []
         self._last = self._written = time.monotonic()
+        self._worked = time.process_time()
         self._beat()
 
     def _beat(self) -> None:
         now = time.monotonic()
         if (late := now - self._last - BEAT) > WORTH_TELLING:
-            self._gaps.append((now, late))
+            self._gaps.append((now, late, time.process_time() - self._worked))
         if now - self._written > 0.5:
             self._file.write_text(json.dumps(self._gaps))
             self._written = now
-        self._last = time.monotonic()
+        self._last, self._worked = time.monotonic(), time.process_time()
         self._loop.call_later(BEAT, self._beat)
 
 

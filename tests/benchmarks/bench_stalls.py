@@ -39,15 +39,19 @@ def watch(when: str, workspace: Path) -> list[Figure]:
             ready = terminal.wait_for(ECHO)
             echoes = echo_for(terminal, SECONDS)
             time.sleep(1)  # the last beats are written within half a second
-            gaps = [(end - ready, late) for end, late in json.loads(beats.read_text()) if end > painted]
-    later = [(end, late) for end, late in gaps if end > 0]
-    at, longest = max(later, key=lambda gap: gap[1], default=(0.0, 0.0))
-    note = (
-        f"{at:.1f} s after the first key; {sum(late > LIMIT / 1000 for _, late in later)} over {LIMIT:g} ms"
-    )
-    first = max((late for end, late in gaps if end <= 0), default=0.0)
+            gaps = [
+                (end - ready, late, work)
+                for end, late, work in json.loads(beats.read_text())
+                if end > painted
+            ]
+    later = [gap for gap in gaps if gap[0] > 0]
+    at, longest, _ = max(later, key=lambda gap: gap[1], default=(0.0, 0.0, 0.0))
+    busiest = max((work for _, _, work in later), default=0.0)
+    note = f"{at:.1f} s after the first key; {sum(late > LIMIT / 1000 for _, late, _ in later)} over {LIMIT:g} ms"
+    first = max((late for end, late, _ in gaps if end <= 0), default=0.0)
     return [
         Figure(f"longest stall of the loop {when}", longest * 1000, LIMIT, " ms", note),
+        Figure("  most work of the process in one stall", busiest * 1000, None, " ms", "processor time"),
         Figure("  before the first key is drawn", first * 1000, None, " ms"),
         Figure("  slowest echo of a key", max(echoes) * 1000, None, " ms", f"of {len(echoes)}"),
     ]

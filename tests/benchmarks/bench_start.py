@@ -33,6 +33,8 @@ def main() -> None:
                 against("first paint against a bare app", lambda run: run.painted, 1.35),
                 against("ready for keys against a bare app", lambda run: run.ready, 1.6),
                 against("  an early key kept and shown", lambda run: run.kept),
+                against("  processor time until the first paint", lambda run: run.work_painted),
+                against("  processor time until ready for keys", lambda run: run.work_ready),
                 *without_a_screen(workspace, env),
             ]
         )
@@ -40,19 +42,32 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Start:
-    """Seconds from the start of the process to its first frame, to a key that is shown, and to one in the input."""
+    """Seconds from the start of the process to its first frame, to a key that is shown, and to one in the input.
+
+    `work_…` is the processor time that it used until then, which other work on the machine does not change much.
+    """
 
     painted: float
     kept: float
     ready: float
+    work_painted: float
+    work_ready: float
 
 
 def start(command: list[str], mark: str, workspace: Path, env: dict[str, str]) -> Start:
     with Terminal(command, workspace, env) as terminal:
         painted = terminal.wait_for(mark)
+        work_painted = work(terminal.process.pid)
         terminal.press(KEY)
         moments = painted, terminal.wait_for(KEY), terminal.wait_for(ECHO)
-        return Start(*(moment - terminal.started for moment in moments))
+        work_ready = work(terminal.process.pid)
+        return Start(*(moment - terminal.started for moment in moments), work_painted, work_ready)
+
+
+def work(pid: int) -> float:
+    """Seconds of processor time of all threads of a process; see sched-stats in the kernel's documentation."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 def without_a_screen(workspace: Path, env: dict[str, str]) -> list[Figure]:
