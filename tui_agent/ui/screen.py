@@ -117,7 +117,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self._early.append(event)
         typed = "".join(e.text if isinstance(e, events.Paste) else e.character or "" for e in self._early)
         for line in self.query("#opening").results(Static):
-            line.update(plain(f"opening …  {typed[-200:]}"))
+            line.update(plain(f"opening …  {typed[-200:]}"), layout=False)
 
     def _hand_over(self, focus: str) -> None:
         """Give the keys, once, to the pane that had the focus when it is there; words that came early, to the chat."""
