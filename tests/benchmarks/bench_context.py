@@ -30,6 +30,8 @@ from tui_agent.turn.sent import as_sent, shared_beginning
 
 MODULES = 24
 LONG, SHORT = 50, 30
+#: Seconds until what follows the first listing is over, such as getting the file picker ready.
+QUIET = 3.0
 
 
 class CountingModel(ScriptedModel):
@@ -244,6 +246,8 @@ async def building() -> list[Figure]:
                 session.journal.tell(e.FileLoaded(KnownFile(path, "d41d8cd98f00b204e9800998ecf8427e", 1, 0)))
             await session.submit("Hello")
             await session.finished()
+            await until(lambda: not session.workspace.busy, "git")
+            await asyncio.sleep(QUIET)
             for number in range(15):
                 desk, gathered = session._desk(), Gathered(f"And now? {number}", 2)
                 begin = time.perf_counter()
