@@ -48,6 +48,7 @@ class Request:
     at: float
     gone: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
+    raw: bytes = b""
 
     @property
     def last_text(self) -> str:
@@ -72,6 +73,10 @@ class Provider:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="provider", daemon=True)
         self.port = 0
+        #: Uploaded files as they came, by id, how many there ever were, and whether any are taken.
+        self.files: dict[str, bytes] = {}
+        self.uploads = 0
+        self.takes_files = True
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -116,6 +121,8 @@ class Provider:
         self._answers.clear()
         self.requests.clear()
         self._release.clear()
+        self.files.clear()
+        self.uploads, self.takes_files = 0, True
 
     def release(self) -> None:
         """Let every answer that holds, or will hold, go on."""
@@ -155,6 +162,9 @@ class Provider:
             writer.close()
 
     async def _serve(self, request: Request, reader: StreamReader, writer: StreamWriter) -> None:
+        if "/files" in request.path:
+            await self._serve_file(request, writer)
+            return
         if not request.path.endswith((CHAT, MESSAGES)):
             await _send(writer, 200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
             return
@@ -174,6 +184,22 @@ class Provider:
             hanging_up.cancel()
             await asyncio.gather(answering, hanging_up, return_exceptions=True)
             request.done.set()
+
+    async def _serve_file(self, request: Request, writer: StreamWriter) -> None:
+        """Keeps what is uploaded in `files` by id, takes it out when it is deleted; `takes_files` false refuses."""
+        if not self.takes_files:
+            refusal = {"error": {"message": "no files here", "type": "invalid_request_error"}}
+            await _send(writer, 400, refusal)
+        elif request.method == "DELETE":
+            file_id = request.path.rpartition("/")[2]
+            gone = self.files.pop(file_id, None) is not None
+            await _send(writer, 200, {"id": file_id, "object": "file", "deleted": gone})
+        else:
+            self.uploads += 1
+            file_id = f"file-{self.uploads}"
+            self.files[file_id] = request.raw
+            made = {"id": file_id, "object": "file", "bytes": len(request.raw), "created_at": 1700000000}
+            await _send(writer, 200, {**made, "filename": "x", "purpose": "user_data", "status": "processed"})
 
     async def _answer(self, answer: Answer, request: Request, writer: StreamWriter) -> None:
         await asyncio.sleep(answer.delay)
@@ -233,7 +259,8 @@ async def _read(reader: StreamReader) -> Request | None:
         name, _, value = header.partition(":")
         headers[name.lower()] = value.strip()
     raw = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Request(method, path, headers, json.loads(raw) if raw else {}, time.monotonic())
+    body = json.loads(raw) if raw and "json" in headers.get("content-type", "") else {}
+    return Request(method, path, headers, body, time.monotonic(), raw=raw)
 
 
 async def _send(

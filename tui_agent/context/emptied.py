@@ -20,6 +20,7 @@ _BUNDLE = re.compile(
     r"(## AUTO-BUNDLED FILES\n)(.*?)(?=\n\n(?:## (?!#)|Since your last message:|\{\"type\"|<)|\Z)", re.DOTALL
 )
 _BUNDLED = re.compile(r"^### .* \(\d+ bytes, \d+ lines, md5 [0-9a-f]+\)$", re.MULTILINE)
+_GONE = ("content", "fileId")
 _CONTENTS = ("content", "edits", "diff")
 
 
@@ -61,7 +62,7 @@ def _without_files(line: str) -> str:
 
 
 def _without_content(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key != "content"} | {"truncated": True}
+    return {key: value for key, value in entry.items() if key not in _GONE} | {"truncated": True}
 
 
 def _without_changes(message: Message, keep: Collection[str]) -> Message:

@@ -28,6 +28,8 @@ class LoadedFile(Struct, frozen=True):
     language: str = ""
     unsaved: bool = False
     action: str = ""
+    #: The provider's id for this text, where it was uploaded (P7): then that is sent instead.
+    file_id: str = ""
 
     @property
     def lines(self) -> int:
@@ -77,4 +79,6 @@ def _entry(file: LoadedFile, in_view: InView) -> dict[str, object]:
     if file.unsaved:
         entry["unsaved"] = True
     reference = in_view.reference(file)
-    return entry | (reference if reference is not None else {"content": numbered(file.text)})
+    if reference is None:
+        reference = {"fileId": file.file_id} if file.file_id else {"content": numbered(file.text)}
+    return entry | reference

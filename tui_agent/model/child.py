@@ -77,6 +77,15 @@ class ChildModel:
         except ChildFailed as error:
             raise _as_model_error(error, begun) from error
 
+    async def upload(self, model: str, name: str, text: str) -> str:
+        """Hand a file to the provider (P7); its id there. Raises a `ModelError`."""
+        await self.start()
+        return str(await self._ask("upload", {"model": model, "name": name, "text": text}))
+
+    async def delete_files(self, model: str, ids: list[str]) -> None:
+        """Take files back from the provider. Raises a `ModelError`."""
+        await self._ask("delete", {"model": model, "ids": ids})
+
     async def close(self) -> None:
         if self._warming is not None:
             self._warming.cancel()

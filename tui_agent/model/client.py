@@ -30,6 +30,8 @@ class ModelRequest(Struct, frozen=True):
     tools: tuple[dict[str, Any], ...] = ()
     schema: dict[str, Any] | None = None
     timeout: float = 120.0
+    #: Ids of files at the provider (P7); a user message that names one (`"fileId": "…"`) goes out with it.
+    files: tuple[str, ...] = ()
 
 
 class TextChunk(Struct, frozen=True, tag="text"):

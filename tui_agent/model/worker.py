@@ -1,7 +1,7 @@
 """The model child's program: counts tokens, knows models, and streams their answers through litellm.
 
-Methods: `ping`, `count`, `warm`, `abilities`, `stream`. tiktoken is ready first; litellm is imported, on a thread,
-only when a model is asked for. Run as `python -m tui_agent.model.worker`.
+Methods: `ping`, `count`, `warm`, `abilities`, `stream`, `upload`, `delete`. tiktoken is ready first;
+litellm is imported, on a thread, only when a model is asked for. Run as `python -m tui_agent.model.worker`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from contextlib import aclosing
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from tui_agent.model import completion, counter
+from tui_agent.model import completion, counter, uploading
 from tui_agent.model.client import Abilities, ModelRequest, TokenCount
 from tui_agent.model.retrying import with_retries
 from tui_agent.processes.serve import Announce, Handler, Send, run
@@ -45,13 +46,24 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
     async def stream(params: dict[str, Any], send: Send) -> None:
         request = msgspec.convert(params["request"], ModelRequest)
+        messages = tuple(uploading.with_files(request.messages, request.files))
+        request = replace(request, messages=messages)
         await ready()
         attempts = with_retries(lambda: completion.complete(request, schema_rejected), params["retries"])
         async with aclosing(attempts) as chunks:
             async for chunk in chunks:
                 await send(chunk)
 
-    return {handler.__name__: handler for handler in (ping, count, warm, abilities, stream)}
+    async def upload(params: dict[str, Any], send: Send) -> str:
+        await ready()
+        return await uploading.upload(params["model"], params["name"], params["text"])
+
+    async def delete(params: dict[str, Any], send: Send) -> None:
+        await ready()
+        await uploading.delete(params["model"], params["ids"])
+
+    handlers = (ping, count, warm, abilities, stream, upload, delete)
+    return {handler.__name__: handler for handler in handlers}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from tui_agent.answers import schema
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.model.client import Model
+from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.session import mending
 from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
@@ -78,6 +79,7 @@ class Session(ReviewCalls):
         self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
         self.workspace = Workspace(workspace, own=(folders.data, folders.config, folders.cache))
         self._texts, self._sent = Texts(), Sent()
+        self._provider_files: ProviderFiles | None = None
         self._editing = Editing(journal, self.workspace)
         self._watching = Watching(journal, self.workspace, self._editing)
         self.workspace.listen(
@@ -131,6 +133,7 @@ class Session(ReviewCalls):
             await self._shortcuts.close()
         await self.journal.close()
         if self.kept.log is not None:
+        await self._take_back_uploads()
             await asyncio.to_thread(mending.sign, self.kept.log.path)
         if self.kept.lock is not None:
             self.kept.lock.release()
@@ -304,6 +307,10 @@ class Session(ReviewCalls):
         self._look_later = self._interactive  # there the first frame comes first
         if not self._look_later:
             await self._watching.look_at_everything()
+        if self.state.conversation.uploads and not self.state.conversation.uploads_ended:
+            await self.journal.record(e.UploadsEnded())
+            if store := self._store_of_files():
+                store.adopt(self.state.model.name, self.state.conversation.uploads)
 
     def say_at_start(self, sentences: Sequence[str]) -> None:
         """Warnings that `start_services` gives, when a front end is there to show them."""
@@ -345,6 +352,7 @@ class Session(ReviewCalls):
             sent=self._sent,
             user_folder=self.folders.config,
             planning_words=self._planning_words,
+            provider_files=self._store_of_files(),
             planning_schema=self._planning_schema,
         )
 
@@ -371,3 +379,18 @@ class Session(ReviewCalls):
         event = chosen(self.loaded.settings, name, await self.model.abilities(name))
         if not is_chosen(self.state.model, event):
             await self.journal.record(event)
+    def _store_of_files(self) -> ProviderFiles | None:
+        """Where files are uploaded; None where that is off, or nothing there could take them."""
+        wanted = self.loaded.settings.files_api == "on"
+        if self._provider_files is None and wanted and isinstance(self.model, TakesFiles):
+            self._provider_files = ProviderFiles(self.model)
+        return self._provider_files
+
+    async def _take_back_uploads(self) -> None:
+        if self._provider_files is None:
+            return
+        sentence = await self._provider_files.close()
+        left = [e.NoticeGiven("warning", sentence)] if sentence else []
+        ended = [e.UploadsEnded()] if self.state.conversation.uploads else []
+        await self.journal.record(*left, *ended)
+

@@ -263,6 +263,10 @@ class FileLoaded(Lasting, frozen=True):
     at: float = 0.0
 
 
+class UploadsEnded(Lasting, frozen=True):
+    """What was uploaded is deleted, or was another process's: the next request begins anew with text."""
+
+
 class FilesLeftOut(Lasting, frozen=True):
     """Matches of an action that were not loaded, and why; `unreadable` are those that cannot be."""
 
@@ -342,6 +346,8 @@ class RequestSent(Lasting, frozen=True):
     model: str = ""
     protocol: Literal["", "tools", "structured"] = ""
     contexts: dict[str, str] = {}
+    #: Ids of the provider's files that the new messages refer to (P7).
+    uploads: tuple[str, ...] = ()
 
 
 class RetryCounted(Passing, frozen=True):
@@ -620,6 +626,7 @@ AnyLasting = (
     | MatchChosen
     | ActionReopened
     | FileLoaded
+    | UploadsEnded
     | FilesLeftOut
     | DirectoryListed
     | ConversationBegun

@@ -33,6 +33,10 @@ def _begun(state: State, event: e.ConversationBegun) -> State:
     return replace(state, conversation=conversation)
 
 
+def _uploads_ended(state: State, event: e.UploadsEnded) -> State:
+    return replace(state, conversation=replace(state.conversation, uploads_ended=True))
+
+
 def _sent(state: State, event: e.RequestSent) -> State:
     if event.purpose == "plan":
         return replace(state, turn=replace(state.turn, phase="planning"))
@@ -52,6 +56,7 @@ def _sent(state: State, event: e.RequestSent) -> State:
         rows={**before.rows, **event.rows},
         blocks={**before.blocks, **event.blocks},
         contexts={**before.contexts, **event.contexts},
+        uploads=tuple(dict.fromkeys((*before.uploads, *event.uploads))),
         untold=(),
         open_calls=(),
         last=messages,
@@ -138,6 +143,7 @@ FOLDS = {
     e.MemoryBuilt: _memory,
     e.InstructionsRead: _instructions,
     e.RequestSent: _sent,
+    e.UploadsEnded: _uploads_ended,
     e.ReplyRead: _read,
     e.ModelOwesNews: _owes,
     e.UsageCounted: _usage,

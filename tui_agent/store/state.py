@@ -309,6 +309,9 @@ class ConversationSlice(Struct, frozen=True):
     #: The hash of what goes with every request beside the messages (functions, schema), and its tokens.
     head: str = ""
     head_tokens: int = 0
+    #: Ids of the provider's files that stand in it (P7); once `uploads_ended` they mean nothing any more.
+    uploads: tuple[str, ...] = ()
+    uploads_ended: bool = False
     #: Files that an applied change touched since the last request: what belongs to them goes with the next (C9).
     unbundled: tuple[str, ...] = ()
 

@@ -58,6 +58,7 @@ async def compose(desk: Desk, gathered: Gathered) -> Composed:
         rows=newest.rows,
         blocks={name: editor.digest(text) for name, text in newest.blocks.items()},
         contexts=newest.contexts,
+        uploads=tuple(file.file_id for file in gathered.files if file.file_id),
         tokens=before.head_tokens + sum(message.tokens for message in everything),
         estimated=not exact,
         parts=parts_of(everything, before.head_tokens),
@@ -72,6 +73,7 @@ async def compose(desk: Desk, gathered: Gathered) -> Composed:
         tools=head.tools,
         schema=head.schema,
         timeout=float(desk.settings.request_timeout),
+        files=desk.provider_files.ids if desk.provider_files else (),
     )
     return Composed(request, event)
 

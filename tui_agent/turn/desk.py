@@ -16,6 +16,7 @@ from tui_agent.context.listing import Listing
 from tui_agent.context.loaded import LoadedFile
 from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Model
+from tui_agent.model.provider_files import ProviderFiles
 from tui_agent.settings.schema import Settings
 from tui_agent.store.state import State
 from tui_agent.turn.sent import Sent
@@ -63,6 +64,8 @@ class Desk:
     #: The planner's words and the shape of its answer; without words the built-in planner plans.
     planning_words: dict[str, Any] = field(default_factory=dict)
     planning_schema: dict[str, Any] = field(default_factory=dict)
+    #: Where files are uploaded (P7); None where they go out as text.
+    provider_files: ProviderFiles | None = None
 
 
 @dataclass

@@ -31,6 +31,10 @@ async def make_room(desk: Desk, gathered: Gathered, too_long: bool = False) -> A
 
     `too_long` says that the provider refused the last one: what we count is then not what it counts.
     """
+    uploads = desk.state().conversation.uploads
+    if uploads and (desk.state().conversation.uploads_ended or needs_begin(desk.state())):
+        async for event in _give_way(desk, gathered, shares_of(desk)):
+            yield event
     if needs_begin(desk.state()):
         why = "model" if desk.state().conversation.messages else "first"
         carried, _ = await keep(desk, in_words((await conversation(desk))[1:]))

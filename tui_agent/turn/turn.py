@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 
 from tui_agent.store.events import Event, NoticeGiven
-from tui_agent.turn import asking, finding, gathering, proposing
+from tui_agent.turn import asking, finding, gathering, proposing, uploading
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.sending_back import SendingBack
 
@@ -23,6 +23,8 @@ async def run(
         yield event
     for step in range(1, desk.settings.max_steps + 1):
         async for event in gathering.gather(desk, gathered):
+            yield event
+        async for event in uploading.upload(desk, gathered):
             yield event
         async for event in asking.ask(desk, gathered):
             yield event
