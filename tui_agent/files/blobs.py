@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import time
 from pathlib import Path
 
 from tui_agent.errors import FileError
@@ -12,6 +13,7 @@ from tui_agent.files.failures import file_error
 from tui_agent.files.text import md5
 
 _KEY = re.compile(r"[0-9a-f]{32}")
+_A_DAY = 24 * 3600.0
 
 
 class Blobs:
@@ -37,6 +39,8 @@ class Blobs:
                 self._write(key, data)
             elif there != data:
                 raise FileError(f"two contents share the hash {key}", "change a byte of either")
+            else:
+                self._kept_again(key)
         except OSError as error:
             raise file_error(error, self.folder, "written") from error
         return key
@@ -85,6 +89,15 @@ class Blobs:
             return self._path(key).read_bytes()
         except FileNotFoundError:
             return self._behind._read(key) if self._behind else None
+
+    def _kept_again(self, key: str) -> None:
+        """A text is as old as the last time that it was kept: what cleans the store goes by that."""
+        path = self._path(key)
+        try:
+            if time.time() - path.stat().st_mtime > _A_DAY / 2:
+                os.utime(path)
+        except OSError:
+            pass  # it lies in the folder behind, or may only be read: its age is of no account then
 
     def _write(self, key: str, data: bytes) -> None:
         path = self._path(key)

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError
+from tui_agent.headless.cleaning import in_words
 from tui_agent.headless.surroundings import (
     Surroundings,
     key_names,
@@ -22,6 +23,7 @@ from tui_agent.headless.surroundings import (
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import Abilities
 from tui_agent.model.discover import discover
+from tui_agent.session.cleaning import Cleaned, used
 from tui_agent.settings import trust
 from tui_agent.settings.faults import visible
 from tui_agent.settings.folders import Folders, user_folders, why_not_writable
@@ -65,6 +67,9 @@ class Report(Struct, frozen=True):
     trust: str
     model: ModelReport
     problems: tuple[str, ...]
+    #: Bytes kept for undo and resume, and the limit that `sessions clean` brings them down to.
+    store: int = 0
+    store_limit: int = 0
 
 
 def doctor(workspace: Path, as_json: bool) -> int:
@@ -100,6 +105,8 @@ async def examine(workspace: Path, folders: Folders) -> Report:
         trust=trust.standing(workspace, folders),
         model=model,
         problems=tuple(problems),
+        store=await asyncio.to_thread(used, folders.data),
+        store_limit=loaded.settings.undo.max_bytes,
     )
 
 
@@ -142,6 +149,9 @@ def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], s
     yield "ok", around.terminal.in_words()
     yield "ok", "folders: " + ", ".join(f"{name} {path}" for name, path in report.folders.items())
     yield "ok", f"workspace {report.workspace}: {report.trust}"
+    over = report.store > report.store_limit
+    kept = in_words(Cleaned(report.store, report.store), report.store_limit)
+    yield "note" if over else "ok", kept.replace("--yes", "`tui-agent sessions clean --yes`")
     if model.process.starts:
         yield "ok", f"the model's process starts in {model.process.seconds} s"
     yield ("ok", f"keys: {', '.join(model.keys)}") if model.keys else ("note", "no key in the environment")

@@ -99,3 +99,14 @@ def delete(session: str, yes: bool) -> int:
     from tui_agent.headless import sessions as body
 
     return body.delete_session(session, yes=yes)
+
+
+@sessions.command()
+@click.option("--young", is_flag=True, help="Also texts of the last 30 days, but not those of open sessions.")
+@click.option("--yes", is_flag=True, help="Do it; without this it is only said what is there.")
+@json_option
+def clean(young: bool, yes: bool, as_json: bool) -> int:
+    """Remove the oldest texts kept for undo, down to undo.max_bytes."""
+    from tui_agent.headless import cleaning as body
+
+    return body.clean_store(arguments.workspace_folder("."), young=young, yes=yes, as_json=as_json)

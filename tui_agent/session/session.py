@@ -90,6 +90,7 @@ class Session(ReviewCalls):
             on_notice=self._watching.on_notice,
         )
         self._decisions = Decisions(journal, self.workspace, kept.blobs, self._editing, kept.folder)
+        self._cleaning: asyncio.Task[None] | None = None
         self._todos = TodoList(journal)
         self._turns = Turns(journal, self._desk, self._get_ready)
         self._shortcuts = Shortcuts(journal, kept.log.path, kept.since) if kept.log else None
@@ -117,6 +118,8 @@ class Session(ReviewCalls):
             await self.model.start()
         # Half of what a session imports is only for turns: not before the first frame, and not at the first Enter.
         await asyncio.to_thread(import_module, "tui_agent.turn.turn")
+        if self.kept.log is not None and self._cleaning is None:
+            self._cleaning = asyncio.create_task(self._clean(), name="cleaning")
 
     async def wait_for_files(self) -> None:
         """Wait until the index is complete."""
@@ -126,6 +129,8 @@ class Session(ReviewCalls):
         """Stop what runs, keep what grows, end the children."""
         await self._turns.stop()
         await self._decisions.versions.settled()
+        if self._cleaning is not None:
+            await self._cleaning
         await self._watching.close()
         await self.workspace.close()
         await self.model.close()
@@ -355,6 +360,13 @@ class Session(ReviewCalls):
             provider_files=self._store_of_files(),
             planning_schema=self._planning_schema,
         )
+
+    async def _clean(self) -> None:
+        from tui_agent.session.cleaning import keep_within
+
+        said = await asyncio.to_thread(keep_within, self.folders.data, self.loaded.settings.undo.max_bytes)
+        if said:
+            await self.notice(said)
 
     async def _draft(self, changes: str) -> str:
         from tui_agent.turn.drafting import draft_message
