@@ -133,12 +133,12 @@ class Session(ReviewCalls):
             await self._cleaning
         await self._watching.close()
         await self.workspace.close()
+        await self._take_back_uploads()
         await self.model.close()
         if self._shortcuts is not None:
             await self._shortcuts.close()
         await self.journal.close()
         if self.kept.log is not None:
-        await self._take_back_uploads()
             await asyncio.to_thread(mending.sign, self.kept.log.path)
         if self.kept.lock is not None:
             self.kept.lock.release()
@@ -307,15 +307,15 @@ class Session(ReviewCalls):
             sentence = "Interrupted: what had come so far is here; send “continue” to go on."
             ended = e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True)
             await self.journal.record(*left_off(self.state), ended)
+        if self.state.conversation.uploads and not self.state.conversation.uploads_ended:
+            await self.journal.record(e.UploadsEnded())
+            if store := self._store_of_files():
+                store.adopt(self.state.model.name, self.state.conversation.uploads)
         self.say_at_start(await self._decisions.heal())
         await self._editing.restore()
         self._look_later = self._interactive  # there the first frame comes first
         if not self._look_later:
             await self._watching.look_at_everything()
-        if self.state.conversation.uploads and not self.state.conversation.uploads_ended:
-            await self.journal.record(e.UploadsEnded())
-            if store := self._store_of_files():
-                store.adopt(self.state.model.name, self.state.conversation.uploads)
 
     def say_at_start(self, sentences: Sequence[str]) -> None:
         """Warnings that `start_services` gives, when a front end is there to show them."""
@@ -352,12 +352,12 @@ class Session(ReviewCalls):
             start_folder=self._start_folder,
             ask=self._turns.ask if self._interactive else None,
             decided=self._turns.decided,
+            provider_files=self._store_of_files(),
             look=self._watching.look_at_known,
             texts=self._texts,
             sent=self._sent,
             user_folder=self.folders.config,
             planning_words=self._planning_words,
-            provider_files=self._store_of_files(),
             planning_schema=self._planning_schema,
         )
 
