@@ -22,6 +22,7 @@ from support.trees import run_git
 
 from tui_agent.answers.plans import FileAction
 from tui_agent.planning.chain import climb
+from tui_agent.planning.completing import completed
 from tui_agent.planning.words import read_words
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.workspace import Workspace
@@ -137,7 +138,21 @@ async def chain_figures(index: Index) -> list[tuple[str, str, str]]:
     began = time.perf_counter()
     await asyncio.to_thread(read_words, "Fix src/orders_client.py, parseConfig and all tests in src1", index)
     figures.append(("built-in plan", f"{(time.perf_counter() - began) * 1000:.1f} ms", ""))
+    wrong = [FileAction(f"f{n}", (f"src/{word}Service.py", "**/*x*")) for n, word in enumerate(WORDS)]
+    began = time.perf_counter()
+    await asyncio.to_thread(completed, wrong, index)
+    taken = time.perf_counter() - began
+    figures.append((f"plan of {len(wrong)} actions completed", f"{taken * 1000:.1f} ms", "in a thread"))
+    stall, own = await longest_stall(lambda: _climb_all(wrong, index))
+    figures.append((f"longest stall while {len(wrong)} chains miss", f"{stall * 1000:.1f} ms", ""))
+    figures.append(("  of it, processor time of our own", f"{own * 1000:.1f} ms", "<= 16 ms"))
     return figures
+
+
+async def _climb_all(actions: list[FileAction], index: Index) -> None:
+    for action in actions:
+        async for _ in climb(action, index):
+            pass
 
 
 def picker_figures(index: Index) -> list[tuple[str, str, str]]:
