@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.color import Color
 from support.screens import Driven, on_screen
 
 from tui_agent.ui.panes.buffers import BuffersPane
@@ -189,6 +190,9 @@ async def test_code_is_coloured_in_the_lines_in_view_only(workspace: Path) -> No
     (workspace / "long.py").write_text("def f(x):\n    return 'text'\n" * 1000)
     async with on_screen(workspace) as it:
         await open_in(it, "long.py")
+        keyword = Color.parse(it.app.theme_variables["syntax-keyword"]).triplet
+        drawn = {style.color.triplet for _, style, _ in editor(it).render_line(0) if style and style.color}
+        assert keyword in drawn
         highlights = editor(it)._highlights
         assert isinstance(highlights, LineHighlights)
         assert {name for _, _, name in highlights[1]} >= {"string"}

@@ -11,10 +11,11 @@ from textual import events
 
 from tui_agent.errors import TimedOut
 from tui_agent.ui.panes.chat import ChatPane
+from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.picker import Picker
 from tui_agent.ui.widgets.prompt import Prompt
-from tui_agent.ui.widgets.transcript import FIRST, NewBelow, Transcript
+from tui_agent.ui.widgets.transcript import NewBelow, Transcript
 
 HOSTILE = "[red]x[/] [@click=app.quit]y\x1b[31m\u202e"
 
@@ -170,26 +171,29 @@ async def test_scrolled_up_it_stays_and_says_how_much_is_new(workspace: Path) ->
     long = "\n\n".join(f"line {n}" for n in range(80))
     async with on_screen(workspace, [reply("Long.", message=long), reply("Next.")], size=(80, 24)) as it:
         await say(it, "tell me")
-        transcript = it.one(Transcript)
-        await it.until(lambda: transcript.max_scroll_y > 20)
+        shown = it.one(Transcript)
+        await it.until(lambda: shown.max_scroll_y > 20)
         await it.press("pageup", "pageup")
         await it.pilot.pause()
-        at = transcript.scroll_y
+        at = shown.scroll_y
         await say(it, "more")
-        assert transcript.following  # one's own message leads to the end
+        assert shown.following  # one's own message leads to the end
         await it.press("pageup", "pageup")
-        at = transcript.scroll_y
+        at = shown.scroll_y
         model_of(it.session).replies.append(reply("Third."))
         await it.session.submit("from elsewhere")
         await it.session.finished()
         await it.until(lambda: it.one(NewBelow).display, "how much is new")
-        assert transcript.scroll_y == at
+        assert shown.scroll_y == at
         await it.press("ctrl+end")
-        await it.until(lambda: transcript.following and not it.one(NewBelow).display)
+        await it.until(lambda: shown.following and not it.one(NewBelow).display)
 
 
-async def test_only_the_newest_messages_are_drawn_and_older_ones_come_by_scrolling(workspace: Path) -> None:
-    count = FIRST + 10
+async def test_only_the_newest_messages_are_drawn_and_older_ones_come_by_scrolling(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcript, "FIRST", 4)
+    count = 5
     async with on_screen(workspace, [reply(f"Answer {n}.") for n in range(count)], size=(80, 24)) as it:
         for n in range(count):
             await it.session.submit(f"question {n}")
@@ -201,11 +205,11 @@ async def test_only_the_newest_messages_are_drawn_and_older_ones_come_by_scrolli
         await it.screen.mount(fresh)
         fresh.show(it.session.state)
         await it.pilot.pause()
-        assert len(fresh.query(MessageBlock)) == FIRST
-        await fresh._page(it.session.state.chat.total - FIRST + 1)
+        assert len(fresh.query(MessageBlock)) == 4
+        await fresh._page(it.session.state.chat.total - 3)
         numbers = [block.message.number for block in fresh.query(MessageBlock)]
         assert numbers == sorted(numbers)
-        assert len(numbers) > FIRST
+        assert len(numbers) == it.session.state.chat.total == 10
 
 
 async def test_reasoning_is_folded_until_asked_for(workspace: Path) -> None:

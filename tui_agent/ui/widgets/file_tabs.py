@@ -19,7 +19,8 @@ class FileTabs(Widget):
     """A click on a name brings that file to the front."""
 
     DEFAULT_CSS = """
-    FileTabs { height: 1; padding: 0 1; background: $background; color: $muted; }
+    FileTabs { height: 1; padding: 0 1; background: $background; color: $text; }
+    BuffersPane:focus-within FileTabs { color: $accent; }
     """
 
     class Chosen(Message):
@@ -38,7 +39,7 @@ class FileTabs(Widget):
 
     def render(self) -> Content:
         labels = [self._label(buffer) for buffer in self._shown()]
-        return Content(" " * _GAP).join(labels) if labels else parts(("Editor", "bold $text"))
+        return Content(" " * _GAP).join(labels) if labels else parts(("Editor", "bold"))
 
     def _shown(self) -> list[Buffer]:
         """The tabs that fit, from the left unless the active one would be out of view."""
@@ -54,7 +55,7 @@ class FileTabs(Widget):
         name = self._title_of(buffer.path)
         mark = ("!" if buffer.clash else "●", "$warning") if buffer.unsaved or buffer.clash else ("", "")
         front = buffer.path == self._buffers.active
-        return parts((name, "bold $text" if front else "$muted"), " " if mark[0] else "", mark)
+        return parts((name, "bold" if front else "$muted"), " " if mark[0] else "", mark)
 
     def _title_of(self, path: str) -> str:
         """The file's name, with its folder where two open files share it."""

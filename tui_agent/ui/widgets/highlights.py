@@ -23,6 +23,10 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
         super().__init__(list)
         self._editor = editor
 
+    def __bool__(self) -> bool:
+        """Always worth asking: what is not there yet is queried when it is."""
+        return True
+
     def __missing__(self, row: int) -> list[Highlight]:
         first = row - row % CHUNK
         for line in range(first, first + CHUNK):

@@ -47,7 +47,7 @@ class WritingArea(TextArea, inherit_bindings=False):
     WritingArea {
         border: none; padding: 0; background: $surface; color: $text;
         &:focus { border: none; background-tint: transparent; }
-        & .text-area--cursor { background: $cursor; color: $background; }
+        &:dark .text-area--cursor, &:light .text-area--cursor { background: $cursor; color: $background; }
         & .text-area--cursor-line { background: $surface; }
         & .text-area--gutter { color: $faint; background: $surface; }
         & .text-area--cursor-gutter { color: $muted; background: $surface; }
