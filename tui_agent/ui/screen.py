@@ -234,6 +234,12 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         notices = self.session.state.notices.items if self.session else ()
         self.app.push_screen(Chooser("Notices", lambda words: notice_rows(words, notices)))
 
+    def action_context(self) -> None:
+        from tui_agent.ui.context_view import ContextView
+
+        if self.session is not None:
+            self.app.push_screen(ContextView(self.session.state))
+
     @work(exclusive=True, group="sessions")
     async def action_sessions(self) -> None:
         from tui_agent.ui.session_choice import choose_another

@@ -1,0 +1,116 @@
+"""What the model has in view, in figures: tokens by part, instruction files in force, the timeline of files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.context.known import Touch
+from tui_agent.store.state import InstructionFile, State, Usage
+from tui_agent.ui.sink import one_line, parts
+
+#: How many touches are shown, the newest first.
+TOUCHES_SHOWN = 100
+PARTS = ("system", "instructions", "files", "history", "reply")
+
+#: (text, ink) pieces of one line.
+Row = tuple[tuple[str, str], ...]
+
+
+class ContextView(ModalScreen[None], inherit_bindings=False):
+    """Scrolls; Esc, `q` or Enter closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss(None)", show=False)]
+    DEFAULT_CSS = """
+    ContextView {
+        align: center middle; background: $background 40%;
+        & > VerticalScroll {
+            width: 100; max-width: 96%; height: 90%;
+            background: $overlay; padding: 1 2; scrollbar-size-vertical: 1;
+        }
+        & Static { height: auto; }
+    }
+    """
+
+    def __init__(self, state: State) -> None:
+        super().__init__()
+        self._state = state
+
+    def compose(self) -> Iterable[Widget]:
+        with VerticalScroll():
+            yield Static(Content("\n").join([parts(*row) for row in rows(self._state)]), markup=False)
+
+
+def rows(state: State) -> Iterator[Row]:
+    """Everything that the view shows, line by line."""
+    yield from _counted(state)
+    yield _nothing()
+    yield from _instructions(state.instructions)
+    yield _nothing()
+    yield from _timeline(state.known.touches)
+
+
+def _nothing() -> Row:
+    return (("", ""),)
+
+
+def _counted(state: State) -> Iterator[Row]:
+    usage, window = state.usage, state.model.window
+    about = "about " if usage.context_estimated else ""
+    share = f", {usage.context / window:.0%} of the window of {window:,}" if window else ""
+    known = "" if state.model.window_known else " (the window is a guess)"
+    yield (("What the last request was made of", "bold $accent"),)
+    yield ((f"  {about}{usage.context:,} tokens{share}{known}", "$text"),)
+    for part in PARTS:
+        if part in usage.parts:
+            yield ((f"  {part:<14}", "$text"), (f"{usage.parts[part]:>9,}  by our count", "$muted"))
+    begins = (
+        f"{usage.prefix_share:.1%} of the request before begin it; begun anew {usage.resets} times so far"
+    )
+    yield ((f"  {begins}", "$muted"),)
+    yield ((f"  this turn      {_spent(usage.turn)}", "$text"),)
+    yield ((f"  this session   {_spent(usage.session)}", "$text"),)
+
+
+def _spent(usage: Usage) -> str:
+    about = "about " if usage.estimated else ""
+    cached = f", {usage.cached / usage.input:.0%} from the cache" if usage.input else ""
+    price = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    return f"{about}{usage.input:,} tokens in{cached}, {usage.output:,} out, {price}"
+
+
+def _instructions(files: Iterable[InstructionFile]) -> Iterator[Row]:
+    yield (("Instructions in force, the nearest last", "bold $accent"),)
+    shown = False
+    for file in files:
+        shown = True
+        where = f"for {file.folder}/" if file.folder else "everywhere"
+        if file.left_out:
+            yield (
+                (f"  {one_line(file.path)}", "$muted"),
+                (f"  left alone: {one_line(file.left_out)}", "$warning"),
+            )
+        else:
+            why = f"  {where} · {one_line(file.why)} · {file.tokens:,} tokens"
+            yield ((f"  {one_line(file.path)}", "$text"), (why, "$muted"))
+    if not shown:
+        yield (("  none", "$muted"),)
+
+
+def _timeline(touches: tuple[Touch, ...]) -> Iterator[Row]:
+    yield (("Files, the newest first", "bold $accent"),)
+    for touch in reversed(touches[-TOUCHES_SHOWN:]):
+        at = time.strftime("%H:%M:%S", time.localtime(touch.at)) if touch.at else " " * 8
+        ink = "$muted" if touch.active else "$stale"
+        words = f"  {at}  turn {touch.turn:<3} {touch.kind:<16}"
+        yield ((words, ink), (f" {one_line(touch.path)}", "$text"))
+    if not touches:
+        yield (("  none yet", "$muted"),)
