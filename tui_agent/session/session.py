@@ -380,17 +380,6 @@ class Session(ReviewCalls):
                 await self.journal.record(item)
         return text
 
-    async def _get_ready(self) -> None:
-        """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""
-        name = self._model_name
-        if not name:
-            raise NoModel(
-                "No model is configured",
-                "start with --model NAME, set `model` in settings.toml, or try `tui-agent demo`",
-            )
-        event = chosen(self.loaded.settings, name, await self.model.abilities(name))
-        if not is_chosen(self.state.model, event):
-            await self.journal.record(event)
     def _store_of_files(self) -> ProviderFiles | None:
         """Where files are uploaded; None where that is off, or nothing there could take them."""
         wanted = self.loaded.settings.files_api == "on"
@@ -406,3 +395,14 @@ class Session(ReviewCalls):
         ended = [e.UploadsEnded()] if self.state.conversation.uploads else []
         await self.journal.record(*left, *ended)
 
+    async def _get_ready(self) -> None:
+        """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""
+        name = self._model_name
+        if not name:
+            raise NoModel(
+                "No model is configured",
+                "start with --model NAME, set `model` in settings.toml, or try `tui-agent demo`",
+            )
+        event = chosen(self.loaded.settings, name, await self.model.abilities(name))
+        if not is_chosen(self.state.model, event):
+            await self.journal.record(event)

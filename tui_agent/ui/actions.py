@@ -46,6 +46,9 @@ _ANYWHERE = [
     Action("session.open", "Open another session", ANYWHERE, "sessions"),
     Action("session.fork", "Go on with a copy of this session", ANYWHERE, "fork"),
     Action("session.rename", "Name this session", ANYWHERE, "rename"),
+    Action(
+        "session.context", "Show what the model has in view: tokens, instructions, files", ANYWHERE, "context"
+    ),
     Action("session.sent", "Show what the model was sent", ANYWHERE, "sent"),
     Action("turn.stop", "Stop the running turn", ANYWHERE, "stop"),
     Action(
