@@ -25,6 +25,8 @@ MOST_TIED: Final = 3
 #: Names of files that stand for their folder.
 _ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
+_ENTRY_FILES: Final = ("__init__.", "index.", "mod.")
+_JOINTS: Final = frozenset("_-. ")
 _SEPARATORS: Final = str.maketrans("", "", "_-. ")
 
 
@@ -87,9 +89,9 @@ def _wanted(patterns: Sequence[str]) -> Iterator[_Wanted]:
 def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
     """By key, the files that are called so."""
     found: dict[str, list[str]] = {key: [] for key in keys}
-    initials, paths = {key[0] for key in keys}, index.paths
+    beginnings, paths = {key[:2] for key in keys}, index.paths
     for at in range(0, len(paths) if found else 0, SLICE):
-        _collect(paths[at : at + SLICE], found, initials)
+        _collect(paths[at : at + SLICE], found, beginnings)
     return found
 
 
@@ -104,21 +106,23 @@ def _best(wanted: Sequence[_Wanted], found: Mapping[str, Sequence[str]]) -> list
     return []
 
 
-def _collect(paths: Sequence[str], found: dict[str, list[str]], initials: Collection[str]) -> None:
+def _collect(paths: Sequence[str], found: dict[str, list[str]], beginnings: Collection[str]) -> None:
     for path in paths:
         folder, _, name = path.rpartition("/")
-        if name.startswith(("__init__.", "index.", "mod.")):
-            name = (
-                folder.rpartition("/")[2] or name
-            )  # the entry file of a folder goes by the folder's name, too
-            if name and name[0].lower() in initials and (key := _key(name)) in found:
-                found[key].append(path)
-            name = path.rpartition("/")[2]
-        first = name.lstrip("_-.")[:1].lower()
-        if first in initials:
-            key = _key(name.rpartition(".")[0] or name)
-            if key in found:
-                found[key].append(path)
+        if name.startswith(_ENTRY_FILES):  # it goes by its folder's name, too
+            _put(path, folder.rpartition("/")[2], found, beginnings)
+        _put(path, name, found, beginnings, cut=True)
+
+
+def _put(
+    path: str, name: str, found: dict[str, list[str]], beginnings: Collection[str], *, cut: bool = False
+) -> None:
+    """Note the path under its name's key, if that is looked for; its first two signs rule out nearly all."""
+    if name[:2].lower() not in beginnings and not (set(name[:2]) & _JOINTS):
+        return
+    key = _key((name.rpartition(".")[0] or name) if cut else name)
+    if key in found:
+        found[key].append(path)
 
 
 def _rank(path: str, wanted: _Wanted) -> tuple[int, int, bool, bool]:
