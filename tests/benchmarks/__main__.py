@@ -7,6 +7,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from programs import SHARED
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -18,13 +21,14 @@ def main(names: list[str]) -> int:
     wanted = {name for name in names if not name.startswith("--")}
     files = [file for file in sorted(HERE.glob("bench_*.py")) if not wanted or file.stem[6:] in wanted]
     over, broken = [], []
-    for file in files:
-        print(f"\n== {file.stem[6:]} ==", flush=True)
-        begin = time.monotonic()
-        status, lines = run(file)
-        print(f"   {time.monotonic() - begin:.0f} s", flush=True)
-        over += [line for line in lines if line.endswith("OVER")]
-        broken += [file.name] if status else []
+    with TemporaryDirectory(prefix="tui-agent-bench-", ignore_cleanup_errors=True) as shared:
+        for file in files:
+            print(f"\n== {file.stem[6:]} ==", flush=True)
+            begin = time.monotonic()
+            status, lines = run(file, shared)
+            print(f"   {time.monotonic() - begin:.0f} s", flush=True)
+            over += [line for line in lines if line.endswith("OVER")]
+            broken += [file.name] if status else []
     for line in over:
         print(f"over its target: {line}")
     for name in broken:
@@ -32,14 +36,14 @@ def main(names: list[str]) -> int:
     return 1 if broken or (strict and over) else 0
 
 
-def run(file: Path) -> tuple[int, list[str]]:
+def run(file: Path, shared: str) -> tuple[int, list[str]]:
     """Run one, passing on each line as it comes; its status and its lines."""
     path = os.pathsep.join([str(ROOT), str(HERE.parent), str(HERE)])
     lines = []
     with subprocess.Popen(
         [sys.executable, str(file)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, SHARED: shared},
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

@@ -19,6 +19,8 @@ KEY = "Ω"
 ECHO = rf"(?<!opening …  ){KEY}"
 #: Drawn with the first frame of each.
 BARE_MARK, OUR_MARK = "nothing typed yet", "Chat"
+#: Names the folder of what the benchmarks of one run share.
+SHARED = "TUI_AGENT_BENCH_SHARED"
 #: Nobody listens there; a benchmark that wants an answer starts a server and gives its address.
 NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -50,17 +52,25 @@ def small_workspace() -> Generator[Path]:
 
 @contextmanager
 def big_workspace(files: int = 100_000, ignored: int = 50_000) -> Generator[Path]:
-    """A git repository with that many empty files in folders of fifty, and as many more that it ignores."""
+    """A git repository with that many empty files in folders of fifty, and as many more that it ignores.
+
+    In a run of several benchmarks it is made once; none of them may change it.
+    """
     with TemporaryDirectory(prefix="tui-agent-bench-", ignore_cleanup_errors=True) as folder:
-        root = Path(folder) / "monorepo"
-        _fill(root, "packages", files)
-        _fill(root, "ignored", ignored)
-        (root / ".gitignore").write_text("ignored/\n")
-        (root / "api.py").write_text("def fetch(url):\n    return get(url)\n")
-        author = ("-c", "user.name=Bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0")
-        for step in (["init", "-q"], ["add", "-A"], [*author, "commit", "-qm", "all"]):
-            subprocess.run(["git", *step], cwd=root, check=True, capture_output=True)
+        root = Path(os.environ.get(SHARED, folder)) / f"monorepo-{files}-{ignored}"
+        if not root.exists():
+            _build(root, files, ignored)
         yield root
+
+
+def _build(root: Path, files: int, ignored: int) -> None:
+    _fill(root, "packages", files)
+    _fill(root, "ignored", ignored)
+    (root / ".gitignore").write_text("ignored/\n")
+    (root / "api.py").write_text("def fetch(url):\n    return get(url)\n")
+    author = ("-c", "user.name=Bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0")
+    for step in (["init", "-q"], ["add", "-A"], [*author, "commit", "-qm", "all"]):
+        subprocess.run(["git", *step], cwd=root, check=True, capture_output=True)
 
 
 def _fill(root: Path, name: str, files: int) -> None:
