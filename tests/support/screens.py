@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -74,7 +74,7 @@ async def on_screen(
     size: tuple[int, int] = (160, 48),
     prepare: Callable[[Session], None] | None = None,
     **options: Any,
-) -> AsyncIterator[Driven]:
+) -> AsyncGenerator[Driven]:
     """The application with every pane in place; `options` go to the session."""
     async with open_session(workspace, replies, services=False, prepare=prepare, **options) as session:
 

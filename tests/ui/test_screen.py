@@ -155,8 +155,8 @@ async def test_titles_of_tabs_always_fit(workspace: Path) -> None:
 
 async def test_the_palette_does_what_it_says(workspace: Path) -> None:
     async with on_screen(workspace) as it:
-        await it.press("ctrl+p", *"go to todos")
-        await it.shows("Go to todos")
+        await it.press("ctrl+p", *"go to the todos")
+        await it.shows("Go to the todos")
         await it.press("enter")
         await it.until(lambda: it.session.state.layout.focus == "todos")
 

@@ -30,7 +30,14 @@ def _of(pane: str, *rows: tuple[str, str] | tuple[str, str, str]) -> list[Action
 
 
 def _go(*panes: str) -> list[Action]:
-    return [Action(f"pane.{pane}", f"Go to {pane}", ANYWHERE, f"go('{pane}')") for pane in panes]
+    return [
+        Action(f"pane.{pane}", f"Go to {_CALLED.get(pane, f'the {pane}')}", ANYWHERE, f"go('{pane}')")
+        for pane in panes
+    ]
+
+
+#: What panes are called in words, where that is not their id.
+_CALLED = {"buffers": "the editor", "known": "the known files", "subtasks": "the sub-tasks"}
 
 
 #: The panes in the order in which the keys walk through them.

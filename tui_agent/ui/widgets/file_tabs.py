@@ -20,7 +20,6 @@ class FileTabs(Widget):
 
     DEFAULT_CSS = """
     FileTabs { height: 1; padding: 0 1; background: $background; color: $text; }
-    BuffersPane:focus-within FileTabs { color: $accent; }
     """
 
     class Chosen(Message):
