@@ -70,6 +70,17 @@ def test_what_needs_no_completing_stays_as_it_is(given: tuple[str, ...], how: di
     assert patterns(*given, **how) == given
 
 
+def test_a_test_named_without_its_sign_comes_before_the_name_elsewhere() -> None:
+    index = Index(["src/api.py", "tests/test_api.py", "web/a.spec.ts", "web/b.test.ts", "web/b_test.ts"])
+    for written, found in (
+        ("tests/api.py", "tests/test_api.py"),
+        ("web/a.ts", "web/a.spec.ts"),
+        ("web/b.ts", ""),
+    ):
+        (action,) = completed([FileAction("It", (written, "**/nothing"))], index)
+        assert action.patterns == ((written, found, "**/nothing") if found else (written, "**/nothing"))
+
+
 def test_there_are_never_more_than_five() -> None:
     five = ("a/parseConfig.py", "**/parseConfig.py", "a/*", "**/*parse*", "**/*.py")
     assert patterns(*five) == (*five[:2], "src/core/parse_config.py", *five[2:4])

@@ -26,6 +26,7 @@ MOST_TIED: Final = 3
 _ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
 _ENTRY_FILES: Final = ("__init__.", "index.", "mod.")
+_TEST_SIGN: Final = re.compile(r"\Atest_|[._](?:test|spec)(?=\.\w+\Z)")
 _JOINTS: Final = frozenset("_-. ")
 _SEPARATORS: Final = str.maketrans("", "", "_-. ")
 
@@ -44,6 +45,7 @@ def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, 
     A batch, a file that is to be made, and one whose first pattern is there already stay as they are. Looks
     through the index once for all of them: a thread's work where that is large.
     """
+    actions = [_with_test(action, index) for action in actions]
     readings = [_readings(action, index) for action in actions]
     named = _called({one.key for wanted in readings for one in wanted if one.key}, index)
     return tuple(
@@ -51,11 +53,27 @@ def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, 
     )
 
 
+def _with_test(action: FileAction, index: Index) -> FileAction:
+    """`tests/api.py` is `tests/test_api.py` where that is there: it comes before an `api.py` anywhere else."""
+    path = action.patterns[0].removeprefix("./")
+    folder, _, name = path.rpartition("/")
+    if action.all or action.fallback == "create_new" or not folder or not names_one(path):
+        return action
+    if index.contains(path) or not index.has_folder(folder):
+        return action
+    found = [file for file in index.folder(folder)[1] if file != name and _TEST_SIGN.sub("", file) == name]
+    if len(found) != 1:
+        return action
+    pattern = escape(f"{folder}/{found[0]}")
+    rest = [known for known in action.patterns[1:] if known != pattern]
+    return replace(action, patterns=(action.patterns[0], pattern, *rest)[:MAX_PATTERNS])
+
+
 def _readings(action: FileAction, index: Index) -> list[_Wanted]:
     exact = [pattern for pattern in action.patterns[:MAX_PATTERNS] if names_one(pattern)]
     if action.all or action.fallback == "create_new" or not exact:
         return []
-    if index.contains(exact[0].removeprefix("./")):
+    if any(index.contains(pattern.removeprefix("./")) for pattern in exact):
         return []
     return list(_wanted(exact))
 
