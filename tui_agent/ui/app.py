@@ -156,6 +156,14 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         else:
             await self.leave(0)
 
+    def _fatal_error(self) -> None:
+        """A fault of ours ends the screen; `_run` raises it, so that it is told in one sentence.
+
+        Textual would print every frame with its local values, among them whatever text is open.
+        """
+        self.bell()
+        self._close_messages_no_wait()
+
     def _stay(self) -> None:
         self._quitting = False
 
@@ -216,4 +224,6 @@ async def _run(app: WorkspaceApp) -> int:
             await app.session.close()
     if app.error:
         raise app.error
+    if app._exception is not None:
+        raise getattr(app._exception, "error", app._exception)  # a worker's failure wraps what it failed with
     return app.return_code or 0

@@ -1,0 +1,33 @@
+"""A fault on the screen ends it in one sentence, with the terminal given back and nothing of the person's printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_agent import cli
+from tui_agent.session import opening
+from tui_agent.ui import app as ui_app
+
+
+def test_a_fault_is_told_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ui_app.WorkspaceApp.run_async
+
+    async def headless(self: ui_app.WorkspaceApp, **options: Any) -> Any:
+        return await run(self, headless=True, size=(100, 30))
+
+    async def broken(*_: object) -> Any:
+        words_of_the_person = "private words"
+        raise ZeroDivisionError(len(words_of_the_person) / 1)
+
+    monkeypatch.setattr(ui_app.WorkspaceApp, "run_async", headless)
+    monkeypatch.setattr(opening, "open_session", broken)
+    assert cli.main([str(tmp_path)]) == 1
+    told = capsys.readouterr()
+    assert told.err.startswith("tui-agent: unexpected error: ZeroDivisionError: 13.0: ")
+    assert told.err.count("\n") == 1
+    assert "private" not in told.out + told.err
