@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tui_agent.planning.chain import Attempt, climb
 from tui_agent.planning.words import plan_from_words
 from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST
+from tui_agent.rehearsal.requests import (
+    BATCH_REQUEST,
+    CONFLICT_REQUEST,
+    GOING_ON_REQUEST,
+    STALE_REQUEST,
+    SUB_TASKS_REQUEST,
+    UNDO_REQUEST,
+)
 from tui_agent.workspace.index import Index
 
 
@@ -45,3 +55,27 @@ async def test_the_second_request_needs_one_file_and_finds_it() -> None:
 def test_neither_request_asks_for_a_listing() -> None:
     plans = [plan_from_words(request, index()) for request in (FIRST_REQUEST, SECOND_REQUEST)]
     assert [plan.directories for plan in plans] == [(), ()]
+
+
+async def test_all_files_in_docs_are_one_action() -> None:
+    tried = await attempts(BATCH_REQUEST)
+    assert [(name, [attempt.matches for attempt in each]) for name, each in tried.items()] == [
+        ("All files in docs/", [3])
+    ]
+    assert [action.all for action in plan_from_words(BATCH_REQUEST, index()).files] == [True]
+
+
+@pytest.mark.parametrize(
+    ("request_", "paths"),
+    [
+        (STALE_REQUEST, ["shop/retry.py"]),
+        (GOING_ON_REQUEST, []),
+        (CONFLICT_REQUEST, ["shop/settings.py"]),
+        (UNDO_REQUEST, []),
+        (SUB_TASKS_REQUEST, ["shop/models.py", "shop/clients/orders_v2.py", "shop/cli.py"]),
+    ],
+)
+async def test_the_later_requests_find_just_the_files_that_are_meant(request_: str, paths: list[str]) -> None:
+    tried = await attempts(request_)
+    assert [attempt.paths for each in tried.values() for attempt in each] == [(path,) for path in paths]
+    assert plan_from_words(request_, index()).directories == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tui_agent.rehearsal.scenes import FIRST_REQUEST, SECOND_REQUEST
+from tui_agent.rehearsal.requests import FIRST_REQUEST, SECOND_REQUEST
 
 __all__ = ["FIRST_REQUEST", "SECOND_REQUEST", "copy_project", "recording"]
 

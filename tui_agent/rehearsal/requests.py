@@ -1,0 +1,20 @@
+"""What the person says in the rehearsal, scene by scene; a reply is found by these words."""
+
+from __future__ import annotations
+
+#: Two of the paths are remembered wrongly, so that finding the files is worth watching: one is found by its
+#: name, the other by a part of it.
+FIRST_REQUEST = (
+    "Use the timeout from shop/settings.py for both API calls, "
+    "in shop/api/orders.py and shop/api/payments.py."
+)
+SECOND_REQUEST = "What happens now when a service is too slow? Explain it from shop/retry.py."
+BATCH_REQUEST = "Say in all files in docs/ that they describe version 0.4.0."
+STALE_REQUEST = "I have edited shop/retry.py. Read it again, and let its error say that one may try later."
+GOING_ON_REQUEST = "continue"
+CONFLICT_REQUEST = "Wait 8 seconds at most: change the timeout in shop/settings.py."
+UNDO_REQUEST = "How do I take back what I have applied?"
+SUB_TASKS_REQUEST = (
+    "Split this into sub-tasks: an order can be cancelled from the command line. "
+    "It concerns shop/models.py, shop/clients/orders_v2.py and shop/cli.py."
+)

@@ -1,0 +1,58 @@
+"""A larger piece of work as a small graph: two tasks wait for one, a fourth for both."""
+
+from __future__ import annotations
+
+from tui_agent.rehearsal.requests import SUB_TASKS_REQUEST
+from tui_agent.rehearsal.scenes.scene import Scene
+
+SUB_TASKS = Scene(
+    request=SUB_TASKS_REQUEST,
+    answer={
+        "summary": "Cancelling an order is four sub-tasks, of which one is ready.",
+        "message": (
+            "The parts and what they wait for are drawn in the sub-tasks pane (**Ctrl+O s**, and **F9** for the "
+            "whole screen):\n"
+            "\n"
+            "- `model` comes first: both others build on it\n"
+            "- `client` and `words` do not touch each other's files\n"
+            "- `command` waits for both\n"
+            "\n"
+            "**n** and **p** walk through the graph, and **s** skips a task, which counts as done for those that "
+            "wait for it. No file changes by this: it is a proposal of how to divide the work.\n"
+        ),
+        "subTasks": [
+            {
+                "id": "model",
+                "goal": "Let an order say that it is cancelled, and refuse to total one that is.",
+                "files": ["shop/models.py", "tests/test_models.py"],
+                "dependencies": [],
+                "autoExecute": False,
+            },
+            {
+                "id": "client",
+                "goal": "Cancel an order at the service, once, and read the order that comes back.",
+                "files": ["shop/clients/orders_v2.py", "tests/test_clients.py"],
+                "dependencies": ["model"],
+                "autoExecute": False,
+            },
+            {
+                "id": "words",
+                "goal": "Describe a cancelled order so that nobody takes it for an open one.",
+                "files": ["shop/cli.py", "tests/test_models.py"],
+                "dependencies": ["model"],
+                "autoExecute": False,
+            },
+            {
+                "id": "command",
+                "goal": "Add `cancel` to the command line and to the README.",
+                "files": ["shop/cli.py", "README.md"],
+                "dependencies": ["client", "words"],
+                "autoExecute": False,
+            },
+        ],
+        "nextSteps": [],
+    },
+    tokens_in=9127,
+    tokens_out=384,
+    cached=8200,
+)
