@@ -29,6 +29,8 @@ __all__ = ["RecordedModel", "Recorder"]
 SPEED = "TUI_AGENT_REPLAY_SPEED"
 #: Between two words of an answer that is made up here: about a hundred characters a second.
 READING_PAUSE_SECONDS = 0.06
+#: Of the requests that a rehearsal still has a reply to, so many are named: more would fill the screen.
+MOST_OFFERED = 3
 
 Timed = Sequence[tuple[float, Chunk]]
 
@@ -114,9 +116,11 @@ class RecordedModel:
         if not left:
             again = "All of them have been asked. Leave and start the rehearsal again to begin anew."
             return f"{_NONE} {again}\n\n{_REAL}", []
-        requests = "\n".join(f"- {ask}" for ask in left)
-        return f"{_NONE} It can answer:\n\n{requests}\n\n{_REAL}", [
-            {"html": ask, "inputText": ask} for ask in left
+        offered, more = left[:MOST_OFFERED], len(left) - MOST_OFFERED
+        requests = "\n".join(f"- {ask}" for ask in offered)
+        after = f"\n\nEach of these leads on to the next, {more} more in all." if more > 0 else ""
+        return f"{_NONE} It can answer:\n\n{requests}{after}\n\n{_REAL}", [
+            {"html": ask, "inputText": ask} for ask in offered
         ]
 
     def _asks(self, exchanges: Sequence[Exchange]) -> Iterator[str]:
