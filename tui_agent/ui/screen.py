@@ -18,6 +18,7 @@ from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.attention import Attention
 from tui_agent.ui.bridge import Bridge
+from tui_agent.ui.early import EarlyKeys
 from tui_agent.ui.places import places
 from tui_agent.ui.sink import plain
 from tui_agent.ui.widgets.asking import ask
@@ -44,7 +45,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self.bridge: Bridge | None = None
         #: Whether every pane is in its place.
         self.ready = False
-        self._early: list[events.Key | events.Paste] = []
+        self._early = EarlyKeys()
         self._handed_over = False
 
     def compose(self) -> Iterable[Widget]:
@@ -106,18 +107,15 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     # ── keys typed before there is anything to type into ─────────────────────────────────────────────────
 
     def on_key(self, event: events.Key) -> None:
-        if not self._handed_over and (event.is_printable or event.key in ("enter", "backspace")):
-            self._keep(event)
+        self._keep(event)
 
     def on_paste(self, event: events.Paste) -> None:
-        if not self._handed_over:
-            self._keep(event)
+        self._keep(event)
 
     def _keep(self, event: events.Key | events.Paste) -> None:
-        self._early.append(event)
-        typed = "".join(e.text if isinstance(e, events.Paste) else e.character or "" for e in self._early)
-        for line in self.query("#opening").results(Static):
-            line.update(plain(f"opening …  {typed[-200:]}"), layout=False)
+        if not self._handed_over and self._early.keep(event):
+            for line in self.query("#opening").results(Static):
+                line.update(plain(f"opening …  {self._early.text[-200:]}"), layout=False)
 
     def _hand_over(self, focus: str) -> None:
         """Give the keys, once, to the pane that had the focus when it is there; words that came early, to the chat."""
@@ -126,13 +124,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             return
         self._handed_over = True
         self.focus_pane(name)
-        for event in self._early:
-            match event:
-                case events.Paste():
-                    self.app.post_message(events.Paste(event.text))
-                case events.Key():
-                    self.app.post_message(events.Key(event.key, event.character))
-        self._early = []
+        self._early.type_again(self.owner)
 
     # ── moving between panes ─────────────────────────────────────────────────────────────────────────────
 
