@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,8 +90,13 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         self.run_worker(self._open())
 
     async def _open(self) -> None:
+        opening = asyncio.create_task(self._chosen())
+        await asyncio.sleep(0)
+        # While the disk is waited for, what the chat is made of can be read.
+        import_module("tui_agent.ui.panes.chat")
+        import_module("tui_agent.ui.panes.status")
         try:
-            session = await self._chosen()
+            session = await opening
         except TuiAgentError as error:
             self.error = error
             self.exit(return_code=error.exit_status)
