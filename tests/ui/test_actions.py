@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.panes.chat import ChatPane
-from tui_agent.ui.panes.order import after_the_chat
+from tui_agent.ui.panes.order import ORDER
 from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.widgets.pane import Pane
 
 OWNERS: dict[str, type] = {
     APP: WorkspaceApp,
     ANYWHERE: WorkspaceScreen,
-    **{pane.ID: pane for pane in (ChatPane, *after_the_chat())},
+    ChatPane.ID: ChatPane,
+    **{
+        pane.ID: pane
+        for module, name in ORDER
+        for pane in [getattr(import_module(f"tui_agent.ui.panes.{module}"), name)]
+    },
 }
 
 

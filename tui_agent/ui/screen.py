@@ -81,7 +81,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement)
             self._hand_over(focus)
-        for pane_class in after_the_chat():
+        async for pane_class in after_the_chat():
             await self.wait_for_refresh()
             await self._put(pane_class(session), bridge)
             self._hand_over(focus)
@@ -286,10 +286,8 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
 
 async def _get_ready_for_answers() -> None:
-    """Import what draws Markdown now, in small steps: with the first answer it would hold up the keys."""
-    for name in ("markdown_it", "pygments.lexers", "tui_agent.ui.widgets.markdown"):
-        await asyncio.sleep(0.05)
-        import_module(name)
+    """Import what draws Markdown now, in a thread: on the loop, or with the first answer, it would hold up the keys."""
+    await asyncio.to_thread(import_module, "tui_agent.ui.widgets.markdown")
 
 
 def _in_front(layout: LayoutSlice, name: str, workspace: Workspace) -> LayoutSlice:

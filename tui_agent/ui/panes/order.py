@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator
+from importlib import import_module
 
 from tui_agent.ui.widgets.pane import Pane
 
+#: Module and class of every pane but the chat and the status line.
+ORDER = (
+    ("files", "FilesPane"),
+    ("plan", "PlanPane"),
+    ("buffers", "BuffersPane"),
+    ("review", "ReviewPane"),
+    ("todos", "TodosPane"),
+    ("subtasks", "SubTasksPane"),
+    ("known", "KnownPane"),
+)
 
-def after_the_chat() -> Iterator[type[Pane]]:
-    """Every pane but the chat and the status line, each imported when its turn has come."""
-    from tui_agent.ui.panes.files import FilesPane
 
-    yield FilesPane
-    from tui_agent.ui.panes.plan import PlanPane
-
-    yield PlanPane
-    from tui_agent.ui.panes.buffers import BuffersPane
-
-    yield BuffersPane
-    from tui_agent.ui.panes.review import ReviewPane
-
-    yield ReviewPane
-    from tui_agent.ui.panes.todos import TodosPane
-
-    yield TodosPane
-    from tui_agent.ui.panes.subtasks import SubTasksPane
-
-    yield SubTasksPane
-    from tui_agent.ui.panes.known import KnownPane
-
-    yield KnownPane
+async def after_the_chat() -> AsyncIterator[type[Pane]]:
+    """Each pane when its turn has come, imported in a thread: an import on the loop would hold up the keys."""
+    for module, name in ORDER:
+        found = await asyncio.to_thread(import_module, f"tui_agent.ui.panes.{module}")
+        yield getattr(found, name)
