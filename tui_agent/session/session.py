@@ -20,11 +20,13 @@ from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.session import mending
 from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
+from tui_agent.session.file_calls import FileCalls
 from tui_agent.session.journal import Journal
 from tui_agent.session.models import chosen, is_chosen
 from tui_agent.session.review_calls import ReviewCalls
 from tui_agent.session.shortcuts import Shortcuts
 from tui_agent.session.taking import Kept
+from tui_agent.session.todo_calls import TodoCalls
 from tui_agent.session.todo_list import TodoList
 from tui_agent.session.turns import Turns, left_off
 from tui_agent.session.watching import Watching
@@ -34,7 +36,6 @@ from tui_agent.settings.shipped import config_folder
 from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage, LayoutSlice, State
 from tui_agent.store.store import Listener
-from tui_agent.subtasks.graph import DONE_STATES
 from tui_agent.turn.desk import Decision, Desk, Gathered
 from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
@@ -47,7 +48,7 @@ SYSTEM_PROMPT = "system-prompt.json"
 PLANNING_PROMPT = "planning-prompt.json"
 
 
-class Session(ReviewCalls):
+class Session(ReviewCalls, FileCalls, TodoCalls):
     """One session of one workspace. Belongs to the loop that made it."""
 
     def __init__(
@@ -203,75 +204,6 @@ class Session(ReviewCalls):
         if begun is not None:
             await self.journal.record(begun)
         return begun is not None
-
-    # ── todos and sub-tasks ──────────────────────────────────────────────────────────────────────────────
-
-    async def add_todo(self, text: str) -> None:
-        await self._todos.add(text)
-
-    async def edit_todo(self, todo: str, text: str) -> None:
-        await self._todos.edit(todo, text)
-
-    async def toggle_todo(self, todo: str) -> None:
-        await self._todos.toggle(todo)
-
-    async def remove_todo(self, todo: str) -> None:
-        await self._todos.remove(todo)
-
-    async def move_todo(self, todo: str, step: int) -> None:
-        await self._todos.move(todo, step)
-
-    async def skip_subtask(self, task: str) -> None:
-        """Let a sub-task go: those that wait for it may begin."""
-        found = next((item for item in self.state.subtasks.tasks if item.id == task), None)
-        if found is not None and found.state not in DONE_STATES:
-            await self.journal.record(e.SubTaskMoved(task, "skipped"))
-
-    # ── files and buffers ────────────────────────────────────────────────────────────────────────────────
-
-    def paths(self) -> Sequence[str]:
-        """Every path of the index, sorted, with `/` between folders."""
-        return self.workspace.index.paths
-
-    def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        """The names of the folders and of the files directly in a folder; `""` is the root."""
-        return self.workspace.index.folder(path)
-
-    def find(self, query: str, limit: int = 20) -> list[str]:
-        """The paths most like `query`, best first: the `@` picker."""
-        return self.workspace.index.fuzzy(query, limit)
-
-    async def open_file(self, path: str, line: int = 0, last_line: int = 0) -> None:
-        """Open a file in the editor and bring it to the front; `line` counts from 1, 0 is where it was.
-
-        With a `last_line` the lines from one to the other are selected.
-        """
-        await self._editing.open(path, line, last_line)
-
-    async def activate_buffer(self, path: str) -> None:
-        if self.state.buffers.active != path and self.state.buffers.get(path) is not None:
-            await self.journal.record(e.BufferActivated(path))
-
-    def edit_buffer(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        """The editor's text is now this; kept within a second. (line, column) count from 0."""
-        self._editing.edit(path, text, cursor, anchor)
-        self._watching.on_text(path)
-
-    def move_cursor(self, path: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        self._editing.move_cursor(path, cursor, anchor)
-
-    async def save_buffer(self, path: str, overwrite: bool = False) -> None:
-        """Write an open file; refused with `Outdated` where the disk has moved on, unless `overwrite`."""
-        await self._editing.save(path, overwrite)
-        await self._watching.look_at([path])
-
-    async def reload_buffer(self, path: str) -> None:
-        """Take the text from disk; unsaved edits are given up."""
-        await self._editing.load(path)
-
-    async def close_buffer(self, path: str, discard: bool = False) -> None:
-        """Close an open file; refused while it has unsaved text, unless `discard`."""
-        await self._editing.close(path, discard)
 
     # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
 
