@@ -256,6 +256,13 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
         await show_sent(self.owner)
 
+    @work(exclusive=True, group="sessions")
+    async def action_model(self) -> None:
+        from tui_agent.ui.model_choice import choose_model
+
+        if self.session is not None:
+            await choose_model(self.app, self.session)
+
     @work(exclusive=True, group="commit")
     async def action_commit(self) -> None:
         from tui_agent.ui.committing import commit
