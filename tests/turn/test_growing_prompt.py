@@ -183,7 +183,9 @@ async def test_older_messages_are_summarised_near_the_limit(workspace: Path) -> 
         assert last[-1]["content"].endswith("<user_query>\nQuestion 4\n</user_query>")
         assert any("SUMMARY" in message.text for message in session.state.chat.messages)
         assert next(m.text for m in session.state.chat.messages if m.kind == "person") == "Question 0"
+        assert await session.summary() == "SUMMARY: the person asked four questions."
         assert await session.edit_summary("In my own words.")
+        assert await session.summary() == "In my own words."
         await turn(session, "Go on with it")
         assert "In my own words." in model_of(session).requests[-1].messages[1]["content"]
 

@@ -44,6 +44,9 @@ def asks_to_go_on(message: str, turn: int) -> bool:
     return words.removesuffix(".") in GO_ON or words.startswith(GO_ON_WITH)
 
 
+TITLE = "## AI Memory (Continuation Context)"
+
+
 def section(memory: Memory) -> str:
     """The `## AI Memory (Continuation Context)` section; parts with nothing to say are left out."""
     parts = [
@@ -61,7 +64,7 @@ def section(memory: Memory) -> str:
         _list(f"Active working files (last {ACTIVE_TURNS} turns)", memory.active),
         f"How to resume: {_resume(memory)}",
     ]
-    return "## AI Memory (Continuation Context)\n" + "\n\n".join(part for part in parts if part)
+    return f"{TITLE}\n" + "\n\n".join(part for part in parts if part)
 
 
 def _todo(todo: TodoNote) -> str:

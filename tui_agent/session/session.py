@@ -196,6 +196,16 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
         await self.model.start()
         await self._get_ready()
 
+    async def summary(self) -> str:
+        """The summary that stands for older messages, as the model gets it; empty where there is none (C5)."""
+        sent = next((it for it in self.state.conversation.messages if it.kind == "summary"), None)
+        if sent is None:
+            return ""
+        from tui_agent.turn.condensing import words_of
+
+        message = json.loads(await asyncio.to_thread(self.kept.blobs.get_text, sent.blob))
+        return words_of(str(message["content"]))
+
     async def edit_summary(self, text: str) -> bool:
         """Put the person's words in place of the summary of older messages; False where there is none (C5)."""
         from tui_agent.turn.condensing import edited

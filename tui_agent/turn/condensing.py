@@ -134,6 +134,11 @@ async def _summary_message(desk: Desk, gathered: Gathered, text: str) -> SentMes
     return replace(sent, kind="summary")
 
 
+def words_of(content: str) -> str:
+    """The summary alone, out of the message that holds it beside what is certain."""
+    return content.removeprefix(TITLE).partition(f"\n\n{memory.TITLE}")[0].strip()
+
+
 def _pending(desk: Desk, state: State) -> str:
     diffs = [diff for change in state.review.open if (diff := _diff(desk, change))]
     return "Pending changes:\n" + "\n".join(diffs) if diffs else ""

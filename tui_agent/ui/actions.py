@@ -52,6 +52,7 @@ _ANYWHERE = [
     Action("app.close", "Close what is on top, else go to the chat", ANYWHERE, "close"),
     Action("session.open", "Open another session", ANYWHERE, "sessions"),
     Action("session.fork", "Go on with a copy of this session", ANYWHERE, "fork"),
+    Action("session.summary", "Read and edit the summary of older messages", ANYWHERE, "summary"),
     Action("session.model", "Choose the model that answers", ANYWHERE, "model"),
     Action("session.rename", "Name this session", ANYWHERE, "rename"),
     Action(

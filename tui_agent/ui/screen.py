@@ -263,6 +263,13 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if self.session is not None:
             await choose_model(self.app, self.session)
 
+    @work(exclusive=True, group="sessions")
+    async def action_summary(self) -> None:
+        from tui_agent.ui.summary_editing import edit_summary
+
+        if self.session is not None:
+            await edit_summary(self.app, self.session)
+
     @work(exclusive=True, group="commit")
     async def action_commit(self) -> None:
         from tui_agent.ui.committing import commit
