@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from pathlib import Path
@@ -59,6 +60,16 @@ async def test_a_stale_file_is_read_again_before_the_model_is_asked(workspace: P
         assert kinds == ["read", "changed outside", "read"]
         last = session.state.known.touches[-1]
         assert last.read_at >= last.outside_at > 0
+
+
+async def test_news_of_a_file_is_told_once_however_many_look(workspace: Path) -> None:
+    async with open_session(workspace, [reply()], services=False) as session:
+        session.workspace.start()
+        await turn(session, "Look at api.py")
+        (workspace / "api.py").write_text(TEXT + "# more\n")
+        await asyncio.gather(*(session._watching.look_at_known() for _ in range(5)))
+        kinds = [touch.kind for touch in session.state.known.touches]
+        assert kinds == ["read", "changed outside"]
 
 
 async def test_touching_is_no_change_and_changing_back_makes_fresh(workspace: Path) -> None:
