@@ -142,7 +142,7 @@ def searching(data: Path) -> Iterator[Figure]:
     yield _median("search, a rare word", lambda: search.search(data, "needle"), 50)
     yield _median("search, words in most messages", lambda: search.search(data, "timeout merge"), 50)
     yield _median(
-        "sessions with a word, as typed in the picker", lambda: search.sessions_with(data, "time"), 50
+        "sessions with a word, as typed in the picker", lambda: search.entries(data, None, "time"), 50
     )
     search._remove(data / search.NAME)
     yield Figure("made anew after it was lost", timed(lambda: search.entries(data)) * 1000, None, " ms")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import SessionError
-from tui_agent.session import catalog
+from tui_agent.session import catalog, ranking
+from tui_agent.session.forking import write
 from tui_agent.session.log import Log
 from tui_agent.store import events as e
 
@@ -45,6 +46,32 @@ def test_an_append_makes_a_session_the_newest(tmp_path: Path) -> None:
     newest = catalog.newest(tmp_path, Path("/w"))
     assert newest is not None and newest.id == "a", "also while it is open"
     log.close()
+
+
+@pytest.mark.parametrize("spoilt", [None, b"", b"no number", b"nan", b"1e300"])
+def test_a_clock_set_back_makes_no_older_session_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoilt: bytes | None
+) -> None:
+    """Where what was counted so far is damaged the clock is believed, and everything goes on."""
+    make(tmp_path, "old", workspace="/w", updated=1.5e9)
+    now = iter([2e9, 1e9, 1.1e9])
+    monkeypatch.setattr("tui_agent.session.database.time.time", lambda: next(now))
+    write(tmp_path, "first", [e.NoticeGiven("info", "x")])
+    if spoilt is None:
+        write(tmp_path, "second", [e.NoticeGiven("info", "x")])
+        assert [entry.id for entry in catalog.list_sessions(tmp_path)] == ["second", "first", "old"]
+        assert [entry.updated for entry in catalog.list_sessions(tmp_path)] == [1e9, 2e9, 1.5e9]
+    else:
+        (tmp_path / "sessions" / ranking.NAME).write_bytes(spoilt)
+        log = Log.open(catalog.folder_of(tmp_path, "first") / catalog.LOG)
+        log.append([e.NoticeGiven("info", "x")], lambda _: None)
+        log.close()
+        assert [entry.id for entry in catalog.list_sessions(tmp_path)] == ["old", "first"]
+
+
+def test_ranks_grow_though_nothing_can_be_counted(tmp_path: Path) -> None:
+    ranks = ranking.Ranks(tmp_path / "missing")
+    assert ranks.next(5.0) < ranks.next(3.0) < ranks.next(6.0) == 6.0
 
 
 def test_without_notes_it_is_listed_by_the_age_of_its_file(tmp_path: Path) -> None:

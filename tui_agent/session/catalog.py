@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
 from tui_agent.files.names import shown
@@ -25,6 +26,8 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 class Entry(Struct, frozen=True):
     """One session of the list. `updated` is in seconds since 1970, `size` in bytes.
+
+    `rank` is greater the later it was written, also where the clock was set back meanwhile (see `ranking`).
 
     `name`, `workspace`, `started_from`, `turns` and `first_request` are what the session noted with `set_meta`.
     `note` says why it cannot be opened, where that is so.
@@ -39,6 +42,7 @@ class Entry(Struct, frozen=True):
     first_request: str = ""
     size: int = 0
     note: str = ""
+    rank: float = 0.0
 
     @property
     def title(self) -> str:
@@ -66,11 +70,14 @@ def existing(data: Path, session: str) -> Path:
     return folder
 
 
-def list_sessions(data: Path, workspace: Path | None = None) -> list[Entry]:
-    """The sessions of a workspace (None: of all), newest first. One that could never be read is left out."""
+def list_sessions(data: Path, workspace: Path | None = None, words: str = "") -> list[Entry]:
+    """The sessions of a workspace (None: of all), newest first. One that could never be read is left out.
+
+    With `words` only those that hold all of them in one line, or in their name.
+    """
     from tui_agent.session import search
 
-    return search.entries(data, workspace)
+    return search.entries(data, workspace, words)
 
 
 def newest(data: Path, workspace: Path | None = None) -> Entry | None:
@@ -93,14 +100,20 @@ def entry_of(folder: Path, meta: dict[str, Any]) -> Entry:
     known = {name: meta[name] for name in Entry.__struct_fields__ if name in meta}
     known |= {"id": folder.name, "size": _size(folder)}
     known.setdefault("updated", (folder / LOG).stat().st_mtime)
-    return msgspec.convert(known, type=Entry)
+    entry = msgspec.convert(known, type=Entry)
+    return replace(entry, rank=max(entry.rank, entry.updated))  # an older version notes the time alone
 
 
 def folders(data: Path) -> list[Path]:
     """Every folder that may hold a session."""
+    return [data / "sessions" / name for name in ids(data)]
+
+
+def ids(data: Path) -> list[str]:
+    """The ids of all sessions, whether they can be opened or not."""
     try:
         with os.scandir(data / "sessions") as entries:
-            return [Path(entry.path) for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]
+            return [entry.name for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]
     except OSError:
         return []  # no session was ever kept here, or none can be seen
 

@@ -14,6 +14,7 @@ import msgspec
 
 from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.names import shown
+from tui_agent.session.ranking import Ranks
 from tui_agent.session.records import VERSION, Body, Record, checksum
 
 #: The form of the tables; a file with a higher one is left alone.
@@ -102,8 +103,9 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 class Writer:
     """Writes rows inside a transaction; `number` is that of the last record."""
 
-    def __init__(self, connection: sqlite3.Connection, at_least: int = 0) -> None:
+    def __init__(self, connection: sqlite3.Connection, ranks: Ranks, at_least: int = 0) -> None:
         self.connection = connection
+        self._ranks = ranks
         self.number = max(last_number(connection), at_least)
         self._before = self.number
 
@@ -125,7 +127,7 @@ class Writer:
             self.number += 1
             row = (self.number, at, body.type, VERSION, body.data)
             self.connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", (*row, checksum(*row)))
-        self.set_meta({"updated": at})
+        self.set_meta({"updated": at, "rank": self._ranks.next(at)})
         return self.number
 
     def keep(self, key: str, body: Body) -> int:

@@ -16,12 +16,13 @@ from tui_agent.session.catalog import LOG, Entry
 from tui_agent.store import events as e
 
 #: The form of the tables; a file of any other is made anew.
-VERSION = 1
+VERSION = 2
 #: The table of the full-text index, where this Python's sqlite has one; it finds words from this length on.
 FTS, SHORTEST = "found", 3
 _TABLES = """
     CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, workspace TEXT, started_from TEXT, updated REAL,
-        turns INTEGER, first_request TEXT, size INTEGER, note TEXT, looks TEXT, number INTEGER);
+        turns INTEGER, first_request TEXT, size INTEGER, note TEXT, rank REAL, looks TEXT,
+        number INTEGER);
     CREATE TABLE lines (id INTEGER PRIMARY KEY, session TEXT, turn INTEGER, kind TEXT, text TEXT);
     CREATE INDEX lines_of ON lines (session, id);
 """
@@ -47,9 +48,9 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 def refresh(connection: sqlite3.Connection, data: Path) -> None:
     """Take in every session that looks other than when it was last taken in, and let go those that are gone."""
-    there = {folder.name: folder for folder in catalog.folders(data)}
+    folder = os.fspath(data / "sessions")
     known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
-    looks = {name: _looks(folder / LOG) for name, folder in there.items()}
+    looks = {name: _looks(f"{folder}/{name}/{LOG}") for name in catalog.ids(data)}
     changed = [name for name, look in looks.items() if look and known.get(name, ("",))[0] != look]
     gone = [name for name in known if not looks.get(name)]
     if not changed and not gone:
@@ -59,7 +60,7 @@ def refresh(connection: sqlite3.Connection, data: Path) -> None:
         for name in gone:
             _forget(connection, name)
         for name in changed:
-            _take_in(connection, there[name], looks[name], known.get(name, ("", 0))[1])
+            _take_in(connection, Path(folder, name), looks[name], known.get(name, ("", 0))[1])
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -127,7 +128,7 @@ def _has_index(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (FTS,)).fetchone())
 
 
-def _looks(log: Path) -> str:
+def _looks(log: str) -> str:
     """Size and time of a log and of what is not merged into it yet; empty where there is none."""
     found = []
     for path in (log, f"{log}-wal"):

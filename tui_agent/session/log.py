@@ -17,6 +17,7 @@ from msgspec import Struct
 from tui_agent.errors import SessionError
 from tui_agent.session import database, records
 from tui_agent.session.database import Writer
+from tui_agent.session.ranking import Ranks
 from tui_agent.session.records import body_of
 from tui_agent.store.events import Growing, Lasting
 
@@ -54,7 +55,7 @@ class Log:
     ) -> None:
         self.path = path
         self.on_error = on_error or _ignore
-        self._writer = Writer(connection, at_least)
+        self._writer = Writer(connection, Ranks(path.parent.parent), at_least)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="session log", daemon=True)

@@ -33,11 +33,18 @@ class Line(Struct, frozen=True):
     text: str
 
 
-def entries(data: Path, workspace: Path | None = None) -> list[Entry]:
-    """The sessions of a workspace (None: of all), newest first."""
+def entries(data: Path, workspace: Path | None = None, words: str = "") -> list[Entry]:
+    """The sessions of a workspace (None: of all), newest first; those that hold all the words in one line, or in
+    their name."""
     where, values = _of(workspace)
-    query = f"SELECT {_ENTRY} FROM sessions s WHERE {where} ORDER BY updated DESC, id DESC"
-    return _use(data, lambda connection: [Entry(*row) for row in connection.execute(query, values)]) or []
+    query = f"SELECT {_ENTRY} FROM sessions s WHERE {where} ORDER BY rank DESC, id DESC"
+
+    def read(connection: sqlite3.Connection) -> list[Entry]:
+        found = _with(connection, words.split()) if words.split() else None
+        rows = connection.execute(query, values)
+        return [Entry(*row) for row in rows if found is None or row[0] in found]
+
+    return _use(data, read) or []
 
 
 def search(data: Path, words: str, workspace: Path | None = None, limit: int = MOST) -> list[Line]:
@@ -48,25 +55,20 @@ def search(data: Path, words: str, workspace: Path | None = None, limit: int = M
         condition, wanted = _condition(connection, words.split())
         query = (
             f"SELECT {_LINE} FROM lines l JOIN sessions s ON s.id = l.session WHERE {where} AND {condition} "
-            "ORDER BY s.updated DESC, s.id, l.id LIMIT ?"
+            "ORDER BY s.rank DESC, s.id, l.id LIMIT ?"
         )
         return [Line(*row) for row in connection.execute(query, (*values, *wanted, limit))]
 
     return _use(data, find) or [] if words.split() else []
 
 
-def sessions_with(data: Path, words: str) -> dict[str, str]:
-    """The sessions that hold all of the words in one line (or in their name), each with that line."""
-
-    def find(connection: sqlite3.Connection) -> dict[str, str]:
-        condition, wanted = _condition(connection, words.split())
-        query = f"SELECT l.session, l.text, min(l.id) FROM lines l WHERE {condition} GROUP BY l.session"
-        found = {row[0]: row[1] for row in connection.execute(query, wanted)}
-        likes = " AND ".join("name LIKE ? ESCAPE '\\'" for _ in words.split())
-        named = connection.execute(f"SELECT id, name FROM sessions WHERE {likes}", _likes(words.split()))
-        return {**dict(named), **found}
-
-    return _use(data, find) or {} if words.split() else {}
+def _with(connection: sqlite3.Connection, words: list[str]) -> set[str]:
+    """The sessions that hold all of the words in one line, or in their name."""
+    condition, wanted = _condition(connection, words)
+    found = connection.execute(f"SELECT DISTINCT l.session FROM lines l WHERE {condition}", wanted)
+    likes = " AND ".join("name LIKE ? ESCAPE '\\'" for _ in words)
+    named = connection.execute(f"SELECT id FROM sessions WHERE {likes}", _likes(words))
+    return {row[0] for row in (*found, *named)}
 
 
 def preview(data: Path, session: str, count: int = 8) -> list[Line]:

@@ -86,10 +86,7 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
         """List what fits the words, the scope and the order; the cursor stays on its session."""
         words = self.query_one(Input).value
         where = None if self._everywhere else self._workspace
-        entries = await asyncio.to_thread(list_sessions, self._data, where)
-        found = await asyncio.to_thread(search.sessions_with, self._data, words) if words.strip() else None
-        if found is not None:
-            entries = [entry for entry in entries if entry.id in found]
+        entries = await asyncio.to_thread(list_sessions, self._data, where, words)
         self._show(_sorted(entries, self._sort)[:MOST], len(entries))
 
     def _show(self, entries: list[Entry], count: int) -> None:
