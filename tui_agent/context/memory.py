@@ -67,6 +67,16 @@ def section(memory: Memory) -> str:
     return f"{TITLE}\n" + "\n\n".join(part for part in parts if part)
 
 
+def untitled(text: str) -> str:
+    """What a person reads and edits of a section."""
+    return text.removeprefix(TITLE).strip()
+
+
+def titled(text: str) -> str:
+    """A section with these words, as it is sent."""
+    return f"{TITLE}\n{text.strip()}"
+
+
 def _todo(todo: TodoNote) -> str:
     return f"{todo.text}: {todo.details}" if todo.details else todo.text
 

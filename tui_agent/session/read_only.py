@@ -11,6 +11,9 @@ from tui_agent.store import events as e
 #: What would change the session or the workspace; the rest of a session's methods only look, or pass.
 REFUSED = (
     "submit",
+    "go_on",
+    "choose_model",
+    "edit_summary",
     "set_queue",
     "answer",
     "apply",

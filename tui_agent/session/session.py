@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.answers import schema
+from tui_agent.context import memory
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.model.client import Model
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
@@ -149,6 +150,28 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
     async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
         """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done."""
         await self._turns.submit(text, attachments)
+
+    async def memory(self) -> str:
+        """What the next request to go on tells the model of where the work stands, to be read and edited (C10).
+
+        Empty where there is nothing to go on with. Raises `SessionError` while a turn runs.
+        """
+        if self.state.turn.running:
+            raise SessionError(
+                "A turn is running: where the work stands is known when it has ended",
+                "wait for it, or stop it",
+            )
+        if not self.state.turn.number or self.state.input.memory:
+            return self.state.input.memory
+        from tui_agent.turn.remembering import remembered
+
+        await self._watching.look_at_known()
+        return memory.untitled(remembered(self.state, self.state.turn.number + 1, {}))
+
+    async def go_on(self, text: str, remembered: str) -> None:
+        """Send a message that asks to go on, with these words in place of the memory that would be built (C10)."""
+        await self.journal.record(e.MemoryEdited(remembered))
+        await self.submit(text)
 
     async def finished(self) -> None:
         """Wait until no turn runs and none is queued."""

@@ -311,6 +311,12 @@ class SummaryMade(Lasting, frozen=True):
     of: int = 0
 
 
+class MemoryEdited(Lasting, frozen=True):
+    """The person wrote what the next request to go on tells the model of where the work stands (C10)."""
+
+    text: str
+
+
 class MemoryBuilt(Lasting, frozen=True):
     """The person asked to go on: this is what the model is told of where the work stands (C10)."""
 
@@ -631,6 +637,7 @@ AnyLasting = (
     | DirectoryListed
     | ConversationBegun
     | SummaryMade
+    | MemoryEdited
     | MemoryBuilt
     | InstructionsRead
     | RequestSent

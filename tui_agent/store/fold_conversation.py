@@ -117,7 +117,12 @@ def _told(usage: UsageSlice, event: e.UsageCounted) -> UsageSlice:
     return replace(usage, context=event.usage.input, context_estimated=False, scale=scale)
 
 
+def _memory_edited(state: State, event: e.MemoryEdited) -> State:
+    return replace(state, input=replace(state.input, memory=event.text))
+
+
 def _memory(state: State, event: e.MemoryBuilt) -> State:
+    state = replace(state, input=replace(state.input, memory=""))
     return say(state, ChatMessage(0, "note", event.turn, event.text))
 
 
@@ -140,6 +145,7 @@ def _listed(state: State, event: e.DirectoryListed) -> State:
 FOLDS = {
     e.ConversationBegun: _begun,
     e.SummaryMade: _summary,
+    e.MemoryEdited: _memory_edited,
     e.MemoryBuilt: _memory,
     e.InstructionsRead: _instructions,
     e.RequestSent: _sent,

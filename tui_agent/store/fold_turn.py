@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from tui_agent.context.memory import asks_to_go_on
 from tui_agent.store import events as e
 from tui_agent.store.state import (
     TRANSCRIPT_WINDOW,
@@ -31,12 +32,16 @@ def say(state: State, message: ChatMessage) -> State:
 def _started(state: State, event: e.TurnStarted) -> State:
     history = tuple(text for text in state.input.history if text != event.request)
     queue = state.input.queue[1:] if event.queued else state.input.queue
+    # what was written of where the work stands does not outlive a turn about something else
+    memory = state.input.memory if asks_to_go_on(event.request, event.turn) else ""
     state = replace(
         state,
         turn=TurnSlice(number=event.turn, phase="planning", request=event.request),
         plan=PlanSlice(turn=event.turn),
         reply=ReplySlice(turn=event.turn),
-        input=replace(state.input, queue=queue, history=(*history, event.request)[-HISTORY_KEPT:]),
+        input=replace(
+            state.input, queue=queue, history=(*history, event.request)[-HISTORY_KEPT:], memory=memory
+        ),
         usage=replace(state.usage, turn=Usage()),
         chat=replace(state.chat, next_steps=()),
     )

@@ -151,11 +151,15 @@ class ReplySlice(Struct, frozen=True):
 
 
 class InputSlice(Struct, frozen=True):
-    """What the person has typed and not sent, and the messages that wait for the turn to end."""
+    """What the person has typed and not sent, and the messages that wait for the turn to end.
+
+    `memory` is what the person wrote for the next request to go on, in place of what state would say (C10).
+    """
 
     draft: str = ""
     queue: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
+    memory: str = ""
 
 
 class Todo(Struct, frozen=True):

@@ -25,7 +25,9 @@ async def gather(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None
     async for event in bundling.bundle(desk, gathered):
         yield event
     if gathered.query and gathered.goes_on:
-        gathered.memory = remembering.remembered(desk.state(), gathered.turn, gathered.again)
+        written = desk.state().input.memory
+        built = remembering.remembered(desk.state(), gathered.turn, gathered.again)
+        gathered.memory = memory.titled(written) if written else built
         yield e.MemoryBuilt(gathered.turn, gathered.memory)
     async for event in seeing.see_open_files(desk, gathered):
         yield event

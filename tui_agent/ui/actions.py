@@ -148,6 +148,7 @@ _PANES = [
         ("page_up", "Scroll the chat up"),
         ("page_down", "Scroll the chat down"),
         ("bottom", "Go to the newest message"),
+        ("go_on", "Go on, and first see and edit what the model is reminded of"),
         ("reasoning", "Show or fold the model's reasoning"),
         ("copy", "Copy the last answer"),
         ("unqueue", "Take the last waiting message back into the input"),

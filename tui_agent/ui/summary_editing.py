@@ -20,7 +20,7 @@ async def edit_summary(app: App[object], session: Session) -> None:
         if not summary:
             await session.notice("No message was summarised yet: all that was said is sent as it was")
             return
-        text = await app.push_screen_wait(TextDialog("Summary of older messages", summary))
+        text = await app.push_screen_wait(TextDialog("Summary of older messages", summary, wrap=True))
         if text is not None and text.strip() and text != summary:
             await session.edit_summary(text)
     except TuiAgentError as error:

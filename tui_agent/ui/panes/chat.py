@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from textual import work
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.choices import Choices, Waiting
+from tui_agent.ui.widgets.going_on import GoingOn
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.picker import Picker
 from tui_agent.ui.widgets.prompt import Prompt
@@ -52,6 +55,7 @@ class ChatPane(Pane):
         yield Waiting()
         yield choices
         yield Picker()
+        yield GoingOn()
         yield Prompt(choices.choose)
 
     @property
@@ -74,6 +78,7 @@ class ChatPane(Pane):
         self.query_one(Choices).show(() if state.turn.running else state.chat.next_steps)
         self.query_one(Waiting).show(state.input.queue)
         self._show_progress(state)
+        self._show_going_on()
         self._show_draft(state.input.draft)
 
     def _show_progress(self, state: State) -> None:
@@ -87,9 +92,13 @@ class ChatPane(Pane):
             self._draft = draft
             self.prompt.set_value(draft)
 
+    def _show_going_on(self) -> None:
+        self.query_one(GoingOn).show(self.prompt.text, self.session.state)
+
     # ── the draft ────────────────────────────────────────────────────────────────────────────────────────
 
     def on_text_area_changed(self) -> None:
+        self._show_going_on()
         if self._draft_timer is None:
             self._draft_timer = self.set_timer(DRAFT_AFTER, self._hand_over_draft)
 
@@ -121,6 +130,15 @@ class ChatPane(Pane):
             if not self.prompt.value:
                 self.prompt.set_value(text)
             raise
+
+    @work(exclusive=True)
+    async def action_go_on(self) -> None:
+        from tui_agent.ui.going_on import go_on
+
+        text = self.prompt.value
+        sent = await go_on(self.app, self.session, text)
+        if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
+            self.prompt.set_value("")
 
     def action_newline(self) -> None:
         self.prompt.insert("\n")

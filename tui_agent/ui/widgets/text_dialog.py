@@ -32,16 +32,17 @@ class TextDialog(ModalScreen[str | None], inherit_bindings=False):
     }
     """
 
-    def __init__(self, title: str, text: str, *, keep: str = "keep") -> None:
+    def __init__(self, title: str, text: str, *, keep: str = "keep", wrap: bool = False) -> None:
         super().__init__()
         self._title = title
         self._text = text
         self._keep = keep
+        self._wrap = wrap
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():
             yield Static(label(self._title), classes="title", markup=False)
-            yield WritingArea(self._text, soft_wrap=False, tab_behavior="indent")
+            yield WritingArea(self._text, soft_wrap=self._wrap, tab_behavior="indent")
             yield Static(label(f"F2 {self._keep}   Esc leave it as it was"), classes="hint", markup=False)
 
     def on_mount(self) -> None:
