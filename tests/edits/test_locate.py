@@ -107,6 +107,14 @@ LADDER = [
         "return 1",
     ),
     (
+        "anchored",
+        FILE,
+        "    def first(self):\n        return got(self.uri)\n\n    def second(self):\n",
+        "    def first(self):\n        return 1\n\n    def second(self):\n",
+        "return get(self.url)",
+        "return 1",
+    ),
+    (
         "near",
         FILE,
         "    def first(self):\n        return gett(self.url)\n",
@@ -193,7 +201,7 @@ def test_what_the_edit_does_not_change_stays_as_the_file_has_it() -> None:
     text, rung = edit(
         near, near.replace("  alpha", " alpha"), near.replace("  alpha", " alpha").replace("# end", "# END")
     )
-    assert (text, rung) == (near.replace("# end", "# END"), "near")
+    assert (text, rung) == (near.replace("# end", "# END"), "anchored")
 
 
 def test_whole_lines_are_not_glued_to_the_next_one() -> None:

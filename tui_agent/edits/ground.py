@@ -115,6 +115,11 @@ class Ground:
         return [line.strip() for line in self.lines]
 
     @cached_property
+    def stripped_ends(self) -> list[int]:
+        """How long all stripped lines before each one are together, each with one for its ending."""
+        return _starts(self.stripped)
+
+    @cached_property
     def by_stripped(self) -> dict[str, list[int]]:
         """Line numbers under each line without its surrounding space."""
         result: dict[str, list[int]] = {}

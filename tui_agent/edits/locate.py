@@ -9,12 +9,22 @@ from msgspec import Struct
 
 from tui_agent.edits import indent, near
 from tui_agent.edits.align import matches
+from tui_agent.edits.graft import grafted
 from tui_agent.edits.ground import Ground, Span, bare_end, every, look_alike
 from tui_agent.edits.lines import plain
 from tui_agent.errors import Ambiguous, EditFailed
 
 #: The rungs in the order in which they are tried; a change is named after the lowest that it needed.
-RUNGS = ("exact", "line-endings", "trailing-space", "line-numbers", "indentation", "look-alikes", "near")
+RUNGS = (
+    "exact",
+    "line-endings",
+    "trailing-space",
+    "line-numbers",
+    "indentation",
+    "look-alikes",
+    "anchored",
+    "near",
+)
 
 _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
@@ -142,18 +152,20 @@ def _indentation(ground: Ground, wanted: Wanted) -> Iterator[Place]:
         replaced, _ = _whole_lines(wanted.replace)
         text = None if known is None else indent.reindented(replaced, known)
         if text is not None:
-            yield _in_window(ground, wanted, first, text, "indentation")
+            kept = _carried(lines, ground.lines[first : first + len(lines)], replaced, text)
+            yield _in_window(ground, wanted, first, len(lines), kept, "indentation")
 
 
-def _in_window(ground: Ground, wanted: Wanted, first: int, text: list[str], rung: str) -> Place:
-    """Whole lines from `first` on give way to `text`, the replacement's lines in the file's manner."""
-    lines, ended = _whole_lines(wanted.search)
-    replaced, replaced_ended = _whole_lines(wanted.replace)
-    kept = _carried(lines, ground.lines[first : first + len(lines)], replaced, text)
-    span = ground.span_of_lines(first, len(lines))
-    end = span.end + (1 if ended and not replaced else 0)
+def _in_window(
+    ground: Ground, wanted: Wanted, first: int, count: int, text: Sequence[str], rung: str
+) -> Place:
+    """So many whole lines from `first` on give way to `text`."""
+    _, ended = _whole_lines(wanted.search)
+    _, replaced_ended = _whole_lines(wanted.replace)
+    span = ground.span_of_lines(first, count)
+    end = span.end + (1 if ended and not text else 0)
     more = "\n" if replaced_ended and not ended else ""
-    return Place(span.start, end, first, "\n".join(kept) + more, rung)
+    return Place(span.start, end, first, "\n".join(text) + more, rung)
 
 
 def _windows(ground: Ground, lines: list[str]) -> Iterator[int]:
@@ -178,12 +190,16 @@ def _look_alikes(ground: Ground, wanted: Wanted) -> Iterator[Place]:
 
 def _near(ground: Ground, wanted: Wanted) -> Iterator[Place]:
     lines, _ = _whole_lines(wanted.search)
-    first = near.window(ground, lines, wanted.threshold) if wanted.threshold <= 1 else None
-    if first is not None:
-        known = indent.mapping(lines, ground.lines[first : first + len(lines)])
-        replaced, _ = _whole_lines(wanted.replace)
-        text = None if known is None else indent.reindented(replaced, known)
-        yield _in_window(ground, wanted, first, replaced if text is None else text, "near")
+    found = near.window(ground, lines, wanted.threshold) if wanted.threshold <= 1 else None
+    if found is None:
+        return
+    replaced, _ = _whole_lines(wanted.replace)
+    text = grafted(
+        lines, ground.lines[found.first : found.end], replaced, near.anchored_floor(wanted.threshold)
+    )
+    if text is not None:
+        rung = "anchored" if found.anchored else "near"
+        yield _in_window(ground, wanted, found.first, found.count, text, rung)
 
 
 _LADDER: tuple[_Rung, ...] = (_exact, _trailing_space, _line_numbers, _indentation, _look_alikes, _near)

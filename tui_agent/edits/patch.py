@@ -108,12 +108,13 @@ def _place(ground: Ground, hunk: PatchHunk, name: str, threshold: float, after: 
     try:
         return locate(ground, wanted)
     except Ambiguous:
-        if hunk.ends_file:
-            return places(ground, wanted)[-1]
+        equal = places(ground, wanted)
+        if hunk.ends_file and equal:
+            return equal[-1]
         scope = _after_anchors(ground, hunk, after)
         if scope is None:
             raise
-        inside = [place for place in places(ground, wanted) if place.start >= scope]
+        inside = [place for place in equal if place.start >= scope]
         if not inside:
             raise
         return inside[0]
