@@ -55,13 +55,15 @@ class ScriptedModel:
         self.plans = list(plans)
         self.requests: list[ModelRequest] = []
         self.tools = protocol == "tools"
+        #: Whether its window and its price stand in a table.
+        self.known = True
 
     async def start(self) -> None: ...
 
     async def close(self) -> None: ...
 
     async def abilities(self, model: str) -> Abilities:
-        return Abilities(model, 100_000, tools=self.tools, known=True)
+        return Abilities(model, 100_000, tools=self.tools, known=self.known)
 
     async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
         return TokenCount(tuple(len(text) // 4 for text in texts), exact=False)

@@ -12,7 +12,7 @@ from support.sessions import Reply, calls, model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent.errors import ContextTooLong, RateLimited
-from tui_agent.model.client import EndChunk, ModelRequest, TextChunk
+from tui_agent.model.client import EndChunk, ModelRequest, TextChunk, UsageChunk
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
@@ -239,8 +239,6 @@ async def test_a_call_that_was_stopped_gets_a_result_that_says_so(workspace: Pat
 
 
 async def test_a_count_that_the_provider_contradicts_is_believed(workspace: Path) -> None:
-    from tui_agent.model.client import UsageChunk
-
     text = json.dumps(reply("Yes."))
     answer: Reply = [TextChunk(text), UsageChunk(50_000, 10, 0, 0.1), EndChunk("stop")]
     async with open_session(workspace, [answer, reply()]) as session:
@@ -263,6 +261,28 @@ async def test_a_limit_ends_the_turn_before_the_request(workspace: Path, limit: 
         await session.finished()
         assert session.state.turn.kind == "LimitReached" and words in session.state.turn.error
         assert model_of(session).requests == []
+
+
+@pytest.mark.parametrize("what", ["turn", "session"])
+async def test_a_limit_of_money_that_nobody_can_keep_lets_nothing_through(workspace: Path, what: str) -> None:
+    limits = [f"limits.{what}_cost=5"]
+    async with open_session(workspace, [reply()], overrides=limits) as session:
+        model_of(session).known = False
+        await session.submit("Hello")
+        await session.finished()
+        assert session.state.turn.kind == "LimitReached"
+        assert f"set limits.{what}_tokens instead and limits.{what}_cost to 0" in session.state.turn.error
+        assert model_of(session).requests == []
+
+
+async def test_an_answer_whose_price_is_not_known_is_the_last_under_a_limit(workspace: Path) -> None:
+    unpriced: Reply = [TextChunk(json.dumps(reply())), UsageChunk(10, 10), EndChunk("stop")]
+    async with open_session(workspace, [unpriced, reply()], overrides=["limits.session_cost=5"]) as session:
+        await turn(session, "Hello")
+        await session.submit("Again")
+        await session.finished()
+        assert "limits.session_cost ($5) cannot be kept" in session.state.turn.error
+        assert len(model_of(session).requests) == 1
 
 
 async def test_a_limit_of_money_is_kept_from_what_tokens_have_cost(workspace: Path) -> None:

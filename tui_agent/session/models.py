@@ -55,6 +55,7 @@ def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
         window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
         window_known=bool(settings.context.window or abilities.window),
         takes_schema=abilities.schema,
+        priced=abilities.known,  # windows and prices stand in one table
     )
 
 

@@ -94,10 +94,10 @@ class LimitSettings(Struct, frozen=True):
     """Tokens that one session may use; 0 is no limit."""
 
     turn_cost: Dollars = 0.0
-    """Dollars that one turn may cost; 0 is no limit."""
+    """Dollars that one turn may cost; 0 is no limit. A model of unknown price is then not asked."""
 
     session_cost: Dollars = 0.0
-    """Dollars that one session may cost; 0 is no limit."""
+    """Dollars that one session may cost; 0 is no limit. A model of unknown price is then not asked."""
 
     turns: Count = 0
     """Turns that may run without the person; 0 is no limit."""

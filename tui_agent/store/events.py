@@ -85,6 +85,7 @@ class ModelChosen(Lasting, frozen=True):
     window: int = 0
     window_known: bool = False
     takes_schema: bool = False
+    priced: bool = True
 
 
 class ModelStatusChanged(Passing, frozen=True):

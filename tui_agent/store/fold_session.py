@@ -41,6 +41,7 @@ def _model(state: State, event: e.ModelChosen) -> State:
         window=event.window,
         window_known=event.window_known,
         takes_schema=event.takes_schema,
+        priced=event.priced,
     )
     return replace(state, model=model)
 

@@ -61,6 +61,8 @@ class ModelSlice(Struct, frozen=True):
     window_known: bool = False
     #: Whether the provider can hold the model to a JSON schema.
     takes_schema: bool = False
+    #: Whether what it costs is known.
+    priced: bool = True
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
 
 

@@ -16,7 +16,7 @@ from tui_agent.store.state import SentMessage, Usage
 from tui_agent.turn.beginning import keep
 from tui_agent.turn.composing import Composed, compose
 from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.limits import check_limits, unknown_price
+from tui_agent.turn.limits import check_limits
 from tui_agent.turn.making_room import make_room
 
 #: How often a request that is too long is made shorter before the person is told.
@@ -57,8 +57,6 @@ async def _ask_once(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, N
     gathered.reply = reply
     (sent,), _ = await keep(desk, [answer.message(reply)])
     yield e.UsageCounted(answer.usage or _estimated(composed, sent))
-    if sentence := unknown_price(desk, desk.state()):
-        yield e.NoticeGiven("warning", sentence)
     first = changes_of(desk, gathered.turn) + 1
     ids = tuple(f"c{gathered.turn}.{number}" for number in range(first, first + len(reply.changes)))
     yield _read_event(gathered.turn, reply, answer.reasoning, sent, ids)

@@ -102,9 +102,10 @@ async def _summarise(
         words.append("".join(pieces).strip())
     except ModelError as error:
         yield e.NoticeGiven("warning", f"Older messages could not be summarised: {error.what}")
-    yield e.UsageCounted(
-        usage or Usage(tokens, len("".join(pieces)) // 4, 0, None, estimated=True), "condense"
-    )
+    if usage or pieces:
+        yield e.UsageCounted(
+            usage or Usage(tokens, len("".join(pieces)) // 4, 0, None, estimated=True), "condense"
+        )
 
 
 def _transcript(messages: Sequence[Message], room: int) -> str:

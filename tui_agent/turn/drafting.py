@@ -9,6 +9,7 @@ from tui_agent.model.client import ModelRequest, TextChunk, UsageChunk
 from tui_agent.store import events as e
 from tui_agent.store.state import Usage
 from tui_agent.turn.desk import Desk
+from tui_agent.turn.limits import check_limits
 
 _WORDS = (
     "Write the message of a git commit for the changes that follow: one line of at most 72 characters in the "
@@ -19,12 +20,15 @@ _LONGEST = 4_000
 
 
 async def draft_message(desk: Desk, changes: str) -> AsyncGenerator[e.Event | str, None]:
-    """Yields what it cost as an event, and last of all the text. Raises a `ModelError` when none came."""
+    """Yields what it cost as an event, and last of all the text. Raises a `ModelError` when none came,
+    and `LimitReached`."""
     request = ModelRequest(
         model=desk.state().model.name,
         messages=({"role": "system", "content": _WORDS}, {"role": "user", "content": changes}),
         timeout=float(desk.settings.request_timeout),
     )
+    counted = await desk.model.count(request.model, [_WORDS, changes])
+    check_limits(desk, sum(counted.counts))
     text = ""
     async with aclosing(desk.model.stream(request)) as chunks:
         async for chunk in chunks:

@@ -97,7 +97,7 @@ async def _ask_once(
 ) -> AsyncGenerator[e.Event, None]:
     counted = await desk.model.count(request.model, [message["content"] for message in request.messages])
     tokens = sum(counted.counts)
-    check_limits(desk, tokens)
+    check_limits(desk, tokens, (await desk.model.abilities(request.model)).known)
     yield e.RequestSent(
         gathered.turn, "plan", tokens=tokens, estimated=not counted.exact, model=request.model
     )
