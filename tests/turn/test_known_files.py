@@ -130,6 +130,23 @@ async def test_unsaved_text_counts_by_its_content(workspace: Path) -> None:
         assert "3: typed" in text and text.count("3: typed") == 1
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+async def test_unsaved_text_goes_out_once_however_the_file_is_stored(workspace: Path, encoding: str) -> None:
+    (workspace / "api.py").write_bytes(TEXT.encode(encoding))
+    async with open_session(workspace, [reply()] * 4) as session:
+        await session.open_file("api.py")
+        session.edit_buffer("api.py", "UNSAVED = 1\n", (0, 0), (0, 0))
+        await turn(session, "Look at api.py")
+        await session.open_file("util.py")  # the other one is only an excerpt now
+        await turn(session, "Look at api.py again")
+        everything = "".join(message["content"] for message in model_of(session).requests[-1].messages)
+        assert everything.count("1: UNSAVED = 1") == 1
+        await session.save_buffer("api.py")
+        await turn(session, "Look at api.py once more")
+        everything = "".join(message["content"] for message in model_of(session).requests[-1].messages)
+        assert everything.count("1: UNSAVED = 1") == 1
+
+
 async def test_what_was_applied_as_proposed_is_not_sent_again(workspace: Path) -> None:
     change = {"path": "api.py", "edits": [{"search": "get(url)", "replace": "get(url, timeout=5)"}]}
     replies = [reply("Adds it.", fileChanges=[change]), reply(), reply()]

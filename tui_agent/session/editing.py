@@ -63,7 +63,8 @@ class Editing:
             self._note(path, str(error))
         else:
             self._stored[path] = stored
-            self._journal.tell(e.BufferLoaded(path, stored.text, md5(data), "", mtime))
+            how = {"encoding": stored.encoding, "mark": stored.mark}
+            self._journal.tell(e.BufferLoaded(path, stored.text, md5(data), "", mtime, **how))
             return True
         return False
 

@@ -18,6 +18,7 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
 from tui_agent.context.known import Freshness, KnownFile, Touch
 from tui_agent.edits.change import Change, Checkpoint, HunkState
+from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.state import InstructionFile, LayoutSlice, Phase, SentMessage, Todo, Usage
 from tui_agent.subtasks.graph import SubTask, SubTaskState
@@ -558,6 +559,8 @@ class BufferLoaded(Passing, frozen=True):
     disk: str
     note: str = ""
     mtime: int = 0
+    encoding: Encoding = "utf-8"
+    mark: bytes = b""
 
 
 class BufferEdited(Growing, frozen=True):

@@ -92,6 +92,8 @@ def _text_loaded(state: State, event: e.BufferLoaded) -> State:
             disk=event.disk,
             note=event.note,
             mtime=event.mtime,
+            encoding=event.encoding,
+            mark=event.mark,
             unsaved=False,
             clash=False,
             revision=buffer.revision + 1,

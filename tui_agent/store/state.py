@@ -13,6 +13,7 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep
 from tui_agent.context.known import KnownFile, Touch
 from tui_agent.edits.change import Change, Checkpoint
+from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
 from tui_agent.subtasks.graph import SubTask
 
@@ -218,6 +219,9 @@ class Buffer(Struct, frozen=True):
     note: str = ""
     #: When the file on disk last changed, in whole seconds; 0 where there is none.
     mtime: int = 0
+    #: How the file is stored on disk, and how the text would be: with this byte-order mark.
+    encoding: Encoding = "utf-8"
+    mark: bytes = b""
     #: Counts every change of the text that did not come from the editor, so that it knows to load it anew.
     revision: int = 0
 

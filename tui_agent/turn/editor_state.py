@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hashlib import md5
-
 from tui_agent.context.editor import OpenFile
 from tui_agent.files.gate import is_secret
+from tui_agent.files.text import md5
 from tui_agent.store.state import Buffer, BuffersSlice
 
 
@@ -37,10 +36,10 @@ def _open_file(buffer: Buffer, active: bool) -> OpenFile:
 
 
 def _hash(buffer: Buffer) -> str:
-    """The hash of the text as it would be saved in UTF-8; that of the disk while nothing is unsaved."""
+    """The hash of the text as it would be saved; that of the disk while nothing is unsaved."""
     if not buffer.unsaved:
         return buffer.disk
-    return md5(buffer.text.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
+    return md5(buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass"))
 
 
 def _selected(lines: list[str], first: tuple[int, int], last: tuple[int, int]) -> str:
