@@ -1,19 +1,16 @@
 """Private commits of the work tree as it is, and files as they were in one. Lives in the child.
 
-A checkpoint is made with an index of its own in a temporary folder: the person's index, branch, stash and work tree
-are not touched. It holds what git tracks below the root, as it is on disk, and the paths that were written, but
-nothing that git ignores.
+It holds what git tracks below the root, as it is on disk, and the paths that were written, but nothing that git
+ignores. The person's index, branch, stash and work tree are not touched.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Sequence
 
-from tui_agent.workspace.git import AUTHOR, Repository, Result, find_repository, git, ignored
+from tui_agent.workspace.git import Repository, find_repository, git, ignored
+from tui_agent.workspace.git_trees import commit_of, tree_on_disk
 
 #: Under this lie the checkpoints of each session.
 REFS = "refs/tui-agent"
@@ -29,9 +26,8 @@ def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) ->
     if hidden is None:
         hidden = _told_one_by_one(repository, paths)
     written = [path for path in paths if path not in hidden]
-    with tempfile.TemporaryDirectory(prefix="tui-agent-index-") as folder:
-        tree = _tree(repository, os.path.join(folder, "index"), written)
-    return _commit(root, tree, f"{REFS}/{session}/{name}", name) if tree else ""
+    tree = tree_on_disk(repository, written)
+    return _keep(root, tree, f"{REFS}/{session}/{name}", name) if tree else ""
 
 
 def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = None) -> int:
@@ -53,44 +49,12 @@ def file_at(root: str, revision: str, path: str) -> bytes | None:
     return told.out if told.ok else None
 
 
-def _tree(repository: Repository, index: str, written: Sequence[str]) -> str:
-    """The tree of everything that is tracked, as it is on disk, and of the written paths."""
-    theirs = git(repository.root, "rev-parse", "--git-path", "index").text
-    theirs = os.path.join(repository.root, theirs)
-    if os.path.isfile(theirs):
-        shutil.copyfile(theirs, index)
-    for fresh in (False, True):
-        if fresh and not _from_head(repository, index):
-            return ""
-        _with(repository, index, "add", "--update", "--", ".")
-        feed = b"".join(os.fsencode(path) + b"\0" for path in written)
-        _with(repository, index, "update-index", "--add", "--remove", "-z", "--stdin", feed=feed)
-        told = _with(repository, index, "write-tree")
-        if told.ok:
-            return told.text
-    return ""
-
-
-def _from_head(repository: Repository, index: str) -> bool:
-    """Begin anew from the last commit: an index in the middle of a merge is no tree."""
-    if os.path.exists(index):
-        os.unlink(index)
-    head = git(repository.root, "rev-parse", "--verify", "--quiet", "HEAD")
-    return _with(repository, index, "read-tree", "HEAD" if head.ok else "--empty").ok
-
-
-def _with(repository: Repository, index: str, *arguments: str, feed: bytes | None = None) -> Result:
-    return git(repository.root, *arguments, feed=feed, index=index)
-
-
-def _commit(root: str, tree: str, ref: str, name: str) -> str:
-    head = git(root, "rev-parse", "--verify", "--quiet", "HEAD")
-    parent = ("-p", head.text) if head.ok else ()
-    made = git(root, *AUTHOR, "commit-tree", tree, *parent, "-m", f"tui-agent checkpoint {name}")
-    if not made.ok:
+def _keep(root: str, tree: str, ref: str, name: str) -> str:
+    made = commit_of(root, tree, f"tui-agent checkpoint {name}")
+    if not made:
         return ""
-    kept = git(root, "-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", ref, made.text)
-    return made.text if kept.ok else ""
+    kept = git(root, "-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", ref, made)
+    return made if kept.ok else ""
 
 
 def _told_one_by_one(repository: Repository, paths: Sequence[str]) -> set[str]:

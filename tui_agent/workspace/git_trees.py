@@ -1,0 +1,87 @@
+"""A folder as it is on disk, as a tree and a commit of its repository. Lives in the child.
+
+Both are made with an index of their own in a temporary folder: the person's index, branch, stash and work tree are not
+touched, and no ref points at what was made.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+
+from tui_agent.workspace.git import AUTHOR, Repository, Result, git
+
+#: Files that git does not track and that are larger, in bytes, are data rather than source: they are left out.
+LARGEST_UNTRACKED = 32 << 20
+
+
+def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untracked: bool = False) -> str:
+    """The tree of everything that is tracked below the root, as it is on disk, and of the written paths.
+
+    With `untracked` also of files that git neither tracks nor ignores. "" where it cannot be made.
+    """
+    with tempfile.TemporaryDirectory(prefix="tui-agent-index-") as folder:
+        return _tree(repository, os.path.join(folder, "index"), written, untracked)
+
+
+def commit_of(root: str, tree: str, message: str) -> str:
+    """A commit of a tree after the last one, with no ref; "" where that failed."""
+    head = git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    parent = ("-p", head.text) if head.ok else ()
+    made = git(root, *AUTHOR, "commit-tree", tree, *parent, "-m", message)
+    return made.text if made.ok else ""
+
+
+def _tree(repository: Repository, index: str, written: Sequence[str], untracked: bool) -> str:
+    theirs = git(repository.root, "rev-parse", "--git-path", "index").text
+    theirs = os.path.join(repository.root, theirs)
+    if os.path.isfile(theirs):
+        shutil.copyfile(theirs, index)
+    for fresh in (False, True):
+        if fresh and not _from_head(repository, index):
+            return ""
+        _with(repository, index, "add", "--update", "--ignore-errors", "--", ".")
+        if untracked:
+            _add(repository, index, _others(repository, index))
+        feed = b"".join(os.fsencode(path) + b"\0" for path in written)
+        _with(repository, index, "update-index", "--add", "--remove", "-z", "--stdin", feed=feed)
+        told = _with(repository, index, "write-tree")
+        if told.ok:
+            return told.text
+    return ""
+
+
+def _from_head(repository: Repository, index: str) -> bool:
+    """Begin anew from the last commit: an index in the middle of a merge is no tree."""
+    if os.path.exists(index):
+        os.unlink(index)
+    head = git(repository.root, "rev-parse", "--verify", "--quiet", "HEAD")
+    return _with(repository, index, "read-tree", "HEAD" if head.ok else "--empty").ok
+
+
+def _others(repository: Repository, index: str) -> list[bytes]:
+    """What git neither tracks nor ignores; a repository that lies in there (it ends in `/`) is not ours to take."""
+    told = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard")
+    paths = [path for path in told.out.split(b"\0") if path and not path.endswith(b"/")]
+    root = os.fsencode(repository.root)
+    return [path for path in paths if _size(os.path.join(root, path)) <= LARGEST_UNTRACKED]
+
+
+def _add(repository: Repository, index: str, paths: Sequence[bytes]) -> None:
+    """Add them; one that cannot be read is left out, and the others are in."""
+    if paths:
+        options = ("--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
+        _with(repository, index, "--literal-pathspecs", "add", *options, feed=b"\0".join(paths))
+
+
+def _size(path: bytes) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0  # it went just now, and git will find nothing either
+
+
+def _with(repository: Repository, index: str, *arguments: str, feed: bytes | None = None) -> Result:
+    return git(repository.root, *arguments, feed=feed, index=index)
