@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,10 +15,18 @@ from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, mak
 from tui_agent.workspace.git_commits import commit, commit_plan
 from tui_agent.workspace.git_listing import deleted_files, list_files
 from tui_agent.workspace.git_status import read_status
+from tui_agent.workspace.git_worktrees import (
+    add_worktree,
+    remove_worktree,
+    remove_worktrees,
+    take_snapshot,
+)
 from tui_agent.workspace.walk import Listing, walk
 
 #: Paths in one message: the interface takes it in within a millisecond or two.
 CHUNK: Final = 2000
+#: Worktrees share a seed; and two at once would be no faster, they wait for the disk.
+_one_at_a_time: Final = asyncio.Lock()
 
 
 async def list_paths(params: dict[str, Any], send: Send) -> None:
@@ -102,6 +110,37 @@ async def git_commit(params: dict[str, Any], send: Send) -> dict[str, str]:
     )
 
 
+async def git_snapshot(params: dict[str, Any], send: Send) -> str:
+    """{root} → a commit of the folder as it is on disk, under no ref; "" where there is no repository."""
+    return await asyncio.to_thread(take_snapshot, params["root"])
+
+
+async def git_worktree_add(params: dict[str, Any], send: Send) -> dict[str, Any]:
+    """{root, commit, folder} → {root, submodules}, see `add_worktree`."""
+    return await _to_its_end(add_worktree, params["root"], params["commit"], params["folder"])
+
+
+async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
+    """{root, folder} → null, when the worktree there is gone."""
+    await _to_its_end(remove_worktree, params["root"], params["folder"])
+
+
+async def git_worktrees_remove(params: dict[str, Any], send: Send) -> None:
+    """{folder} → null, when all copies that lie in a session's folder, and it, are gone."""
+    await _to_its_end(remove_worktrees, params["folder"])
+
+
+async def _to_its_end(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Alone, and not given up in the middle: a cancelled call ends when the work is done."""
+    async with _one_at_a_time:
+        done = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            await asyncio.wait([done])
+            raise
+
+
 def build(announce: Announce) -> Mapping[str, Handler]:
     scrub_environment()
     return {
@@ -114,6 +153,10 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "git_file": git_file,
         "git_commit_plan": git_commit_plan,
         "git_commit": git_commit,
+        "git_snapshot": git_snapshot,
+        "git_worktree_add": git_worktree_add,
+        "git_worktree_remove": git_worktree_remove,
+        "git_worktrees_remove": git_worktrees_remove,
         "ignored": ignored_paths,
         "imports": imports,
     }

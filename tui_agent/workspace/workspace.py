@@ -13,6 +13,7 @@ from msgspec import Struct
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.processes.child import Child
+from tui_agent.workspace.copies import WorkCopies
 from tui_agent.workspace.import_names import Import
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import Listed, list_by_child, list_here, takes_case_for_nothing
@@ -63,6 +64,8 @@ class Workspace:
         root: Path,
         *,
         own: Sequence[Path] = (),
+        child: Child | None = None,
+        watched: bool = True,
         on_index: OnIndex | None = None,
         on_batch: OnBatch | None = None,
         on_status: OnStatus | None = None,
@@ -71,14 +74,18 @@ class Workspace:
     ) -> None:
         """`own` are folders of tui-agent's own, which the gate keeps closed. Raises `PathRefused` for no folder.
 
+        `child` is that of another workspace, which ends it. Without `watched` nothing is told of what changes on disk.
         The callbacks are called on the loop and must not raise; `listen` sets them later.
         """
         self.gate = Gate(root, own)
         self.root = self.gate.root
         self.index = Index(ignore_case=takes_case_for_nothing(self.root))
         self.listen(on_index, on_batch, on_status, on_watch, on_notice)
-        self._child = Child("tui_agent.workspace.worker", name="workspace", nice=5)
+        self._child = child or Child("tui_agent.workspace.worker", name="workspace", nice=5)
+        self._owns_child = child is None
+        self._watched = watched
         self.repository = Repository(self._child, self.root)
+        self.copies = WorkCopies(self._child, self.gate, self.index)
         self._tasks: set[asyncio.Task[None]] = set()
         self._indexed = asyncio.Event()
         self._listing = asyncio.Lock()
@@ -108,6 +115,11 @@ class Workspace:
     async def ready(self) -> None:
         """Wait until the first listing is through."""
         await self._indexed.wait()
+
+    @property
+    def child(self) -> Child:
+        """The process that does what is slow, for another workspace to share."""
+        return self._child
 
     @property
     def child_pid(self) -> int | None:
@@ -172,16 +184,18 @@ class Workspace:
         return await self._child.ask("git_commit_init", {"root": str(self.root), "message": message})
 
     async def close(self) -> None:
-        """Stop watching and end the child."""
+        """Stop watching, and end the child if it is our own."""
         if self._status_timer is not None:
             self._status_timer.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._child.close()
+        if self._owns_child:
+            await self._child.close()
 
     async def _begin(self) -> None:
-        self._on_watch("starting", "")
+        if self._watched:
+            self._on_watch("starting", "")
         async with self._listing:
             try:
                 listed = await list_by_child(self._child, self.root, [], self._take)
@@ -190,7 +204,8 @@ class Workspace:
             self._take(listed)
         self._spawn(asyncio.to_thread(self.index.warm))
         self._spawn(self._refresh_status())
-        self._spawn(self._watch())
+        if self._watched:
+            self._spawn(self._watch())
 
     async def _list_without(self, error: ChildFailed) -> Listed:
         self._on_notice("warning", f"{error}; until then files are listed without the rules of git")

@@ -1,0 +1,104 @@
+"""Work copies of the folder, as the interface asks for them: a worktree each, or a plain copy where git has none."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.gate import Gate, read
+from tui_agent.files.replace import mode_on_disk, replace
+from tui_agent.processes.child import Child
+from tui_agent.workspace.index import Index
+from tui_agent.workspace.plain_copy import copy_paths
+
+#: A file that git ignores is brought into a copy up to this many bytes.
+LARGEST_BROUGHT = 10_000_000
+
+
+class WorkCopy(Struct, frozen=True):
+    """A copy of the folder: all of it is at `folder`, the workspace in it at `root`.
+
+    `missing` are the paths of submodules, which are empty in it.
+    """
+
+    folder: str
+    root: str
+    kind: Literal["worktree", "copy"]
+    missing: tuple[str, ...] = ()
+
+
+class WorkCopies:
+    """Makes and removes copies of the folder that a gate guards."""
+
+    def __init__(self, child: Child, gate: Gate, index: Index) -> None:
+        self._child = child
+        self._gate = gate
+        self._index = index
+
+    async def snapshot(self) -> str:
+        """A private commit of the folder as it is on disk, what git ignores left out; "" without a repository.
+
+        Raises `ChildFailed`.
+        """
+        return await self._child.ask("git_snapshot", {"root": str(self._gate.root)})
+
+    async def make(self, folder: Path, snapshot: str) -> WorkCopy:
+        """A copy of a snapshot at a folder that is not there yet; of the paths in the index where it is "".
+
+        Nothing is left of it where it fails or is cancelled. Raises `FileError` or `ChildFailed`.
+        """
+        try:
+            return await (self._worktree(folder, snapshot) if snapshot else self._plain(folder))
+        except asyncio.CancelledError:
+            await asyncio.shield(self.remove(folder))
+            raise
+
+    async def remove(self, copy: WorkCopy | Path) -> None:
+        """Remove a copy, or what there is of one. Raises `FileError` or `ChildFailed`."""
+        folder = copy.folder if isinstance(copy, WorkCopy) else str(copy)
+        await self._child.ask("git_worktree_remove", {"root": str(self._gate.root), "folder": folder})
+
+    async def bring(self, copy: WorkCopy, paths: Sequence[str]) -> tuple[str, ...]:
+        """Copy files of the folder that are not in the copy (git ignores them, say); those that could not be."""
+        return await asyncio.to_thread(_bring, self._gate, Path(copy.root), paths)
+
+    async def _worktree(self, folder: Path, snapshot: str) -> WorkCopy:
+        about = {"root": str(self._gate.root), "commit": snapshot, "folder": str(folder)}
+        made = await self._child.ask("git_worktree_add", about)
+        missing = msgspec.convert(made["submodules"], tuple[str, ...])
+        return WorkCopy(str(folder), made["root"], "worktree", missing)
+
+    async def _plain(self, folder: Path) -> WorkCopy:
+        stop = threading.Event()
+        copying = asyncio.ensure_future(
+            asyncio.to_thread(copy_paths, self._gate.root, folder, tuple(self._index.paths), stop)
+        )
+        try:
+            await asyncio.shield(copying)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait([copying])
+            raise
+        return WorkCopy(str(folder), str(folder), "copy")
+
+
+def _bring(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:
+    target = Gate(root)
+    return tuple(path for path in paths if not _brought(gate, target, path))
+
+
+def _brought(gate: Gate, target: Gate, path: str) -> bool:
+    """Whether the file is in the copy now."""
+    try:
+        if not target.place(path, "write").exists:
+            replace(target, path, read(gate, path, LARGEST_BROUGHT), "", mode=mode_on_disk(gate, path))
+    except TuiAgentError:
+        return False
+    return True
