@@ -73,9 +73,14 @@ def differences() -> list[Figure]:
         for n, line in enumerate(scattered.splitlines(keepends=True))
     )
     draw = random.Random(7)
-    one, two = ("".join(f"{draw.randrange(3000)}\n" for _ in range(LONG)) for _ in range(2))
-    parts = hunks(one, two)
-    assert compose(one, parts, range(len(parts))) == two
+    unrelated = {
+        kinds: tuple("".join(f"{draw.randrange(kinds)}\n" for _ in range(LONG)) for _ in range(2))
+        for kinds in (10, 300, 3_000, 1_000_000)
+    }
+    for one, two in unrelated.values():
+        parts = hunks(one, two)
+        assert compose(one, parts, range(len(parts))) == two
+    taken = {kinds: median(lambda pair=pair: hunks(*pair)) * 1000 for kinds, pair in unrelated.items()}
     return [
         Figure(
             "difference of 20,000 lines, every tenth",
@@ -83,7 +88,13 @@ def differences() -> list[Figure]:
             100,
             " ms",
         ),
-        Figure("difference of 20,000 lines, unrelated", median(lambda: hunks(one, two)) * 1000, 250, " ms"),
+        Figure(
+            "difference of 20,000 lines, unrelated",
+            max(taken.values()),
+            100,
+            " ms",
+            ", ".join(f"{one:.0f} of {kinds:,} kinds" for kinds, one in taken.items()),
+        ),
     ]
 
 

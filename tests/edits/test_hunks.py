@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.edits import myers
+from tui_agent.edits import align, myers
 from tui_agent.edits.align import matches
 from tui_agent.edits.change import Hunk
 from tui_agent.edits.hunks import compose, counts, diff_of, hunks, unified
@@ -65,8 +66,11 @@ def test_hunks_say_what_they_remove_and_add(base: str, new: str) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=IN_PLACE)
-@given(base=TEXTS, new=TEXTS, context=st.integers(0, 3))
-def test_any_subset_is_what_git_apply_gives(folder: Path, base: str, new: str, context: int) -> None:
+@given(base=TEXTS, new=TEXTS, context=st.integers(0, 3), steps=st.sampled_from([0, 8, align.MAX_STEPS]))
+def test_any_subset_is_what_git_apply_gives(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, base: str, new: str, context: int, steps: int
+) -> None:
+    monkeypatch.setattr(align, "MAX_STEPS", steps)  # also what is given up on the way is a diff
     diff = diff_of("f.txt", base, new)
     if not base:
         return  # git makes the file anew: there is nothing to apply a part to
@@ -114,6 +118,42 @@ def test_a_file_of_twenty_thousand_lines_with_many_changes() -> None:
     parts = hunks("".join(lines), "".join(changed))
     assert compose("".join(lines), parts, range(len(parts))) == "".join(changed)
     assert counts(parts)[0] < 1_000
+
+
+@pytest.mark.parametrize("kinds", [1_000_000, 3_000, 300, 10])
+def test_texts_that_have_nothing_to_do_with_each_other_are_compared_in_few_steps(
+    kinds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(7)
+    one, two = ("".join(f"{draw.randrange(kinds)}\n" for _ in range(4_000)) for _ in range(2))
+    asked: list[int] = []
+    shortest = myers.matches
+
+    def counted(old: list[str], new: list[str], most: int) -> list[myers.Match] | None:
+        found = shortest(old, new, most)
+        edits = most if found is None else len(old) + len(new) - 2 * sum(length for *_, length in found)
+        asked.append(edits * edits // 2)
+        return found
+
+    monkeypatch.setattr(myers, "matches", counted)
+    parts = hunks(one, two)
+    assert compose(one, parts, range(len(parts))) == two
+    assert compose(one, parts, ()) == one
+    assert sum(asked) <= align.MAX_STEPS
+
+
+def test_a_long_text_of_few_kinds_of_lines_shows_what_changed_and_little_more() -> None:
+    draw = random.Random(7)
+    lines = [f"{draw.randrange(50)}\n" for _ in range(8_000)]
+    changed = [line if draw.random() > 0.05 else "new\n" for line in lines]
+    parts = hunks("".join(lines), "".join(changed))
+    assert compose("".join(lines), parts, range(len(parts))) == "".join(changed)
+    assert counts(parts)[0] < 2 * changed.count("new\n")
+
+
+def test_what_would_take_too_long_counts_as_different(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(align, "MAX_ROUNDS", 0)
+    assert hunks("a\nb\nc\n", "x\nb\ny\n") == (Hunk(0, ("a\n", "b\n", "c\n"), ("x\n", "b\n", "y\n")),)
 
 
 SHORT = st.lists(st.sampled_from("abc"), max_size=12)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from math import isqrt
 
 from tui_agent.edits import myers
 
-#: Finding the shortest way takes time by the square of its length: half a second here.
-MAX_EDITS = 600
-#: Up to this many pairs of lines all are compared, above not those of lines that are all over the text.
-MAX_PAIRS = 1_000_000
+#: What finding the shortest ways of one comparison may take, in points looked at: about 20 ms.
+MAX_STEPS = 80_000
+#: How often each line is looked at, at most, while lines are tied together.
+MAX_ROUNDS = 4
 
 Match = tuple[int, int, int]
 _Stretch = tuple[int, int, int, int]
@@ -22,35 +22,68 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
 
     Patience difference (B. Cohen): lines that stand once on both sides are tied together, and each stretch
     between them is treated the same way, down to stretches in which no line is unique. There the shortest way
-    from one to the other is taken if it has at most `MAX_EDITS` lines, else the longest common runs (`difflib`).
+    from one to the other is taken if `MAX_STEPS` suffice to find it, else lines are tied to the one that stands
+    there as often. What takes longer than all that counts as different.
     """
     found: list[Match] = []
     waiting: list[_Stretch] = [(0, len(old), 0, len(new))]
+    steps, looks = MAX_STEPS, MAX_ROUNDS * (len(old) + len(new))
     while waiting:
         stretch = _trimmed(old, new, waiting.pop(), found)
         start, end, at, to = stretch
-        if start == end or at == to:
+        looks -= end - start + to - at
+        if start == end or at == to or (end - start == 1 == to - at) or looks < 0:
             continue
-        anchors = _unique_pairs(old, new, stretch)
-        if anchors:
-            waiting.extend(_between(stretch, anchors))
-            found.extend((i, j, 1) for i, j in anchors)
-        else:
-            found.extend(
-                (start + i, at + j, length) for i, j, length in _compared(old[start:end], new[at:to])
-            )
+        here, there = _places(old, start, end), _places(new, at, to)
+        anchors = _tied(here, there, once=True)
+        if not anchors:
+            short, taken = _shortest(old, new, here, there, steps)
+            steps -= taken
+            if short is not None:
+                found.extend(short)
+                continue
+            anchors = _tied(here, there)
+        waiting.extend(_between(stretch, anchors))
+        found.extend((i, j, 1) for i, j in anchors)
     return _joined(sorted(found))
 
 
-def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Match]:
-    short = myers.matches(old, new, MAX_EDITS)
-    if short is not None:
-        yield from short
-        return
-    huge = len(old) * len(new) > MAX_PAIRS
-    for block in SequenceMatcher(None, old, new, autojunk=huge).get_matching_blocks():
-        if block.size:
-            yield block.a, block.b, block.size
+_Places = dict[str, list[int]]
+
+
+def _places(lines: Sequence[str], start: int, end: int) -> _Places:
+    """The numbers of each line, rising."""
+    places: _Places = {}
+    for number in range(start, end):
+        places.setdefault(lines[number], []).append(number)
+    return places
+
+
+def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[int, int]]:
+    """Lines that stand as often on both sides, first to first, as the longest run of pairs that rises on both."""
+    shared = [(places, there[line]) for line, places in here.items() if line in there]
+    if once:
+        return _rising([(ours[0], theirs[0]) for ours, theirs in shared if len(ours) == len(theirs) == 1])
+    even = [pair for pair in shared if len(pair[0]) == len(pair[1])] or shared
+    return _rising(sorted(pair for both in even for pair in zip(*both, strict=False)))
+
+
+def _shortest(
+    old: Sequence[str], new: Sequence[str], here: _Places, there: _Places, steps: int
+) -> tuple[list[Match] | None, int]:
+    """The shortest way between the lines that stand on both sides, and the steps it took; None if it is too long."""
+    ours, theirs = (
+        sorted(number for line in one if line in other for number in one[line])
+        for one, other in ((here, there), (there, here))
+    )
+    most = isqrt(2 * max(steps, 0))
+    short = myers.matches([old[i] for i in ours], [new[j] for j in theirs], most)
+    if short is None:
+        return None, most * most // 2
+    edits = len(ours) + len(theirs) - 2 * sum(length for *_, length in short)
+    return [
+        (ours[i + k], theirs[j + k], 1) for i, j, length in short for k in range(length)
+    ], edits * edits // 2
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: list[Match]) -> _Stretch:
@@ -69,33 +102,13 @@ def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: l
     return start, end, at, to
 
 
-def _unique_pairs(old: Sequence[str], new: Sequence[str], stretch: _Stretch) -> list[tuple[int, int]]:
-    """Lines that stand once on each side, as the longest run of pairs that rises on both."""
-    start, end, at, to = stretch
-    here = _once(old, start, end)
-    there = _once(new, at, to)
-    return _rising([(i, there[line]) for line, i in here.items() if line in there])
-
-
-def _once(lines: Sequence[str], start: int, end: int) -> dict[str, int]:
-    places: dict[str, int] = {}
-    doubled: set[str] = set()
-    for number in range(start, end):
-        line = lines[number]
-        if line in places:
-            doubled.add(line)
-        else:
-            places[line] = number
-    return {line: number for line, number in places.items() if line not in doubled}
-
-
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest subsequence (pairs come sorted by the first) whose second numbers rise."""
     tops: list[int] = []
     piles: list[int] = []
     below: list[int] = []
     for number, (_, j) in enumerate(pairs):
-        pile = bisect_left(tops, j)
+        pile = bisect_left(tops, j) if tops and j <= tops[-1] else len(tops)
         below.append(piles[pile - 1] if pile else -1)
         if pile == len(tops):
             tops.append(j)

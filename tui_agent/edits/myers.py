@@ -13,41 +13,38 @@ def matches(old: Sequence[str], new: Sequence[str], most: int) -> list[Match] | 
     The greedy algorithm of E. Myers, "An O(N·D) Difference Algorithm and Its Variations" (1986): for each number
     of edits the furthest point on every diagonal, kept so that the way can be walked back.
     """
-    furthest = {1: 0}
-    trail: list[dict[int, int]] = []
-    for edits in range(min(most, len(old) + len(new)) + 1):
-        trail.append(dict(furthest))
+    height, width = len(old), len(new)
+    most = min(most, height + width)
+    if abs(height - width) > most:
+        return None
+    zero = most + 1  # where the diagonal 0 stands in the list
+    furthest = [-1] * (2 * zero + 1)
+    furthest[zero + 1] = 0
+    trail: list[list[int]] = []
+    for edits in range(most + 1):
+        trail.append(furthest[zero - edits - 1 : zero + edits + 2])
         for diagonal in range(-edits, edits + 1, 2):
-            at = _step(furthest, diagonal, edits)
+            added, removed = furthest[zero + diagonal + 1], furthest[zero + diagonal - 1]
+            at = added if removed < added else removed + 1
             to = at - diagonal
-            while at < len(old) and to < len(new) and old[at] == new[to]:
+            while at < height and to < width and old[at] == new[to]:
                 at, to = at + 1, to + 1
-            furthest[diagonal] = at
-            if at >= len(old) and to >= len(new):
-                return _walked_back(trail, len(old), len(new))
+            furthest[zero + diagonal] = at
+            if at >= height and to >= width:
+                return _walked_back(trail, height, width)
     return None
 
 
-def _step(furthest: dict[int, int], diagonal: int, edits: int) -> int:
-    """Where the diagonal is entered: from above (a line added), else from the left (a line removed)."""
-    added = furthest.get(diagonal + 1, -1)
-    removed = furthest.get(diagonal - 1, -1)
-    if diagonal == -edits or (diagonal != edits and removed < added):
-        return added
-    return removed + 1
-
-
-def _walked_back(trail: list[dict[int, int]], at: int, to: int) -> list[Match]:
+def _walked_back(trail: list[list[int]], at: int, to: int) -> list[Match]:
     found: list[Match] = []
     for edits in range(len(trail) - 1, -1, -1):
-        furthest = trail[edits]
         diagonal = at - to
-        entered = _step(furthest, diagonal, edits)
+        here = diagonal + edits + 1
+        added, removed = trail[edits][here + 1], trail[edits][here - 1]
+        down = removed < added
+        entered = added if down else removed + 1
         if at > entered:
             found.append((entered, entered - diagonal, at - entered))
-        down = diagonal == -edits or (
-            diagonal != edits and furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
-        )
         at = entered if down else entered - 1
         to = entered - diagonal - (1 if down else 0)
     return found[::-1]
