@@ -89,7 +89,7 @@ def test_a_reply_that_broke_off_is_kept_as_far_as_it_came() -> None:
 def proposed(*changes: Change) -> list[e.Event]:
     todos = (Todo("t1", "Add timeouts", turn=1),)
     read = e.ReplyRead(1, "Adds it.", "")
-    return [*started(), read, e.TodosChanged(todos), *(e.ChangeProposed(change) for change in changes)]
+    return [*started(), read, e.TodosAdded(todos), *(e.ChangeProposed(change) for change in changes)]
 
 
 def change(name: str, path: str, **fields: Any) -> Change:

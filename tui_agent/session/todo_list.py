@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from tui_agent.errors import SessionError
 from tui_agent.session.journal import Journal
-from tui_agent.store.events import TodosChanged
+from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 
 
@@ -24,36 +22,29 @@ class TodoList:
         turn = self._journal.store.state.turn.number
         taken = {todo.id for todo in self._todos}
         number = next(n for n in range(1, len(taken) + 2) if f"m{n}" not in taken)
-        await self._set((*self._todos, Todo(f"m{number}", text.strip(), turn=turn)))
+        await self._journal.record(e.TodosAdded((Todo(f"m{number}", text.strip(), turn=turn),)))
 
     async def edit(self, todo: str, text: str) -> None:
-        await self._replace(self._named(todo), text=text.strip())
+        found = self._named(todo)
+        await self._journal.record(e.TodoChanged(todo, text.strip(), found.done))
 
     async def toggle(self, todo: str) -> None:
         found = self._named(todo)
-        await self._replace(found, done=not found.done)
+        await self._journal.record(e.TodoChanged(todo, found.text, not found.done))
 
     async def remove(self, todo: str) -> None:
         self._named(todo)
-        await self._set(tuple(item for item in self._todos if item.id != todo))
+        await self._journal.record(e.TodoRemoved(todo))
 
     async def move(self, todo: str, step: int) -> None:
         """Move one up (negative) or down, as far as the list goes."""
-        found = self._named(todo)
-        others = [item for item in self._todos if item.id != todo]
-        place = max(0, min(len(others), self._todos.index(found) + step))
-        await self._set((*others[:place], found, *others[place:]))
+        at = self._todos.index(self._named(todo))
+        place = max(0, min(len(self._todos) - 1, at + step))
+        if place != at:
+            await self._journal.record(e.TodoMoved(todo, place))
 
     def _named(self, todo: str) -> Todo:
         found = next((item for item in self._todos if item.id == todo), None)
         if found is None:
             raise SessionError(f"There is no todo {todo}", "choose one from the list")
         return found
-
-    async def _replace(self, todo: Todo, **changes: object) -> None:
-        await self._set(
-            tuple(replace(item, **changes) if item.id == todo.id else item for item in self._todos)
-        )
-
-    async def _set(self, todos: tuple[Todo, ...]) -> None:
-        await self._journal.record(TodosChanged(todos))

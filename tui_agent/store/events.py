@@ -435,9 +435,36 @@ class TurnEnded(Lasting, frozen=True):
 
 
 class TodosChanged(Lasting, frozen=True):
-    """The todos are now these, in this order: from a reply, or by hand."""
+    """The todos are now these, in this order; only logs of the first version say it so."""
 
     todos: tuple[Todo, ...]
+
+
+class TodosAdded(Lasting, frozen=True):
+    """Todos came to the end of the list: from a reply, or by hand."""
+
+    todos: tuple[Todo, ...]
+
+
+class TodoChanged(Lasting, frozen=True):
+    """The person worded a todo anew, or ticked it, or took the tick away."""
+
+    id: str
+    text: str
+    done: bool
+
+
+class TodoRemoved(Lasting, frozen=True):
+    """The person removed a todo."""
+
+    id: str
+
+
+class TodoMoved(Lasting, frozen=True):
+    """The person moved a todo to another place, counted from 0."""
+
+    id: str
+    place: int
 
 
 class SubTasksProposed(Lasting, frozen=True):
@@ -650,6 +677,10 @@ AnyLasting = (
     | UsageCounted
     | TurnEnded
     | TodosChanged
+    | TodosAdded
+    | TodoChanged
+    | TodoRemoved
+    | TodoMoved
     | SubTasksProposed
     | SubTaskMoved
     | ChangeProposed

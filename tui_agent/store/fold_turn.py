@@ -204,10 +204,6 @@ def _keep_partial_reply(state: State) -> State:
     return say(replace(state, reply=ReplySlice(turn=reply.turn)), message)
 
 
-def _todos(state: State, event: e.TodosChanged) -> State:
-    return replace(state, todos=event.todos)
-
-
 FOLDS = {
     e.TurnStarted: _started,
     e.PhaseChanged: _phase,
@@ -226,5 +222,4 @@ FOLDS = {
     e.ReplyGrew: _grew,
     e.ReplyLeftOff: _left_off,
     e.TurnEnded: _ended,
-    e.TodosChanged: _todos,
 }

@@ -31,9 +31,11 @@ async def propose(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGen
         yield e.NoticeGiven("warning", _cut_notice(reply))
     for fault in reply.faults:
         yield e.NoticeGiven("warning", fault)
-    todos = _merged_todos(desk.state().todos, reply, gathered.turn)
-    if todos is not None:
-        yield e.TodosChanged(todos)
+    before = desk.state().todos
+    added = _new_todos(before, reply, gathered.turn)
+    if added:
+        yield e.TodosAdded(added)
+    todos = (*before, *added)
     first = changes_of(desk, gathered.turn) + 1
     for number, request in enumerate(reply.changes, first):
         todo = _todo_id(request, reply, todos) or _todo_of_earlier(desk, gathered.turn, request.path)
@@ -141,25 +143,22 @@ def _seen_version(desk: Desk, request: ChangeRequest) -> str:
     return next((md5 for md5 in reversed(versions) if md5.startswith(named)), versions[-1])
 
 
-def _merged_todos(before: Sequence[Todo], reply: Reply, turn: int) -> tuple[Todo, ...] | None:
-    """Todos with the same text stay what they are, the others are added (T1); None where the reply has none."""
-    if reply.todos is None:
-        return None
+def _new_todos(before: Sequence[Todo], reply: Reply, turn: int) -> tuple[Todo, ...]:
+    """Todos with the same text stay what they are, these are added (T1)."""
     texts = {todo.text for todo in before}
-    added = [
+    return tuple(
         Todo(f"t{turn}.{number}", item.text, item.ai_text, item.done, turn)
-        for number, item in enumerate(_once(reply.todos), len(before) + 1)
+        for number, item in enumerate(_once(reply.todos or ()), len(before) + 1)
         if item.text not in texts
-    ]
-    return (*before, *added)
+    )
 
 
 def _once(items: Sequence[TodoItem]) -> list[TodoItem]:
     return list({item.text: item for item in items}.values())
 
 
-def _todo_id(request: ChangeRequest, reply: Reply, todos: tuple[Todo, ...] | None) -> str:
-    if todos is None or request.todo_index is None or not 0 <= request.todo_index < len(reply.todos or ()):
+def _todo_id(request: ChangeRequest, reply: Reply, todos: tuple[Todo, ...]) -> str:
+    if request.todo_index is None or not 0 <= request.todo_index < len(reply.todos or ()):
         return ""
     text = (reply.todos or ())[request.todo_index].text
     return next((todo.id for todo in todos if todo.text == text), "")
