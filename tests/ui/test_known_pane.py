@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from support.panes import HOSTILE, NotedSession, PaneApp
 
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known import KnownFile, Touch
 from tui_agent.store.state import KnownSlice, State
 from tui_agent.ui.panes.known import KnownPane
 from tui_agent.ui.panes.known_rows import columns_for, modified_since, size
@@ -16,8 +16,17 @@ FILES = (
 )
 
 
-def known(*files: KnownFile) -> PaneApp:
-    return PaneApp(KnownPane, NotedSession(State(known=KnownSlice({file.path: file for file in files}))))
+TOUCHES = (
+    Touch("src/api.py", 1, "mentioned", ""),
+    Touch("src/utils.py", 2, "read", "0123456789abcdef", at=1.0, read_at=1.0),
+    Touch("src/api.py", 3, "read", "9a906fd5909d0000"),
+    Touch("src/utils.py", 3, "changed outside", "", active=False, at=2.0, read_at=1.0, outside_at=2.0),
+)
+
+
+def known(*files: KnownFile, touches: tuple[Touch, ...] = ()) -> PaneApp:
+    slice = KnownSlice({file.path: file for file in files}, touches)
+    return PaneApp(KnownPane, NotedSession(State(known=slice)))
 
 
 async def test_the_table_has_the_columns_that_fit():
@@ -52,6 +61,33 @@ async def test_a_file_is_opened_by_key_and_by_mouse():
         await pilot.click(offset=(5, 2))
         await pilot.pause()
         assert app.noted.named("open_file") == [("src/utils.py",), ("old.py",)]
+
+
+async def test_the_timeline_of_the_file_at_the_cursor_stands_below_where_there_is_room():
+    app = known(*FILES, touches=TOUCHES)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await pilot.pause()
+        lines = [line for line in app.text.split("\n") if "turn" in line][-2:]
+        assert "turn 3   changed outside" in lines[0] and "turn 2   read" in lines[1]
+        assert "· outside" in app.text and "edited" not in app.text and "01234567" in lines[1]
+        await pilot.press("end")
+        await pilot.pause()
+        assert "mentioned" in app.text and "changed outside" not in app.text
+        await pilot.press("up")  # a file that nothing is told of
+        await pilot.pause()
+        assert "Timeline" not in app.text
+
+
+async def test_a_key_shows_the_timeline_where_there_is_no_room_for_it():
+    app = known(*FILES, touches=TOUCHES)
+    async with app.run_test(size=(60, 8)) as pilot:
+        assert "Timeline" not in app.text
+        await pilot.press("t", "end")
+        await pilot.pause()
+        assert "mentioned" in app.text and "src/utils.py" not in app.text
+        await pilot.press("t")
+        await pilot.pause()
+        assert "Timeline" not in app.text and "src/utils.py" in app.text
 
 
 async def test_only_stale_files_are_shown_on_demand():

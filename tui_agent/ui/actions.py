@@ -96,7 +96,11 @@ _PANES = [
         ("other", "Name another file", "other"),
         ("open", "Open the file that was found", "open"),
     ),
-    *_of("known", ("open", "Open the file", "open")),
+    *_of(
+        "known",
+        ("open", "Open the file", "open"),
+        ("timeline", "Show the file's timeline at length, or the table", "timeline"),
+    ),
     *_of(
         "buffers",
         ("save", "Save the file", "save"),

@@ -96,6 +96,10 @@ class Rows(Lined):
         self._reveal()
         self.post_message(self.Moved(self, key))
 
+    def keep_in_view(self) -> None:
+        """Show the row of the cursor again once the list has another height."""
+        self.call_after_refresh(self._reveal)
+
     def row_at(self, y: int) -> Row | None:
         """The row drawn at line `y` of the content."""
         if not 0 <= y < len(self._lines):
