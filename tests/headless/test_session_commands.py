@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.command_line import Outcome, run_here
+from support.repositories import git, repository
 from support.sessions import open_session, reply
 
 from tui_agent.session import catalog
@@ -76,7 +78,10 @@ async def test_list_show_search_rename_delete(workspace: Path, sessions: Command
     sessions("rename", name, "the timeout")
     assert sessions.json("list")[0]["name"] == "the timeout"
     assert "--yes" in sessions("delete", name, status=2).sentence
-    sessions("delete", name, "--yes")
+    repository(workspace, {})
+    git(workspace, "update-ref", f"refs/tui-agent/{name}/k1", "HEAD")
+    await asyncio.to_thread(sessions, "delete", name, "--yes")
+    assert git(workspace, "for-each-ref", "refs/tui-agent") == ""
     assert sessions("list").out == sessions("search", "timeout").out == ""
     assert "no session" in sessions("show", name, status=1).sentence
 
@@ -157,7 +162,8 @@ async def test_one_that_is_open_elsewhere_is_not_touched(workspace: Path, sessio
     name = await make(workspace)
     with SessionLock.take(Path(catalog.folder_of(_data(), name))):
         for words in (("delete", name, "--yes"), ("rename", name, "x")):
-            assert "is open in process" in sessions(*words, status=1).sentence
+            done = await asyncio.to_thread(sessions, *words, status=1)
+            assert "is open in process" in done.sentence
     assert sessions.json("list")[0]["name"] == ""
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from support.repositories import git, repository
 from support.screens import Driven
 from support.sessions import ScriptedModel, open_session, reply
 
@@ -98,7 +99,9 @@ async def test_another_is_opened_from_the_middle_of_one(workspace: Path) -> None
 
 
 async def test_renamed_sorted_and_deleted_with_a_question(workspace: Path) -> None:
-    await make(workspace, "first", "One.")
+    name = await make(workspace, "first", "One.")
+    repository(workspace, {})
+    git(workspace, "update-ref", f"refs/tui-agent/{name}/k1", "HEAD")
     async with program(workspace, pick=True) as driven:
         await driven.shows("1 sessions of this workspace, by newest")
         await driven.press("f4", "f3")
@@ -118,6 +121,7 @@ async def test_renamed_sorted_and_deleted_with_a_question(workspace: Path) -> No
         await driven.shows("Delete “beans”?")
         await driven.press("down", "enter")
         await driven.until(lambda: not list_sessions(user_folders().data), "the end of it")
+        assert git(workspace, "for-each-ref", "refs/tui-agent") == ""
 
 
 @pytest.mark.parametrize("choice", ["fork", "read"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from datetime import UTC, datetime
@@ -97,12 +98,12 @@ def rename_session(session: str, name: str) -> int:
 
 
 def delete_session(session: str, yes: bool) -> int:
-    """Delete a session for good; without `yes` nothing is deleted."""
+    """Delete a session for good, its private commits too; without `yes` nothing is deleted."""
     data = user_folders().data
     catalog.existing(data, session)
     if not yes:
         raise UsageError(f"{session} was not deleted", "say --yes to delete it for good")
-    delete(data, session)
+    asyncio.run(delete(data, session))
     return 0
 
 

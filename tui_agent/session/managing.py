@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -24,13 +26,37 @@ def rename(data: Path, session: str, name: str) -> None:
         raise failures[0]
 
 
-def delete(data: Path, session: str) -> None:
-    """Delete a session for good. Raises SessionError, also where another process has it open."""
+async def delete(data: Path, session: str) -> None:
+    """Delete a session for good, with the private commits that it made in its workspace's repository.
+
+    Raises SessionError, also where another process has it open, and ChildFailed; nothing is deleted then.
+    """
     folder = catalog.existing(data, session)
-    with SessionLock.take(folder):
+    with await asyncio.to_thread(SessionLock.take, folder):
+        entry = await asyncio.to_thread(catalog.read_entry, folder)
+        if entry is not None and entry.workspace:
+            await _forget_checkpoints(Path(entry.workspace), session)
         try:
-            shutil.rmtree(folder)
+            await asyncio.to_thread(shutil.rmtree, folder)
         except OSError as error:
             raise SessionError(
                 f"{session} cannot be deleted ({error.strerror})", f"look at {folder}"
             ) from error
+
+
+async def _forget_checkpoints(workspace: Path, session: str) -> None:
+    """A workspace that is gone, or in no repository, has none."""
+    if not await asyncio.to_thread(_may_be_in_repository, workspace):
+        return
+    from tui_agent.processes.child import Child
+    from tui_agent.workspace.repository import Repository
+
+    child = Child("tui_agent.workspace.worker", name="workspace")
+    try:
+        await Repository(child, workspace).forget_checkpoints(session)
+    finally:
+        await child.close()
+
+
+def _may_be_in_repository(folder: Path) -> bool:
+    return folder.is_dir() and any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -164,7 +164,7 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
             entry = self.entry
             name = await self.app.push_screen_wait(naming(entry.name))
             if name:
-                await self._change(managing.rename, entry.id, name)
+                await self._change(asyncio.to_thread(managing.rename, self._data, entry.id, name))
 
     @work(exclusive=True, group="change")
     async def action_delete(self) -> None:
@@ -173,11 +173,11 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
             rows = [Row("", label("No, keep it")), Row("delete", label("Yes, delete it for good"))]
             question = Chooser(f"Delete “{entry.title[:50]}”?", lambda _: rows, "Enter chooses")
             if await self.app.push_screen_wait(question) == "delete":
-                await self._change(managing.delete, entry.id)
+                await self._change(managing.delete(self._data, entry.id))
 
-    async def _change(self, change, *arguments: str) -> None:
+    async def _change(self, change: Awaitable[None]) -> None:
         try:
-            await asyncio.to_thread(change, self._data, *arguments)
+            await change
         except TuiAgentError as error:
             self._say(error)
         self._look()
