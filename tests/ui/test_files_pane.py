@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.repositories import git, repository
 from support.screens import Driven, on_screen
 
 from tui_agent.context.known import KnownFile
 from tui_agent.store.state import Buffer, BuffersSlice, KnownSlice, State, WorkspaceSlice
 from tui_agent.ui.panes.files import marks_of
-from tui_agent.ui.widgets.file_tree import MOST, FileTree
+from tui_agent.ui.widgets.file_tree import MOST, FileTree, Mark
 
 
 @pytest.fixture
@@ -105,17 +106,34 @@ def test_marks_say_git_known_stale_and_open() -> None:
     known = KnownFile("a.py", "0" * 32, 1, 10)
     stale = KnownFile("src/b.py", "0" * 32, 1, 10, freshness="disk")
     state = State(
-        workspace=WorkspaceSlice(marks={"src/b.py": " M", "c.py": "A ", "d.py": "??", "e.py": "UU"}),
+        workspace=WorkspaceSlice(
+            marks={"src/b.py": " M", "c.py": "A ", "d.py": "??", "e.py": "UU", "f.py": "MM", "g.py": "AA"}
+        ),
         known=KnownSlice({"a.py": known, "src/b.py": stale}),
         buffers=BuffersSlice((Buffer("c.py", unsaved=True),)),
     )
     marks = marks_of(state)
     assert marks["a.py"].after == (("◆", "faint"),)
-    assert (marks["src/b.py"].git, marks["src/b.py"].after) == ("M", (("⚠", "stale"),))
-    assert (marks["c.py"].git, marks["c.py"].git_colour, marks["c.py"].after) == (
-        "A",
-        "done",
-        (("●", "warning"),),
-    )
-    assert (marks["d.py"].git, marks["e.py"].git) == ("?", "U")
-    assert marks["src"].git == "·"
+    assert (said(marks["src/b.py"]), marks["src/b.py"].after) == (" M", (("⚠", "stale"),))
+    assert (said(marks["c.py"]), marks["c.py"].after) == ("A ", (("●", "warning"),))
+    assert (said(marks["d.py"]), said(marks["e.py"]), said(marks["f.py"])) == (" ?", "UU", "MM")
+    assert [colour for _, colour in marks["f.py"].git] == ["done", "stale"]
+    assert [colour for _, colour in marks["g.py"].git] == ["failed", "failed"]
+    assert said(marks["src"]) == " ·"
+
+
+def said(mark: Mark) -> str:
+    return "".join(letter for letter, _ in mark.git)
+
+
+async def test_what_is_staged_and_what_is_not_stand_beside_each_other(workspace: Path) -> None:
+    repository(workspace, {})
+    (workspace / "src" / "api.py").write_text("staged\n")
+    (workspace / "README.md").write_text("staged\n")
+    git(workspace, "add", "src/api.py", "README.md")
+    (workspace / "src" / "api.py").write_text("and more\n")
+    async with on_screen(workspace) as it:
+        tree = await ready(it)
+        await it.shows("M  README.md")
+        tree.go_to("src/api.py")
+        await it.shows("MM api.py")

@@ -10,10 +10,13 @@ from textual.widgets import Tree
 from tui_agent.store.state import State
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.chooser import Chooser, Row
-from tui_agent.ui.widgets.file_tree import Entry, FileTree, Mark
+from tui_agent.ui.widgets.file_tree import Entry, FileTree, GitMark, Mark
 from tui_agent.ui.widgets.pane import Pane
 
 FOUND = 60
+#: Conflicts whose letters do not say so: both sides added it, or both deleted it.
+_BOTH_SIDES = frozenset({"AA", "DD"})
+_CHANGED_BELOW: GitMark = ((" ", ""), ("·", "stale"))
 
 
 class FilesPane(Pane):
@@ -103,21 +106,19 @@ def marks_of(state: State) -> dict[str, Mark]:
         after.setdefault(buffer.path, []).append(("●", "warning" if buffer.unsaved else "faint"))
     marks = {path: Mark(after=tuple(signs)) for path, signs in after.items()}
     for path, letters in state.workspace.marks.items():
-        letter, colour = _git_mark(letters)
-        marks[path] = marks.get(path, Mark())._replace(git=letter, git_colour=colour)
+        marks[path] = marks.get(path, Mark())._replace(git=_git_mark(letters))
         for folder in _above(path):
-            marks.setdefault(folder, Mark("·", "stale"))
+            marks.setdefault(folder, Mark(_CHANGED_BELOW))
     return marks
 
 
-def _git_mark(letters: str) -> tuple[str, str]:
-    """One letter and a colour for git's two: what is staged is done, what is not is to be looked at."""
-    staged, unstaged = letters[:1].strip(), letters[1:2].strip()
+def _git_mark(letters: str) -> GitMark:
+    """What is staged, which is done, and beside it what is not, which is to be looked at: git's own two letters."""
     if letters == "??":
-        return "?", "muted"
-    if "U" in letters:
-        return "U", "failed"
-    return (unstaged, "stale") if unstaged else (staged, "done")
+        return (" ", ""), ("?", "muted")
+    if "U" in letters or letters in _BOTH_SIDES:
+        return (letters[:1], "failed"), (letters[1:2], "failed")
+    return (letters[:1], "done"), (letters[1:2], "stale")
 
 
 def _above(path: str) -> Iterable[str]:

@@ -26,11 +26,15 @@ class Entry(NamedTuple):
     more: int = 0
 
 
-class Mark(NamedTuple):
-    """`git` is one letter in front of a name; `after` are signs behind it, each with the name of its colour."""
+#: A letter for what is staged and one for what is not, each with the name of its colour; a space is unchanged.
+GitMark = tuple[tuple[str, str], tuple[str, str]]
+NO_GIT_MARK: GitMark = ((" ", ""), (" ", ""))
 
-    git: str = ""
-    git_colour: str = ""
+
+class Mark(NamedTuple):
+    """`git` stands in front of a name; `after` are signs behind it, each with the name of its colour."""
+
+    git: GitMark = NO_GIT_MARK
     after: tuple[tuple[str, str], ...] = ()
 
 
@@ -144,12 +148,15 @@ class FileTree(Tree[Entry]):
         mark = self._marks.get(entry.path, Mark())
         line = Text(style=style, end="", no_wrap=True)
         if entry.is_folder:
-            line.append(self.ICON_NODE_EXPANDED if node.is_expanded else self.ICON_NODE, self._style("muted"))
+            icon = self.ICON_NODE_EXPANDED if node.is_expanded else self.ICON_NODE
+            line.append(f" {icon}", self._style("muted"))
         else:
-            line.append(f"{mark.git or ' '} ", self._style(mark.git_colour))
+            for letter, colour in mark.git:
+                line.append(letter, self._style(colour))
+            line.append(" ")
         label = rich_label(str(node.label), "")
-        if entry.more or (mark.git and entry.is_folder):
-            label.stylize(self._style("muted" if entry.more else mark.git_colour))
+        if entry.more or entry.is_folder:
+            label.stylize(self._style("muted" if entry.more else mark.git[1][1]))
         line.append_text(label)
         for sign, colour in mark.after:
             line.append(f" {sign}", self._style(colour))
