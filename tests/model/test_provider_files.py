@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from support.provider import Answer, Provider
+from support.provider import Answer, Provider, ToolCall
 from support.sessions import open_session
 
 from tui_agent.errors import ModelError
@@ -80,6 +80,22 @@ async def test_what_is_found_is_uploaded_once_referred_to_and_deleted_at_the_end
         sent = json.dumps(provider.requests[-1].body["messages"])
         assert "file-1" not in sent and "def fetch" in sent
         assert session.state.conversation.why == "files"
+
+
+async def test_what_a_call_asks_for_is_uploaded_too(
+    workspace: Path, model: ChildModel, provider: Provider
+) -> None:
+    asks = {"actions": [{"type": "file", "name": "api", "patterns": ["api.py"]}]}
+    provider.answer(Answer(calls=(ToolCall("read_files", asks),)), "Seen.", "Still seen.")
+    async with opened(workspace, model, protocol="tools") as session:
+        await turn(session, "Hello")
+        *_, result, message = provider.requests[-1].body["messages"]
+        assert (result["role"], result["content"]) == ("tool", "See the message that follows.")
+        assert message["content"][1] == {"type": "file", "file": {"file_id": "file-1"}}
+        assert "def fetch" not in json.dumps(provider.requests[-1].body) and provider.uploads == 1
+        await turn(session, "And now?")
+        before, after = (json.dumps(request.body["messages"]) for request in provider.requests[-2:])
+        assert after.startswith(before[:-1])
 
 
 async def test_a_provider_that_takes_no_files_gets_text_and_it_is_said_once(

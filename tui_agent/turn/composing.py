@@ -21,6 +21,7 @@ from tui_agent.turn.sent import as_sent, shared_beginning
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
 SEE_FIRST = "See the first result."
+SEE_NEXT = "See the message that follows."
 DECISION_FOLLOWS = "Shown to the person, who decides; what became of it stands in the next message."
 NOT_ANSWERED = "The turn was stopped before this was answered: ask again if you still need it."
 #: Calls that are answered with what they ask for; the others are for the person.
@@ -143,6 +144,10 @@ class _Newest:
             return [*prompt.tool_results(calls, results), {"role": "user", "content": self._text(query)}]
         first = next((call for call in calls if names.get(call) in ANSWERED), calls[0])
         text = self._text("") or NOTHING
+        if any(file.file_id for file in self._gathered.files):
+            # what is uploaded can be referred to in a person's message only, not in a result
+            results = [SEE_NEXT if names.get(call) in ANSWERED else DECISION_FOLLOWS for call in calls]
+            return [*prompt.tool_results(calls, results), {"role": "user", "content": text}]
         return prompt.tool_results(
             calls, [text if call == first else _beside(names.get(call, "")) for call in calls]
         )

@@ -14,12 +14,11 @@ from tui_agent.turn.desk import Desk, Gathered
 async def upload(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
     """Upload the files that go with the next request and are new; the request then refers to them.
 
-    Results of calls carry text, since providers take files with a person's message only. After a failure the
-    text stands in the prompt, and a notice says so, once for each model.
+    After a failure the text stands in the prompt, and a notice says so, once for each model.
     """
     state, store = desk.state(), desk.provider_files
     model = state.model.name
-    if store is None or model in store.refused or state.conversation.open_calls:
+    if store is None or model in store.refused:
         return
     for place, file in enumerate(gathered.files):
         if file.file_id or not file.text or state.conversation.files.get(file.path) == file.md5:
