@@ -56,6 +56,13 @@ CONTRACT = {
     "theme": "dark",
     "keys": "default",
 }
+#: Settings beside those of the contract.
+MORE = {
+    "subtasks.max_seconds": 1800,
+    "subtasks.max_tokens": 0,
+    "subtasks.max_cost": 0,
+    "subtasks.silent_after": 30,
+}
 
 
 def flat(table: dict[str, object], prefix: str = "") -> dict[str, object]:
@@ -94,7 +101,7 @@ def words_of_the_file() -> dict[str, str]:
 
 
 def test_the_defaults_are_those_of_the_contract():
-    assert default_values() == CONTRACT
+    assert default_values() == CONTRACT | MORE
 
 
 def test_the_file_that_ships_holds_every_setting_with_its_default():

@@ -33,9 +33,11 @@ def system_message(
     place: Surroundings,
     contexts: Sequence[instructions.ContextFile] = (),
     working: Sequence[loaded.LoadedFile] = (),
+    part: str = "",
 ) -> Message:
     """The system prompt: the shipped words of this dialect, the schema where no provider holds the model to
     it, the surroundings, instruction files, base files, and after a reset the files that matter, in this order.
+    For a sub-task its hand-over (`part`) comes last, so that what all of them share stands at the beginning.
 
     Working files are data like any file that is read: they never stand in a `<context>` block.
     """
@@ -53,6 +55,8 @@ def system_message(
     sections += [instructions.block(file) for file in contexts if file.kind == "base"]
     if working:
         sections.append("# Working files\n" + loaded.read_files_result(working, loaded.InView()))
+    if part:
+        sections.append(part)
     return {"role": "system", "content": "\n\n".join(sections)}
 
 
@@ -61,7 +65,8 @@ class News(Struct, frozen=True):
 
     `rows` are finished table rows and `left_out` the line below them, `facts` sentences about what became of
     earlier proposals, `new_contexts` instruction files to tell and `gone_contexts` those that went,
-    `editor_blocks` what is new in the editor.
+    `editor_blocks` what is new in the editor;
+    `memory` and `sub_tasks` are finished sections.
     """
 
     query: str = ""
@@ -72,6 +77,7 @@ class News(Struct, frozen=True):
     found: str = ""
     bundled: tuple[loaded.LoadedFile, ...] = ()
     memory: str = ""
+    sub_tasks: str = ""
     new_contexts: tuple[instructions.ContextFile, ...] = ()
     gone_contexts: tuple[str, ...] = ()
     files: tuple[loaded.LoadedFile, ...] = ()
@@ -86,6 +92,7 @@ def user_text(news: News, in_view: loaded.InView) -> str:
         news.found,
         bundle.section(news.bundled),
         news.memory,
+        news.sub_tasks,
         _facts(news.facts),
         instructions.section(news.new_contexts, news.gone_contexts),
         loaded.read_files_result(news.files, in_view) if news.files else "",

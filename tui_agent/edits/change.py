@@ -31,6 +31,7 @@ class Change(Struct, frozen=True):
     found its places. `written` is the hash of what the last apply left on disk. `ask` says why nothing but the
     person's own pick may apply it, never "all" without a screen; it is empty for most. `by_hand` says that the
     person edited the new text; `comments` are the person's words about hunks, each told to the model once.
+    `tasks` are the sub-tasks whose work it holds; `rival` is the change to the same file that it conflicts with.
     """
 
     id: str
@@ -51,6 +52,8 @@ class Change(Struct, frozen=True):
     ask: str = ""
     by_hand: bool = False
     comments: tuple[Comment, ...] = ()
+    tasks: tuple[str, ...] = ()
+    rival: str = ""
 
     @property
     def is_open(self) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import unicodedata
 
 #: The folder in a workspace that holds settings for tui-agent.
@@ -23,6 +25,16 @@ def shown(path: str) -> str:
         return text
     half = _SHOWN_LENGTH // 2
     return f"{text[:half]} … {text[-half:]}"
+
+
+def plain(text: str) -> str:
+    """A name for a file of our own, made of any text: letters, digits and dashes; no two texts have the same."""
+    kept = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]
+    if kept == text:
+        return kept
+    return (
+        f"{kept}-{hashlib.md5(text.encode('utf-8', 'surrogatepass'), usedforsecurity=False).hexdigest()[:8]}"
+    )
 
 
 def fault_of_new(name: str) -> str:

@@ -13,10 +13,10 @@ from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Change, Checkpoint, FileStep, Pick
 from tui_agent.edits.rebase import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
+from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.session.journal import Journal
-from tui_agent.session.texts import text_under
 from tui_agent.session.writing import Target, Writing
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice

@@ -10,13 +10,13 @@ from tui_agent.edits.change import Change, Diff, Pick
 from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.edits.hunks import diff_of
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
+from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.session.applying import Applying
 from tui_agent.session.editing import Editing
 from tui_agent.session.journal import Journal
 from tui_agent.session.settling import Settling
-from tui_agent.session.texts import text_under
 from tui_agent.session.undoing import Preview, Undoing
 from tui_agent.session.versions import Versions
 from tui_agent.session.writing import Writing

@@ -19,6 +19,7 @@ from tui_agent.settings.folders import Folders, user_folders, why_not_writable
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
+from tui_agent.workspace.workspace import Workspace
 
 
 class Opening(Struct, frozen=True):
@@ -58,7 +59,7 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
         kept=kept,
         loaded=loaded,
         folders=folders,
-        workspace=workspace,
+        workspace=Workspace(workspace, own=(folders.data, folders.config, folders.cache)),
         start_folder=_start_folder(workspace, opening.started_from),
         model=model,
         model_name=name,

@@ -17,8 +17,9 @@ from tui_agent.answers import schema
 from tui_agent.context import memory
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.model.client import Model
+from tui_agent.model.pacing import Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
-from tui_agent.session import mending
+from tui_agent.session import mending, work_copies
 from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
 from tui_agent.session.file_calls import FileCalls
@@ -26,6 +27,8 @@ from tui_agent.session.journal import Journal
 from tui_agent.session.models import chosen, is_chosen
 from tui_agent.session.review_calls import ReviewCalls
 from tui_agent.session.shortcuts import Shortcuts
+from tui_agent.session.slots import Slots
+from tui_agent.session.subtask_calls import SubTaskCalls, left_running
 from tui_agent.session.taking import Kept
 from tui_agent.session.todo_calls import TodoCalls
 from tui_agent.session.todo_list import TodoList
@@ -44,12 +47,13 @@ from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.session.sent import Exchange
+    from tui_agent.session.subtasks import SubTasks
 
 SYSTEM_PROMPT = "system-prompt.json"
 PLANNING_PROMPT = "planning-prompt.json"
 
 
-class Session(ReviewCalls, FileCalls, TodoCalls):
+class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
     """One session of one workspace. Belongs to the loop that made it."""
 
     def __init__(
@@ -59,18 +63,20 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
         kept: Kept,
         loaded: Loaded,
         folders: Folders,
-        workspace: Path,
+        workspace: Workspace,
         start_folder: str,
         model: Model,
         model_name: str,
         interactive: bool,
+        slots: Slots | None = None,
     ) -> None:
         self.journal = journal
         self.kept = kept
         self.loaded = loaded
         self.folders = folders
         self.model = model
-        self._model_name = model_name
+        self.model_name = model_name
+        self._pace = Pace()
         self._start_folder = start_folder
         self._interactive = interactive
         self._opening_notices: list[str] = []
@@ -79,7 +85,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
         self._schema, self._planning_schema = shapes.response, shapes.planning
         self._planning_words = json.loads((config_folder() / PLANNING_PROMPT).read_text(encoding="utf-8"))
         self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
-        self.workspace = Workspace(workspace, own=(folders.data, folders.config, folders.cache))
+        self.workspace = workspace
         self._texts, self._sent = Texts(), Sent()
         self._provider_files: ProviderFiles | None = None
         self._editing = Editing(journal, self.workspace)
@@ -96,6 +102,9 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
         self._todos = TodoList(journal)
         self._turns = Turns(journal, self._desk, self._get_ready)
         self._shortcuts = Shortcuts(journal, kept.log.path, kept.since) if kept.log else None
+        self._slots = slots or Slots(loaded.settings.subtasks.max_parallel)
+        self._subtasks: SubTasks | None = None
+        self.subscribe(self._on_event)
 
     @property
     def state(self) -> State:
@@ -116,10 +125,13 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
             self._look_later = False
             await self._watching.look_at_everything()
         self.workspace.start()
-        if self._model_name:
+        if self.model_name:
             await self.model.start()
         # Half of what a session imports is only for turns: not before the first frame, and not at the first Enter.
         await asyncio.to_thread(import_module, "tui_agent.turn.turn")
+        await asyncio.to_thread(import_module, "tui_agent.session.subtasks")
+        if self.kept.lock is not None:
+            await work_copies.clear(self.folders.data, self.state.session.id, self.workspace.child)
         if self.kept.log is not None and self._cleaning is None:
             self._cleaning = asyncio.create_task(self._clean(), name="cleaning")
 
@@ -129,6 +141,8 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
 
     async def close(self) -> None:
         """Stop what runs, keep what grows, end the children."""
+        if self._subtasks is not None:
+            await self._subtasks.children.close()
         await self._turns.stop()
         await self._decisions.versions.settled()
         if self._cleaning is not None:
@@ -215,7 +229,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
             raise SessionError(
                 "The rehearsal answers from its recording", "start `tui-agent --model NAME` for a real model"
             )
-        self._model_name = name.strip()
+        self.model_name = name.strip()
         await self.model.start()
         await self._get_ready()
 
@@ -272,6 +286,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
             sentence = "Interrupted: what had come so far is here; send “continue” to go on."
             ended = e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True)
             await self.journal.record(*left_off(self.state), ended)
+        await self.journal.record(*left_running(self.state))
         if self.state.conversation.uploads and not self.state.conversation.uploads_ended:
             await self.journal.record(e.UploadsEnded())
             if store := self._store_of_files():
@@ -305,12 +320,29 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
 
         self.subscribe(note)
 
+    def _on_event(self, event: e.Event, state: State) -> None:
+        if isinstance(event, e.SubTasksWanted | e.SubTaskGivenBack):
+            self.subtasks().children.look()
+
+    def subtasks(self) -> SubTasks:
+        """What runs sub-tasks, made when it is first needed."""
+        if self._subtasks is None:
+            from tui_agent.session.subtasks import SubTasks
+            from tui_agent.turn.rebasing import on_newest
+
+            self._subtasks = SubTasks(self, self._slots, lambda change: on_newest(self._desk(), change))
+        return self._subtasks
+
+    def paced_model(self) -> PacedModel:
+        """The model at the pace that all have to keep who ask it."""
+        return PacedModel(self.model, self._pace)
+
     def _desk(self) -> Desk:
         return Desk(
             state=lambda: self.state,
             settings=self.loaded.settings,
             workspace=self.workspace,
-            model=self.model,
+            model=self.paced_model(),
             blobs=self.kept.blobs,
             prompt_words=self._words,
             reply_schema=self._schema,
@@ -332,6 +364,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
         said = await asyncio.to_thread(keep_within, self.folders.data, self.loaded.settings.undo.max_bytes)
         if said:
             await self.notice(said)
+        await work_copies.clear_leftovers(self.folders.data, self.workspace.child)
 
     async def _draft(self, changes: str) -> str:
         from tui_agent.turn.drafting import draft_message
@@ -362,7 +395,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls):
 
     async def _get_ready(self) -> None:
         """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""
-        name = self._model_name
+        name = self.model_name
         if not name:
             raise NoModel(
                 "No model is configured",

@@ -12,11 +12,11 @@ from tui_agent.edits.conflicts import ConflictView, Side, regions, settled
 from tui_agent.edits.hunks import compose, counts, hunks
 from tui_agent.edits.rebase import reworked
 from tui_agent.edits.resolve import place
+from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import encode
 from tui_agent.session.journal import Journal
-from tui_agent.session.texts import text_under
 from tui_agent.session.writing import Current, Writing
 from tui_agent.store import events as e
 

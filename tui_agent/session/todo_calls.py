@@ -1,15 +1,12 @@
-"""What a front end can ask of a session about todos and sub-tasks."""
+"""What a front end can ask of a session about todos."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.subtasks.graph import DONE_STATES
 
 if TYPE_CHECKING:
-    from tui_agent.session.journal import Journal
     from tui_agent.session.todo_list import TodoList
 
 
@@ -17,7 +14,6 @@ class TodoCalls:
     """The part of a session that is about what is to be done; each method on todos raises `SessionError` for an
     id that is not there."""
 
-    journal: Journal
     _todos: TodoList
 
     @property
@@ -38,9 +34,3 @@ class TodoCalls:
 
     async def move_todo(self, todo: str, step: int) -> None:
         await self._todos.move(todo, step)
-
-    async def skip_subtask(self, task: str) -> None:
-        """Let a sub-task go: those that wait for it may begin."""
-        found = next((item for item in self.state.subtasks.tasks if item.id == task), None)
-        if found is not None and found.state not in DONE_STATES:
-            await self.journal.record(e.SubTaskMoved(task, "skipped"))

@@ -22,12 +22,12 @@ from tui_agent.edits.resolve import (
     take_back,
     undo,
 )
+from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
 from tui_agent.session.applying import next_name
 from tui_agent.session.journal import Journal
-from tui_agent.session.texts import text_under
 from tui_agent.session.writing import Target, Writing
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice

@@ -14,6 +14,7 @@ from tui_agent.settings.faults import Fault
 from tui_agent.settings.layers import Layer
 
 Rule = Literal["never", "lower", "higher"]
+_DEPTH = "subtasks.max_depth"
 
 #: `lower`: may only be lowered, where 0 of a limit is no limit; `higher`: may only be raised.
 RULES: Mapping[str, Rule] = {
@@ -27,7 +28,10 @@ RULES: Mapping[str, Rule] = {
     "max_steps": "lower",
     "request_timeout": "lower",
     "subtasks.max_parallel": "lower",
-    "subtasks.max_depth": "lower",
+    _DEPTH: "lower",
+    "subtasks.max_seconds": "lower",
+    "subtasks.max_tokens": "lower",
+    "subtasks.max_cost": "lower",
     "limits.turn_tokens": "lower",
     "limits.session_tokens": "lower",
     "limits.turn_cost": "lower",
@@ -35,6 +39,8 @@ RULES: Mapping[str, Rule] = {
     "limits.turns": "lower",
     "review.near_threshold": "higher",
 }
+#: Settings of which 0 is no limit.
+_LIMITS = frozenset(key for key in RULES if key.startswith(("limits.", "subtasks.max_")) and key != _DEPTH)
 
 
 def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
@@ -64,4 +70,4 @@ def _why_not(key: str, value: Value, below: Value) -> str:
 
 def _amount(key: str, value: Value) -> float:
     assert isinstance(value, int | float)
-    return float("inf") if key.startswith("limits.") and value == 0 else float(value)
+    return float("inf") if key in _LIMITS and value == 0 else float(value)

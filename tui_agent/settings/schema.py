@@ -85,6 +85,18 @@ class SubTaskSettings(Struct, frozen=True):
     max_depth: Annotated[int, Meta(ge=0, le=5)] = 1
     """How deep sub-tasks may have sub-tasks of their own; 0 allows none at all."""
 
+    max_seconds: Count = 1800
+    """Seconds that one sub-task may take; 0 is no limit."""
+
+    max_tokens: Count = 0
+    """Tokens that one sub-task may use; 0 is no limit."""
+
+    max_cost: Dollars = 0.0
+    """Dollars that one sub-task may cost; 0 is no limit."""
+
+    silent_after: Annotated[int, Meta(ge=1)] = 30
+    """Seconds without a word after which a sub-task is shown as silent."""
+
 
 class LimitSettings(Struct, frozen=True):
     turn_tokens: Count = 0

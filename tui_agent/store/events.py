@@ -17,10 +17,18 @@ from msgspec import Struct
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
 from tui_agent.context.known import Freshness, KnownFile, Touch
-from tui_agent.edits.change import Change, Checkpoint, HunkState
+from tui_agent.edits.change import Change, Checkpoint, FileStep, HunkState
 from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
-from tui_agent.store.state import InstructionFile, LayoutSlice, Phase, SentMessage, Todo, Usage
+from tui_agent.store.state import (
+    InstructionFile,
+    LayoutSlice,
+    Phase,
+    SentMessage,
+    SubTaskProgress,
+    Todo,
+    Usage,
+)
 from tui_agent.subtasks.graph import SubTask, SubTaskState
 
 
@@ -356,6 +364,8 @@ class RequestSent(Lasting, frozen=True):
     contexts: dict[str, str] = {}
     #: Ids of the provider's files that the new messages refer to (P7).
     uploads: tuple[str, ...] = ()
+    #: What was told of each sub-task, by its id.
+    tasks: dict[str, str] = {}
 
 
 class RetryCounted(Passing, frozen=True):
@@ -468,17 +478,65 @@ class TodoMoved(Lasting, frozen=True):
 
 
 class SubTasksProposed(Lasting, frozen=True):
-    """The model split the work."""
+    """The model split the work: these join what is not done yet, or begin a new graph."""
 
     tasks: tuple[SubTask, ...]
 
 
 class SubTaskMoved(Lasting, frozen=True):
-    """A sub-task went from one state to another."""
+    """A sub-task went from one state to another; to `pending` it is as if it had never run."""
 
     id: str
     state: SubTaskState
     summary: str = ""
+    reason: str = ""
+
+
+class SubTaskChanged(Lasting, frozen=True):
+    """The person added a sub-task or worded one anew: goal, files, dependencies, its mark for the batch."""
+
+    task: SubTask
+
+
+class SubTaskRemoved(Lasting, frozen=True):
+    """The person took a sub-task out of the graph; nothing waits for it any more."""
+
+    id: str
+
+
+class SubTasksWanted(Lasting, frozen=True):
+    """These sub-tasks were approved and begin as soon as they can, or (`wanted` false) wait for a key again."""
+
+    ids: tuple[str, ...]
+    wanted: bool = True
+
+
+class SubTaskGivenBack(Lasting, frozen=True):
+    """A sub-task is to be done again on top of others that it conflicted with; `note` tells it so."""
+
+    id: str
+    on_top: tuple[str, ...]
+    note: str
+
+
+class SubTaskProgressed(Passing, frozen=True):
+    """What a running sub-task is doing."""
+
+    id: str
+    progress: SubTaskProgress
+
+
+class SubTaskEnded(Lasting, frozen=True):
+    """A run of a sub-task is over, and this is what came of it and what it took."""
+
+    id: str
+    state: Literal["completed", "failed", "cancelled"]
+    summary: str = ""
+    changed: tuple[FileStep, ...] = ()
+    tokens: int = 0
+    cost: float | None = 0.0
+    seconds: float = 0.0
+    reason: str = ""
 
 
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -683,6 +741,11 @@ AnyLasting = (
     | TodoMoved
     | SubTasksProposed
     | SubTaskMoved
+    | SubTaskChanged
+    | SubTaskRemoved
+    | SubTasksWanted
+    | SubTaskGivenBack
+    | SubTaskEnded
     | ChangeProposed
     | ChangeMoved
     | ChangeReworked

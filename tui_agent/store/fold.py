@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tui_agent.store import fold_conversation, fold_files, fold_review, fold_session, fold_todos, fold_turn
+from tui_agent.store import (
+    fold_conversation,
+    fold_files,
+    fold_review,
+    fold_session,
+    fold_subtasks,
+    fold_todos,
+    fold_turn,
+)
 from tui_agent.store.events import Event
 from tui_agent.store.state import State
 
@@ -16,6 +24,7 @@ FOLDS: dict[type[Event], Fold] = {
     **fold_turn.FOLDS,
     **fold_conversation.FOLDS,
     **fold_review.FOLDS,
+    **fold_subtasks.FOLDS,
     **fold_todos.FOLDS,
     **fold_files.FOLDS,
 }

@@ -38,6 +38,8 @@ def _uploads_ended(state: State, event: e.UploadsEnded) -> State:
 
 
 def _sent(state: State, event: e.RequestSent) -> State:
+    if event.purpose == "subtask":
+        return state
     if event.purpose == "plan":
         return replace(state, turn=replace(state.turn, phase="planning"))
     turn = replace(state.turn, phase="asking", step=state.turn.step + 1)
@@ -56,6 +58,7 @@ def _sent(state: State, event: e.RequestSent) -> State:
         rows={**before.rows, **event.rows},
         blocks={**before.blocks, **event.blocks},
         contexts={**before.contexts, **event.contexts},
+        tasks={**before.tasks, **event.tasks},
         uploads=tuple(dict.fromkeys((*before.uploads, *event.uploads))),
         untold=(),
         open_calls=(),
@@ -98,11 +101,9 @@ def _owes(state: State, event: e.ModelOwesNews) -> State:
 
 
 def _usage(state: State, event: e.UsageCounted) -> State:
-    usage = replace(
-        state.usage,
-        turn=state.usage.turn.plus(event.usage),
-        session=state.usage.session.plus(event.usage),
-    )
+    usage = replace(state.usage, session=state.usage.session.plus(event.usage))
+    if event.purpose != "subtask":  # sub-tasks go on beside turns and have limits of their own
+        usage = replace(usage, turn=state.usage.turn.plus(event.usage))
     return replace(state, usage=_told(usage, event))
 
 

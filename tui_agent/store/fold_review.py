@@ -1,4 +1,4 @@
-"""Folding changes, checkpoints, the todos that they tick, and sub-tasks."""
+"""Folding changes, checkpoints, and the todos that they tick."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from tui_agent.edits.change import Change, ChangeState
 from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage, ReviewSlice, State, Todo
-from tui_agent.subtasks.graph import with_ready
 
 #: A todo whose changes are all in one of these, one of them applied, is done.
 DECIDED: frozenset[ChangeState] = frozenset({"applied", "skipped"})
@@ -15,14 +14,22 @@ DECIDED: frozenset[ChangeState] = frozenset({"applied", "skipped"})
 
 def _proposed(state: State, event: e.ChangeProposed) -> State:
     new = event.change
-    changes = tuple(_replaced_by(change, new) for change in state.review.changes if change.id != new.id)
+    before = [change for change in state.review.changes if change.id != new.id]
+    changes = tuple(_replaced_by(_with_rival(change, before, new), new) for change in before)
     state = replace(state, review=replace(state.review, changes=(*changes, new)))
     return _tick(_note_change(_tie_todo(state, new), new), new.id)
 
 
+def _with_rival(change: Change, before: list[Change], new: Change) -> Change:
+    """Where the change that this one conflicts with gives way, it conflicts with the new one."""
+    rival = next((other for other in before if change.rival and other.id == change.rival), None)
+    gives_way = rival is not None and rival.path == new.path and rival.is_open and not new.rival
+    return replace(change, rival=new.id) if gives_way and change.state == "conflict" else change
+
+
 def _replaced_by(change: Change, new: Change) -> Change:
     waits = change.is_open or change.state in ("failed", "conflict")
-    if change.path != new.path or not waits or change.id == new.id:
+    if change.path != new.path or not waits or change.id == new.rival or change.rival == new.id:
         return change
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     state = "applied" if "applied" in hunks else "skipped"
@@ -108,20 +115,6 @@ def _undone(state: State, event: e.CheckpointUndone) -> State:
     return replace(state, review=replace(state.review, checkpoints=checkpoints))
 
 
-def _subtasks(state: State, event: e.SubTasksProposed) -> State:
-    return replace(state, subtasks=replace(state.subtasks, tasks=with_ready(event.tasks)))
-
-
-def _subtask_moved(state: State, event: e.SubTaskMoved) -> State:
-    tasks = with_ready(
-        replace(task, state=event.state, summary=event.summary or task.summary)
-        if task.id == event.id
-        else task
-        for task in state.subtasks.tasks
-    )
-    return replace(state, subtasks=replace(state.subtasks, tasks=tasks))
-
-
 FOLDS = {
     e.ChangeProposed: _proposed,
     e.ChangeMoved: _moved,
@@ -129,6 +122,4 @@ FOLDS = {
     e.CheckpointMade: _checkpoint,
     e.CheckpointCommitted: _committed,
     e.CheckpointUndone: _undone,
-    e.SubTasksProposed: _subtasks,
-    e.SubTaskMoved: _subtask_moved,
 }

@@ -236,8 +236,27 @@ class BuffersSlice(Struct, frozen=True):
         return next((buffer for buffer in self.open if buffer.path == path), None)
 
 
+class SubTaskProgress(Struct, frozen=True):
+    """A sub-task that runs. `line` is the last that it said; `started` and `heard` (when it last said anything) are
+    in seconds since 1970, `tokens` and `cost` (in dollars, None where not known) are of this run so far."""
+
+    phase: Phase = "starting"
+    line: str = ""
+    tokens: int = 0
+    cost: float | None = 0.0
+    started: float = 0.0
+    heard: float = 0.0
+    turn: int = 0
+
+
 class SubTasksSlice(Struct, frozen=True):
+    """The graph, in the order in which the tasks were proposed, and those that run, by id."""
+
     tasks: tuple[SubTask, ...] = ()
+    running: dict[str, SubTaskProgress] = field(default_factory=dict)
+
+    def get(self, task: str) -> SubTask | None:
+        return next((found for found in self.tasks if found.id == task), None)
 
 
 class Usage(Struct, frozen=True):
@@ -322,6 +341,8 @@ class ConversationSlice(Struct, frozen=True):
     #: Ids of the provider's files that stand in it (P7); once `uploads_ended` they mean nothing any more.
     uploads: tuple[str, ...] = ()
     uploads_ended: bool = False
+    #: What was told of each sub-task, by its id.
+    tasks: dict[str, str] = field(default_factory=dict)
     #: Files that an applied change touched since the last request: what belongs to them goes with the next (C9).
     unbundled: tuple[str, ...] = ()
 

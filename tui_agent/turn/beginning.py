@@ -133,6 +133,7 @@ async def _system(desk: Desk, gathered: Gathered, working: Sequence[LoadedFile])
         place,
         gathered.contexts,
         working,
+        desk.part,
     )
 
 

@@ -13,6 +13,7 @@ from tui_agent.context.known import KnownFile, table_row
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.events import RequestSent
 from tui_agent.store.state import SentMessage, State
+from tui_agent.subtasks import report
 from tui_agent.turn.beginning import Sizes, head_of, keep
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.editor_state import open_files
@@ -59,6 +60,7 @@ async def compose(desk: Desk, gathered: Gathered) -> Composed:
         rows=newest.rows,
         blocks={name: editor.digest(text) for name, text in newest.blocks.items()},
         contexts=newest.contexts,
+        tasks=newest.tasks,
         uploads=tuple(file.file_id for file in gathered.files if file.file_id),
         tokens=before.head_tokens + sum(message.tokens for message in everything),
         estimated=not exact,
@@ -114,6 +116,7 @@ class _Newest:
             if name in self._new_blocks
         }
         self._in_view = loaded.InView(self._before.files, _as_proposed(gathered), self._attached)
+        self.tasks = report.news(report.rows(state.subtasks.tasks), self._before.tasks)
         self.rows = _rows(state, gathered.goes_on and bool(gathered.query))
         self._new_contexts, self._gone = instructions.news(gathered.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
@@ -173,6 +176,7 @@ class _Newest:
             found="\n\n".join(self._gathered.found),
             bundled=tuple(self._gathered.bundled),
             memory=self._gathered.memory,
+            sub_tasks=report.section(self.tasks),
             new_contexts=tuple(self._new_contexts),
             gone_contexts=tuple(self._gone),
             files=tuple(self._gathered.files),

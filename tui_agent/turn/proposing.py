@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 
 from tui_agent.answers.values import ChangeRequest, Reply, TodoItem
 from tui_agent.edits.change import Change
+from tui_agent.edits.joining import joined
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
+from tui_agent.edits.texts import text_under
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
-from tui_agent.subtasks.graph import SubTask, faults
 from tui_agent.turn.asking import changes_of
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.reading import text_on_disk
 from tui_agent.turn.rebasing import on_newest
 from tui_agent.turn.sending_back import SendingBack
+from tui_agent.turn.splitting import split
 
 
 async def propose(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGenerator[e.Event, None]:
@@ -40,13 +43,25 @@ async def propose(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGen
     for number, request in enumerate(reply.changes, first):
         todo = _todo_id(request, reply, todos) or _todo_of_earlier(desk, gathered.turn, request.path)
         change, may_come_back = await _change(desk, gathered.turn, number, request, todo)
+        change = await _beside_sub_tasks(desk, change)
         yield e.ChangeProposed(change)
         if change.state == "failed":
             yield e.ModelOwesNews(f"Your change to {change.path} was not taken: {change.reason}")
         if may_come_back:
             back.note(change)
-    async for event in _sub_tasks(desk, reply):
+    for event in split(desk, reply):
         yield event
+
+
+async def _beside_sub_tasks(desk: Desk, change: Change) -> Change:
+    """The change with what sub-tasks have proposed for the same file, which does not give way to it."""
+    open_changes = desk.state().review.open
+    beside = next((other for other in open_changes if other.tasks and other.path == change.path), None)
+    if beside is None or not change.is_open:
+        return change
+    read = partial(text_under, desk.blobs)
+    both = await asyncio.to_thread(joined, beside, change, read, desk.blobs.put_text)
+    return both if both.state == "conflict" else await on_newest(desk, both)
 
 
 async def _change(
@@ -162,21 +177,6 @@ def _todo_id(request: ChangeRequest, reply: Reply, todos: tuple[Todo, ...]) -> s
         return ""
     text = (reply.todos or ())[request.todo_index].text
     return next((todo.id for todo in todos if todo.text == text), "")
-
-
-async def _sub_tasks(desk: Desk, reply: Reply) -> AsyncGenerator[e.Event, None]:
-    if not reply.sub_tasks:
-        return
-    tasks = tuple(
-        SubTask(task.id, task.goal, task.files, task.dependencies, task.auto_execute)
-        for task in reply.sub_tasks
-    )
-    wrong = faults(tasks)
-    for fault in wrong:
-        yield e.NoticeGiven("warning", f"The sub-tasks were refused: {fault}")
-        yield e.ModelOwesNews(f"Your sub-tasks were refused: {fault}")
-    if not wrong:
-        yield e.SubTasksProposed(tasks)
 
 
 def _cut_notice(reply: Reply) -> str:

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.repositories import git, repository
+from support.sessions import reply
+from support.subtasks import GoalModel, states, working
+
+from tui_agent.errors import SessionError
+from tui_agent.subtasks.graph import SubTask
+
+API, UI, TESTS = "Give the client timeouts", "Show the timeouts", "Test both"
+TASKS = (
+    SubTask("api", API, ("api.py",)),
+    SubTask("ui", UI, ("ui.py",)),
+    SubTask("tests", TESTS, ("test_both.py",), ("api", "ui")),
+)
+
+
+def edit(path: str, search: str, to: str) -> dict:
+    return {"path": path, "edits": [{"search": search, "replace": to}]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return repository(tmp_path / "work", {"api.py": "a = 1\n", "ui.py": "u = 1\n"})
+
+
+async def test_a_sub_task_works_in_a_copy_and_its_changes_wait_for_review(folder: Path):
+    model = GoalModel({API: [reply("Gives them.", fileChanges=[edit("api.py", "a = 1", "a = 2")])]})
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("api")
+        await session.subtasks_settled()
+        api = session.state.subtasks.get("api")
+        assert api and (api.state, api.summary, api.runs) == ("completed", "Gives them.", 1)
+        assert [step.path for step in api.changed] == ["api.py"]
+        (change,) = session.state.review.open
+        assert (change.path, change.tasks, change.state) == ("api.py", ("api",), "pending")
+        assert (folder / "api.py").read_text() == "a = 1\n"
+        await session.apply()
+        assert (folder / "api.py").read_text() == "a = 2\n"
+    assert git(folder, "worktree", "list").count("\n") <= 1
+
+
+async def test_what_waits_for_others_begins_with_what_they_did(folder: Path):
+    model = GoalModel(
+        {
+            API: [reply(fileChanges=[edit("api.py", "a = 1", "a = 2")])],
+            UI: [reply(fileChanges=[edit("ui.py", "u = 1", "u = 2")])],
+            TESTS: [reply(fileChanges=[edit("api.py", "a = 2", "a = 3")])],
+        }
+    )
+    async with working(folder, model, TASKS) as session:
+        for task in TASKS:
+            await session.run_subtask(task.id)
+        await session.subtasks_settled()
+        assert states(session) == dict.fromkeys(("api", "ui", "tests"), "completed")
+        assert [task.outside for task in session.state.subtasks.tasks] == [(), (), ("api.py",)]
+        await session.apply()
+    assert (folder / "api.py").read_text() == "a = 3\n"
+    assert (folder / "ui.py").read_text() == "u = 2\n"
+
+
+async def test_one_that_waits_does_not_begin_and_is_refused_with_autonomy_manual(folder: Path):
+    async with working(folder, GoalModel({}), TASKS, overrides=("autonomy=manual",)) as session:
+        with pytest.raises(SessionError, match="waits for others"):
+            await session.run_subtask("tests")

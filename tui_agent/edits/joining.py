@@ -1,0 +1,79 @@
+"""Two changes to one file, proposed by two who did not see each other's: one change that holds both, or a conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from tui_agent.edits.change import Change
+from tui_agent.edits.hunks import compose, counts, hunks
+from tui_agent.edits.merge import merge
+
+#: The text under a hash; None for the empty hash, which means that there is no file.
+TextUnder = Callable[[str], str | None]
+PutText = Callable[[str], str]
+#: Who proposed a change that no sub-task did.
+CONVERSATION = "the conversation"
+
+
+def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
+    """`change` with what is left of `before` in it, from whose base it goes on. Blocking.
+
+    Where the two do not merge it is in the state `conflict`, with `before` for its rival.
+    """
+    ours, theirs = remaining(before, text_under), text_under(change.new) if change.new else None
+    if ours is None or theirs is None or before.rename_to or change.rename_to:
+        if ours == theirs and before.rename_to == change.rename_to:
+            return _both(before, replace(change, base=before.base))
+        return in_conflict(change, before, "one of them removes or renames it")
+    merged = merge(text_under(change.base) or "", ours, theirs)
+    if merged.conflicts:
+        return in_conflict(change, before, "both changed the same lines")
+    base = text_under(before.base) or ""
+    one = replace(change, base=before.base, kind="edit" if before.base else "create")
+    return _both(before, with_texts(one, base, merged.text, put_text))
+
+
+def remaining(change: Change, text_under: TextUnder) -> str | None:
+    """The text of a change with all that is applied or may still be; None for a file that goes. Blocking."""
+    if change.kind == "delete" or not change.new:
+        return None
+    base, new = text_under(change.base) or "", text_under(change.new) or ""
+    chosen = {number for number, state in enumerate(change.hunks) if state != "skipped"}
+    if len(chosen) == len(change.hunks):
+        return new
+    return compose(base, hunks(base, new), chosen)
+
+
+def with_texts(change: Change, base: str, new: str, put_text: PutText) -> Change:
+    """The change with another new text on the text of its base, all of it to be decided. Blocking."""
+    parts = hunks(base, new)
+    added, removed = counts(parts)
+    hash_of_new = put_text(new) if change.kind != "delete" else ""
+    return replace(
+        change, new=hash_of_new, hunks=("pending",) * len(parts), added=added, removed=removed, rival=""
+    )
+
+
+def in_conflict(change: Change, rival: Change, why: str) -> Change:
+    """The change in conflict with another one; the sentence names who proposed the two."""
+    sides = f"{named(rival)} and {named(change)}"
+    return replace(change, state="conflict", rival=rival.id, reason=f"{sides} do not go together: {why}")
+
+
+def named(change: Change) -> str:
+    """Whose work a change holds, in words."""
+    return " with ".join(f"“{task}”" for task in change.tasks) or CONVERSATION
+
+
+def _both(before: Change, change: Change) -> Change:
+    return replace(
+        change,
+        tasks=tuple(dict.fromkeys((*before.tasks, *change.tasks))),
+        todo=change.todo or before.todo,
+        ask=before.ask or change.ask,
+        rung=change.rung if change.rung == before.rung else "",
+        by_hand=before.by_hand or change.by_hand,
+        comments=(*before.comments, *change.comments),
+    )

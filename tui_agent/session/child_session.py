@@ -1,0 +1,84 @@
+"""The session of a sub-task: one like any other, in a copy of the folder, that talks to the model of its parent."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace as with_fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from tui_agent.model.client import Model
+from tui_agent.session import catalog
+from tui_agent.session.journal import Journal
+from tui_agent.session.log import Log
+from tui_agent.session.session import Session
+from tui_agent.session.subtask_run import folder_of
+from tui_agent.session.taking import Kept
+from tui_agent.settings.schema import Settings
+from tui_agent.store import events as e
+from tui_agent.store.state import State
+from tui_agent.store.store import Store
+from tui_agent.subtasks.graph import SubTask
+from tui_agent.turn.desk import Desk
+from tui_agent.workspace.copies import WorkCopy
+from tui_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tui_agent.session.slots import Slots
+
+
+class ChildSession(Session):
+    """Shares the model, the blobs and the workspace child of its parent, and leaves them open."""
+
+    part = ""
+
+    async def start_services(self) -> None:
+        self.workspace.start()
+
+    def _desk(self) -> Desk:
+        return with_fields(super()._desk(), part=self.part)
+
+
+async def open_child(
+    parent: Session, task: SubTask, copy: WorkCopy, part: str, model: Model, slots: Slots
+) -> ChildSession:
+    """A session for one run of a sub-task, in its copy, with the hand-over `part`. Raises SessionError."""
+    folder = folder_of(parent.kept.folder, task)
+    log = await asyncio.to_thread(_log, folder) if parent.kept.log is not None else None
+    journal = Journal(Store(State()), log)
+    child = ChildSession(
+        journal=journal,
+        kept=Kept(log, None, parent.kept.blobs, folder),
+        loaded=replace(parent.loaded, settings=settings_of(parent.loaded.settings, task)),
+        folders=parent.folders,
+        workspace=Workspace(Path(copy.root), child=parent.workspace.child, watched=False),
+        start_folder=".",
+        model=model,
+        model_name=parent.model_name,
+        interactive=False,
+        slots=slots,
+    )
+    child.part = part
+    await journal.record(e.SessionStarted(folder.name, copy.root))
+    journal.tell(e.SessionOpened(parent.state.session.trusted))
+    return child
+
+
+def settings_of(settings: Settings, task: SubTask) -> Settings:
+    """The parent's settings for a sub-task: nobody is asked, and its limits are those of sub-tasks."""
+    own = settings.subtasks
+    return replace(
+        settings,
+        autonomy="auto",
+        planner_model="none" if task.files else settings.planner_model,
+        files_api="off",
+        subtasks=replace(own, max_depth=max(0, own.max_depth - 1)),
+        limits=replace(settings.limits, session_tokens=own.max_tokens, session_cost=own.max_cost),
+    )
+
+
+def _log(folder: Path) -> Log:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Log.create(folder / catalog.LOG)

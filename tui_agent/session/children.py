@@ -1,0 +1,170 @@
+"""Sub-tasks running: which begin when, how they are stopped, and how each ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.session import catalog, grounds
+from tui_agent.session.reading import read_state
+from tui_agent.session.slots import Slots
+from tui_agent.session.subtask_run import Outcome, SubTaskRun, folder_of, outcome
+from tui_agent.store import events as e
+from tui_agent.store.state import State
+from tui_agent.subtasks.graph import SubTask, startable
+
+if TYPE_CHECKING:
+    from tui_agent.session.child_session import ChildSession
+    from tui_agent.session.joining import Joining
+    from tui_agent.session.session import Session
+
+STOPPED = "Stopped: its chat is kept"
+CLOSED = "Interrupted, tui-agent was closed: run it again"
+
+#: What may let a sub-task begin.
+_NEWS = (
+    e.SubTasksWanted,
+    e.SubTaskGivenBack,
+    e.SubTaskMoved,
+    e.SubTaskEnded,
+    e.SubTaskChanged,
+    e.SubTaskRemoved,
+    e.ChangeMoved,
+    e.ChangeReworked,
+)
+
+
+class Children:
+    """The running sub-tasks of one session."""
+
+    def __init__(self, parent: Session, joining: Joining, slots: Slots) -> None:
+        self._parent = parent
+        self._joining = joining
+        self._slots = slots
+        self._runs: dict[str, SubTaskRun] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._closing = False
+        self._unsubscribe: Callable[[], None] = parent.subscribe(self._on_event)
+        slots.on_free(self._begin_what_can)
+
+    @property
+    def state(self) -> State:
+        return self._parent.state
+
+    def look(self) -> None:
+        """Begin what can begin, as soon as the loop is free."""
+        asyncio.get_running_loop().call_soon(self._begin_what_can)
+
+    def child(self, task: str) -> ChildSession | None:
+        """The session of a sub-task that runs; None before it has one, and afterwards."""
+        run = self._runs.get(task)
+        return run.child if run else None
+
+    async def state_of(self, task: SubTask) -> State:
+        """The state of a task's newest run. Raises `SessionError` where it never ran, or nothing was kept."""
+        child = self.child(task.id)
+        if child is not None:
+            return child.state
+        path = folder_of(self._parent.kept.folder, task) / catalog.LOG
+        if not task.runs or not path.exists():
+            raise SessionError(f"The sub-task {task.id} has no chat", "run it first")
+        return (await asyncio.to_thread(read_state, path)).state
+
+    async def stop(self, names: Sequence[str]) -> None:
+        """Stop these, as far as they run; each is cancelled, and nothing of its copy is left, when this returns."""
+        tasks = [self._tasks[name] for name in names if name in self._tasks]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def settled(self) -> None:
+        """Wait until nothing runs and nothing can begin."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def close(self) -> None:
+        """Stop all; what ran can be run again."""
+        self._closing = True
+        self._unsubscribe()
+        self._slots.forget(self._begin_what_can)
+        await self.stop(list(self._tasks))
+
+    def _on_event(self, event: e.Event, state: State) -> None:
+        if isinstance(event, _NEWS) and any(task.wanted for task in state.subtasks.tasks):
+            self.look()
+
+    def _begin_what_can(self) -> None:
+        """Begin what is ready and wanted while there are places, most urgent first; all on one look at the disk."""
+        if self._closing:
+            return
+        snapshot: asyncio.Task[str] | None = None
+        for task in startable(self.state.subtasks.tasks):
+            if task.id in self._tasks or grounds.why_blocked(self.state, task):
+                continue
+            if not self._slots.take():
+                return
+            snapshot = snapshot or asyncio.create_task(self._parent.workspace.copies.snapshot())
+            work = self._run(task, snapshot)
+            self._tasks[task.id] = asyncio.create_task(work, name=f"sub-task {task.id}")
+
+    async def _run(self, task: SubTask, snapshot: asyncio.Task[str]) -> None:
+        started = time.monotonic()
+        try:
+            ended = await self._outcome(task, snapshot)
+            seconds = round(time.monotonic() - started, 3)
+            await self._end(task.id, ended, seconds)
+        finally:
+            self._runs.pop(task.id, None)
+            self._tasks.pop(task.id, None)
+            self._slots.leave()
+
+    async def _outcome(self, task: SubTask, snapshot: asyncio.Task[str]) -> Outcome:
+        run: SubTaskRun | None = None
+        try:
+            await self._parent.journal.record(e.SubTaskMoved(task.id, "running"))
+            run = SubTaskRun(self._parent, self._named(task.id), self._slots)
+            self._runs[task.id] = run
+            return await run(asyncio.shield(snapshot))
+        except asyncio.CancelledError:
+            return self._broken(run, "failed" if self._closing else "cancelled")
+        except TuiAgentError as error:
+            return Outcome("failed", reason=str(error))
+        except (
+            Exception
+        ) as error:  # a sub-task's outer edge: a fault of ours must not take the others with it
+            return Outcome("failed", reason=f"A fault in tui-agent ended it: {error!r}")
+
+    def _broken(self, run: SubTaskRun | None, state: str) -> Outcome:
+        """A run that was stopped, with what it had cost so far."""
+        reason = STOPPED if state == "cancelled" else CLOSED
+        so_far = outcome(run.child.state, reason) if run and run.child else Outcome(reason=reason)
+        return Outcome(
+            "cancelled" if state == "cancelled" else "failed",
+            summary=so_far.summary,
+            reason=reason,
+            tokens=so_far.tokens,
+            cost=so_far.cost,
+        )
+
+    async def _end(self, name: str, ended: Outcome, seconds: float) -> None:
+        """One after the other, so that each is joined with what the others came to."""
+        event = e.SubTaskEnded(
+            name,
+            ended.state,
+            ended.summary,
+            ended.changed,
+            tokens=ended.tokens,
+            cost=ended.cost,
+            seconds=seconds,
+            reason=ended.reason,
+        )
+        await self._joining.end(event, ended)
+
+    def _named(self, name: str) -> SubTask:
+        found = self.state.subtasks.get(name)
+        assert found is not None
+        return found

@@ -1,0 +1,136 @@
+"""Coming together (T5): what sub-tasks changed, merged three ways into one review; their todos join the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.edits.change import Change, ChangeKind, FileStep
+from tui_agent.edits.joining import joined, with_texts
+from tui_agent.edits.texts import text_under
+from tui_agent.files.blobs import Blobs
+from tui_agent.session.journal import Journal
+from tui_agent.session.subtask_run import Outcome
+from tui_agent.store import events as e
+from tui_agent.store.state import State, Todo
+from tui_agent.subtasks.graph import SubTask
+
+#: The turn that changes of sub-tasks belong to: none of the conversation's, so that all of them are one batch.
+TURN = 0
+
+
+class Result(Struct, frozen=True):
+    """What a sub-task did to one file: its hash before and after (empty: no file), and its new name if it has one."""
+
+    path: str
+    before: str
+    after: str
+    rename_to: str = ""
+
+    @property
+    def kind(self) -> ChangeKind:
+        if self.rename_to:
+            return "rename"
+        if not self.before:
+            return "create"
+        return "edit" if self.after else "delete"
+
+
+class Joining:
+    """Takes in what sub-tasks came to, one after the other. `on_newest` puts a change on the file as it is by now."""
+
+    def __init__(
+        self, journal: Journal, blobs: Blobs, on_newest: Callable[[Change], Awaitable[Change]]
+    ) -> None:
+        self._journal = journal
+        self._blobs = blobs
+        self._on_newest = on_newest
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    async def end(self, event: e.SubTaskEnded, ended: Outcome) -> None:
+        """Write down how a run ended, and propose what it changed."""
+        async with self._one_at_a_time:
+            proposed: list[Change] = []
+            for result in results(ended.changed, ended.changes):
+                proposed.append(await self._proposed(event.id, result, ended.changes, len(proposed)))
+            todos = self._todos(event.id, ended, proposed)
+            added = [e.TodosAdded(todos)] if todos else []
+            await self._journal.record(event, *map(e.ChangeProposed, proposed), *added)
+
+    async def take_again(self, task: SubTask, path: str) -> None:
+        """Propose anew what a task that is done changed of one file."""
+        async with self._one_at_a_time:
+            for result in results(task.changed, ()):
+                if result.path == path:
+                    await self._journal.record(e.ChangeProposed(await self._proposed(task.id, result, (), 0)))
+
+    async def _proposed(self, task: str, result: Result, said: Sequence[Change], ahead: int) -> Change:
+        """What a task did to one file, together with what others have proposed for it."""
+        before = self.state.review.changes
+        number = sum(change.turn == TURN for change in before) + ahead + 1
+        change = await asyncio.to_thread(self._change, f"s{number}", task, result, said)
+        beside = next((other for other in before if other.is_open and other.path == change.path), None)
+        if beside is not None:
+            read = partial(text_under, self._blobs)
+            change = await asyncio.to_thread(joined, beside, change, read, self._blobs.put_text)
+        return change if change.state == "conflict" else await self._on_newest(change)
+
+    def _change(self, name: str, task: str, result: Result, said: Sequence[Change]) -> Change:
+        mine = [change for change in said if result.path in (change.path, change.rename_to)]
+        base, new = text_under(self._blobs, result.before), text_under(self._blobs, result.after)
+        return with_texts(
+            Change(
+                name,
+                TURN,
+                result.path,
+                result.kind,
+                base=result.before,
+                rename_to=result.rename_to,
+                rung=mine[0].rung if len(mine) == 1 else "",
+                ask=next((change.ask for change in mine if change.ask), ""),
+                tasks=(task,),
+            ),
+            base or "",
+            new or "",
+            self._blobs.put_text,
+        )
+
+    def _todos(self, task: str, ended: Outcome, proposed: Sequence[Change]) -> tuple[Todo, ...]:
+        """The child's todos under ids of their own, tied to the changes of the files that they were about."""
+        ids = {change.path: change.id for change in proposed}
+        paths = {change.id: change.path for change in ended.changes}
+        there = {todo.text for todo in self.state.todos}
+        found = []
+        for todo in ended.todos:
+            if todo.text not in there:
+                about = (ids.get(paths.get(change, ""), "") for change in todo.changes)
+                tied = tuple(dict.fromkeys(filter(None, about)))
+                done = todo.done and not tied
+                found.append(replace(todo, id=f"{task}.{todo.id}", changes=tied, done=done, turn=TURN))
+        return tuple(found)
+
+
+def results(changed: Sequence[FileStep], said: Sequence[Change]) -> Iterator[Result]:
+    """What was done file by file; a file that was renamed is one result and not two."""
+    steps = {step.path: step for step in changed}
+    renamed = {
+        change.path: change.rename_to
+        for change in said
+        if change.rename_to in steps
+        and change.path in steps
+        and not steps[change.path].after
+        and not steps[change.rename_to].before
+    }
+    for step in changed:
+        if step.path in renamed.values():
+            continue
+        to = renamed.get(step.path, "")
+        yield Result(step.path, step.before, steps[to].after if to else step.after, to)

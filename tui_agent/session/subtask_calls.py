@@ -1,0 +1,172 @@
+"""What a front end can ask of a session about sub-tasks: the graph by hand, running, stopping, looking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from tui_agent.errors import SessionError
+from tui_agent.store import events as e
+from tui_agent.store.state import State
+from tui_agent.subtasks.graph import SubTask, SubTaskState, faults, may_become
+
+if TYPE_CHECKING:
+    from tui_agent.session.journal import Journal
+    from tui_agent.session.subtasks import SubTasks
+    from tui_agent.settings.loading import Loaded
+
+INTERRUPTED = "Interrupted, tui-agent ended while it ran: run it again"
+
+
+def left_running(state: State) -> list[e.Event]:
+    """What a crash left: sub-tasks that ran have failed, and none begins by itself."""
+    running = [task.id for task in state.subtasks.tasks if task.state == "running"]
+    wanted = tuple(task.id for task in state.subtasks.tasks if task.wanted)
+    ended: list[e.Event] = [e.SubTaskEnded(name, "failed", reason=INTERRUPTED) for name in running]
+    return [*ended, e.SubTasksWanted(wanted, wanted=False)] if wanted else ended
+
+
+class SubTaskCalls:
+    """The part of a session that is about sub-tasks. Each method raises `SessionError` for an id that is not there,
+    and for what cannot become of a task as it stands."""
+
+    journal: Journal
+    loaded: Loaded
+
+    @property
+    def state(self) -> State:
+        raise NotImplementedError
+
+    def subtasks(self) -> SubTasks:
+        raise NotImplementedError
+
+    # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
+
+    async def add_subtask(
+        self, task: str, goal: str, files: Sequence[str] = (), dependencies: Sequence[str] = ()
+    ) -> None:
+        """Add a task to the graph."""
+        if self.state.subtasks.get(task) is not None:
+            raise SessionError(f"There is a sub-task {task} already", "give the new one another id")
+        await self._put(SubTask(task, goal, tuple(files), tuple(dependencies)))
+
+    async def edit_subtask(self, task: str, goal: str, files: Sequence[str]) -> None:
+        """Word a task anew; what runs is not touched by it."""
+        found = self._still(task)
+        await self._put(replace(found, goal=goal, files=tuple(files)))
+
+    async def connect_subtask(self, task: str, dependencies: Sequence[str]) -> None:
+        """Let a task wait for these and no others."""
+        found = self._still(task)
+        await self._put(replace(found, dependencies=tuple(dict.fromkeys(dependencies))))
+
+    async def tick_subtask(self, task: str) -> None:
+        """Mark a task for the batch (with autonomy `auto`: to run by itself), or take the mark away."""
+        found = self._task(task)
+        await self.journal.record(e.SubTaskChanged(replace(found, auto_execute=not found.auto_execute)))
+
+    async def remove_subtask(self, task: str) -> None:
+        """Take a task out of the graph; what waits for it waits no more."""
+        self._still(task)
+        await self.journal.record(e.SubTaskRemoved(task))
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────────────────
+
+    async def run_subtask(self, task: str) -> None:
+        """Let a task begin as soon as it can: now, or when what it waits for is done."""
+        found = self._task(task)
+        if found.state not in ("pending", "ready"):
+            raise SessionError(f"The sub-task {task} is {found.state}", "retry it to run it again")
+        if found.state == "pending" and self._manual:
+            raise SessionError(f"The sub-task {task} waits for others", "run or skip those first")
+        await self.journal.record(e.SubTasksWanted((task,)))
+
+    async def run_ticked(self) -> None:
+        """Approve the batch: all that is marked begins as soon as it can."""
+        ticked = [
+            task.id
+            for task in self.state.subtasks.tasks
+            if task.auto_execute and task.state in ("pending", "ready")
+        ]
+        if not ticked:
+            raise SessionError("No sub-task is ticked that could run", "tick those that shall")
+        await self.journal.record(e.SubTasksWanted(tuple(ticked)))
+
+    async def retry_subtask(self, task: str) -> None:
+        """Run a task anew that has ended, or was skipped."""
+        found = self._may(task, "pending")
+        wanted = () if self._manual and not self._is_ready(found) else (e.SubTasksWanted((task,)),)
+        await self.journal.record(e.SubTaskMoved(task, "pending"), *wanted)
+
+    async def skip_subtask(self, task: str) -> None:
+        """Let a task go: those that wait for it may begin."""
+        self._may(task, "skipped")
+        await self.journal.record(e.SubTaskMoved(task, "skipped"))
+
+    async def stop_subtask(self, task: str) -> None:
+        """Stop a task that runs, or is wanted: it is cancelled until it is retried."""
+        found = self._task(task)
+        if found.state == "running":
+            await self.subtasks().children.stop([task])
+        elif found.wanted:
+            await self.journal.record(e.SubTasksWanted((task,), wanted=False))
+
+    async def stop_subtasks(self) -> None:
+        """Stop all that run, and let none of the others begin."""
+        wanted = tuple(task.id for task in self.state.subtasks.tasks if task.wanted)
+        running = [task.id for task in self.state.subtasks.tasks if task.state == "running"]
+        if wanted:
+            await self.journal.record(e.SubTasksWanted(wanted, wanted=False))
+        await self.subtasks().children.stop(running)
+
+    async def subtasks_settled(self) -> None:
+        """Wait until no sub-task runs, and none that is wanted can begin."""
+        await self.subtasks().children.settled()
+
+    async def give_back(self, change: str, task: str) -> None:
+        """Settle a conflict of two sub-tasks by letting one of them do its part again, on top of the other."""
+        await self.subtasks().giving_back.give_back(change, task)
+
+    async def subtask_state(self, task: str) -> State:
+        """The session of a task's newest run as it is now, or as it ended. Raises `SessionError` for one without."""
+        return await self.subtasks().children.state_of(self._task(task))
+
+    # ── what may be ──────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _manual(self) -> bool:
+        return self.loaded.settings.autonomy == "manual"
+
+    def _task(self, task: str) -> SubTask:
+        found = self.state.subtasks.get(task)
+        if found is None:
+            raise SessionError(f"There is no sub-task {task}", "choose one from the graph")
+        return found
+
+    def _may(self, task: str, state: SubTaskState) -> SubTask:
+        found = self._task(task)
+        if not may_become(found, state):
+            raise SessionError(f"The sub-task {task} is {found.state}", "choose one that has not come so far")
+        return found
+
+    def _still(self, task: str) -> SubTask:
+        found = self._task(task)
+        if found.state == "running":
+            raise SessionError(f"The sub-task {task} is running", "stop it first")
+        return found
+
+    def _is_ready(self, task: SubTask) -> bool:
+        done = {other.id for other in self.state.subtasks.tasks if other.state in ("completed", "skipped")}
+        return done.issuperset(task.dependencies)
+
+    async def _put(self, task: SubTask) -> None:
+        """The graph with this task in it. Raises `SessionError` naming every id where it could be none."""
+        others = [other for other in self.state.subtasks.tasks if other.id != task.id]
+        wrong = faults([*others, task])
+        if not task.id.strip() or not task.goal.strip():
+            wrong = ["a sub-task needs an id and a goal"]
+        if wrong:
+            raise SessionError("; ".join(wrong), "change the ids or what waits for what")
+        await self.journal.record(e.SubTaskChanged(task))

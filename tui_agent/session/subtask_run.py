@@ -1,0 +1,205 @@
+"""One run of a sub-task: a copy of the folder, a session in it, turns until it is done, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.edits.change import Change, FileStep, Pick
+from tui_agent.errors import PathRefused
+from tui_agent.files.gate import Gate
+from tui_agent.files.names import plain
+from tui_agent.session import grounds, work_copies
+from tui_agent.session.subtask_progress import ProgressTeller
+from tui_agent.store.state import State, Todo
+from tui_agent.subtasks import handover
+from tui_agent.subtasks.graph import SubTask, needed_by
+from tui_agent.turn.remembering import last_request
+from tui_agent.workspace.copies import WorkCopy
+
+if TYPE_CHECKING:
+    from tui_agent.session.child_session import ChildSession
+    from tui_agent.session.session import Session
+    from tui_agent.session.slots import Slots
+
+#: Turns that a sub-task may take where `limits.turns` sets none.
+MOST_TURNS = 10
+#: Below a session's folder lie those of its sub-tasks' runs.
+FOLDER = "subtasks"
+GO_ON = "continue"
+
+
+class Outcome(Struct, frozen=True):
+    """What came of a run. `changes` are the child's own, for what they say of each path."""
+
+    state: Literal["completed", "failed", "cancelled"] = "completed"
+    summary: str = ""
+    reason: str = ""
+    changed: tuple[FileStep, ...] = ()
+    changes: tuple[Change, ...] = ()
+    todos: tuple[Todo, ...] = ()
+    tokens: int = 0
+    cost: float | None = 0.0
+
+
+def folder_of(parent: Path, task: SubTask) -> Path:
+    """Where the newest run of a sub-task is kept, below its parent's folder."""
+    return parent / FOLDER / f"{plain(task.id)}.{task.runs}"
+
+
+class SubTaskRun:
+    """Runs one sub-task of `parent` once. `child` is its session while it runs."""
+
+    def __init__(self, parent: Session, task: SubTask, slots: Slots) -> None:
+        self.child: ChildSession | None = None
+        self._parent = parent
+        self._task = task
+        self._slots = slots
+
+    async def __call__(self, snapshot: Awaitable[str]) -> Outcome:
+        """Do the work; nothing of the copy is left, however it ends. Raises what kept it from beginning."""
+        parent, task = self._parent, self._task
+        folder = work_copies.folder_for(
+            parent.folders.data, parent.state.session.id, f"{task.id}.{task.runs}"
+        )
+        try:
+            copy = await parent.workspace.copies.make(folder, await snapshot)
+            missing = await self._prepare(copy)
+            return await self._work(copy, missing)
+        finally:
+            await asyncio.shield(parent.workspace.copies.remove(folder))
+
+    async def _prepare(self, copy: WorkCopy) -> tuple[str, ...]:
+        """Make the copy what the sub-task is to see; what of its files is not in it."""
+        parent, task = self._parent, self._task
+        there = [path for path in task.files if await asyncio.to_thread(_exists, parent.workspace.gate, path)]
+        missing = await parent.workspace.copies.bring(copy, there)
+        await asyncio.to_thread(self._lay_over, copy)
+        return (*copy.missing, *missing)
+
+    def _lay_over(self, copy: WorkCopy) -> None:
+        parent = self._parent
+        gate = Gate(Path(copy.root))
+        grounds.take_bytes(gate, parent.workspace.gate, self._task.files)
+        grounds.lay_over(gate, grounds.overlay(parent.state, self._task, parent.kept.blobs))
+
+    async def _work(self, copy: WorkCopy, missing: tuple[str, ...]) -> Outcome:
+        from tui_agent.session.child_session import open_child
+
+        parent = self._parent
+        part = handover.text(self._hand_over(missing))
+        child = await open_child(parent, self._task, copy, part, parent.paced_model(), self._slots)
+        self.child = child
+        telling = ProgressTeller(parent.journal, self._task.id, child.journal.store)
+        try:
+            await child.start_services()
+            await child.wait_for_files()
+            reason = await self._drive_in_time(child)
+            return outcome(child.state, reason)
+        finally:
+            await asyncio.shield(self._end(child, telling))
+
+    async def _end(self, child: ChildSession, telling: ProgressTeller) -> None:
+        await child.close()
+        await telling.close()
+
+    async def _drive_in_time(self, child: ChildSession) -> str:
+        most = self._parent.loaded.settings.subtasks.max_seconds
+        try:
+            async with asyncio.timeout(most or None):
+                return await self._drive(child)
+        except TimeoutError:
+            return f"It took longer than {most} s: raise subtasks.max_seconds, or make it smaller"
+
+    async def _drive(self, child: ChildSession) -> str:
+        """Turns until nothing is left to do; why it failed, if it did."""
+        most = child.loaded.settings.limits.turns or MOST_TURNS
+        there = set(child.paths())
+        await child.submit(self._task.goal, [path for path in self._task.files if path in there])
+        for number in range(1, most + 1):
+            await child.finished()
+            turn = child.state.turn
+            if not turn.ok:
+                return turn.error
+            await self._take_in(child)
+            if not goes_on(child.state):
+                return ""
+            if number < most:
+                await child.submit(GO_ON)
+        return f"It was not done after {most} turns: raise limits.turns, or make it smaller"
+
+    async def _take_in(self, child: ChildSession) -> None:
+        """Write what was proposed into the copy, and let sub-tasks of its own come to their end."""
+        picks = [Pick(change.id) for change in child.state.review.open]
+        if picks:
+            await child.apply(picks)
+        if child.state.subtasks.tasks:
+            self._slots.leave()
+            try:
+                await child.subtasks_settled()
+            finally:
+                self._slots.come_back()
+            picks = [Pick(change.id) for change in child.state.review.open]
+            if picks:
+                await child.apply(picks)
+
+    def _hand_over(self, missing: tuple[str, ...]) -> handover.HandOver:
+        state = self._parent.state
+        said = (m.summary for m in reversed(state.chat.messages) if m.kind == "agent" and m.summary)
+        return handover.HandOver(
+            self._task,
+            request=last_request(state),
+            summary=next(said, ""),
+            before=tuple(t for t in needed_by(self._task, state.subtasks.tasks) if t.state == "completed"),
+            missing=missing,
+            splits=self._parent.loaded.settings.subtasks.max_depth > 1,
+        )
+
+
+def _exists(gate: Gate, path: str) -> bool:
+    try:
+        return gate.place(path, "read").exists
+    except PathRefused:
+        return False
+
+
+def goes_on(state: State) -> bool:
+    """Whether a sub-task that has just ended a turn has more to do: a todo is open, or a change found no place.
+
+    One whose last turn proposed nothing has said its last word.
+    """
+    turn = state.turn.number
+    mine = [change for change in state.review.changes if change.turn == turn]
+    broken = any(change.state in ("failed", "conflict") for change in mine)
+    return broken or (bool(mine) and any(not todo.done for todo in state.todos))
+
+
+def outcome(state: State, reason: str = "") -> Outcome:
+    """What a child session has come to; with a `reason` it failed, and nothing of its work is taken."""
+    used = state.usage.session
+    summaries = [m.summary for m in state.chat.messages if m.kind == "agent" and m.summary]
+    return Outcome(
+        state="failed" if reason else "completed",
+        summary=summaries[-1] if summaries else "",
+        reason=reason,
+        changed=() if reason else _steps(state),
+        changes=state.review.changes,
+        todos=() if reason else state.todos,
+        tokens=used.input + used.output,
+        cost=used.cost,
+    )
+
+
+def _steps(state: State) -> tuple[FileStep, ...]:
+    """Each file that ended otherwise than it began, as it was before the first apply and is after the last."""
+    found: dict[str, FileStep] = {}
+    for point in state.review.checkpoints:
+        for step in point.files:
+            first = found.get(step.path, step)
+            found[step.path] = replace(first, after=step.after)
+    return tuple(step for step in found.values() if step.before != step.after)

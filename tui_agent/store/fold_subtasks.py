@@ -1,0 +1,116 @@
+"""Folding sub-tasks: the graph, what is wanted of it, what runs, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from tui_agent.store import events as e
+from tui_agent.store.state import State, SubTaskProgress
+from tui_agent.subtasks.graph import SubTask, together, with_ready
+
+
+def _proposed(state: State, event: e.SubTasksProposed) -> State:
+    names = {task.id for task in event.tasks}
+    before = [task for task in state.subtasks.tasks if task.id not in names]
+    return _with_tasks(state, together(before, event.tasks))
+
+
+def _moved(state: State, event: e.SubTaskMoved) -> State:
+    def moved(task: SubTask) -> SubTask:
+        summary = event.summary or task.summary
+        task = replace(task, state=event.state, summary=summary, reason=event.reason)
+        match event.state:
+            case "running":
+                return replace(task, runs=task.runs + 1, changed=())
+            case "pending":
+                return replace(task, changed=(), summary="")
+            case "skipped" | "cancelled":
+                return replace(task, wanted=False)
+            case _:
+                return task
+
+    return _without_progress(_each(state, event.id, moved), event.id)
+
+
+def _changed(state: State, event: e.SubTaskChanged) -> State:
+    tasks = [task if task.id != event.task.id else event.task for task in state.subtasks.tasks]
+    if event.task not in tasks:
+        tasks.append(event.task)
+    return _with_tasks(state, tasks)
+
+
+def _removed(state: State, event: e.SubTaskRemoved) -> State:
+    left = (task for task in state.subtasks.tasks if task.id != event.id)
+    return _with_tasks(
+        state,
+        (replace(t, dependencies=tuple(name for name in t.dependencies if name != event.id)) for t in left),
+    )
+
+
+def _wanted(state: State, event: e.SubTasksWanted) -> State:
+    return _with_tasks(
+        state,
+        (replace(t, wanted=event.wanted) if t.id in event.ids else t for t in state.subtasks.tasks),
+    )
+
+
+def _given_back(state: State, event: e.SubTaskGivenBack) -> State:
+    return _each(
+        state,
+        event.id,
+        lambda task: replace(
+            task, state="pending", wanted=True, on_top=event.on_top, note=event.note, changed=()
+        ),
+    )
+
+
+def _progressed(state: State, event: e.SubTaskProgressed) -> State:
+    running = {**state.subtasks.running, event.id: event.progress}
+    return replace(state, subtasks=replace(state.subtasks, running=running))
+
+
+def _ended(state: State, event: e.SubTaskEnded) -> State:
+    def ended(task: SubTask) -> SubTask:
+        known = task.cost is not None and event.cost is not None
+        return replace(
+            task,
+            state=event.state,
+            summary=event.summary,
+            reason=event.reason,
+            changed=event.changed,
+            wanted=False,
+            tokens=task.tokens + event.tokens,
+            cost=task.cost + event.cost if known else None,  # type: ignore[operator]
+            seconds=task.seconds + event.seconds,
+        )
+
+    return _without_progress(_each(state, event.id, ended), event.id)
+
+
+def _each(state: State, name: str, made: Callable[[SubTask], SubTask]) -> State:
+    return _with_tasks(state, (made(task) if task.id == name else task for task in state.subtasks.tasks))
+
+
+def _with_tasks(state: State, tasks: Iterable[SubTask]) -> State:
+    return replace(state, subtasks=replace(state.subtasks, tasks=with_ready(tasks)))
+
+
+def _without_progress(state: State, name: str) -> State:
+    running: dict[str, SubTaskProgress] = {
+        key: progress for key, progress in state.subtasks.running.items() if key != name
+    }
+    return replace(state, subtasks=replace(state.subtasks, running=running))
+
+
+FOLDS = {
+    e.SubTasksProposed: _proposed,
+    e.SubTaskMoved: _moved,
+    e.SubTaskChanged: _changed,
+    e.SubTaskRemoved: _removed,
+    e.SubTasksWanted: _wanted,
+    e.SubTaskGivenBack: _given_back,
+    e.SubTaskProgressed: _progressed,
+    e.SubTaskEnded: _ended,
+}

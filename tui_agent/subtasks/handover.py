@@ -1,0 +1,54 @@
+"""The hand-over (T4): what a sub-task is told beside its goal, as a part of its system prompt that never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from tui_agent.subtasks.graph import SubTask
+
+_BEGINNING = """# Your part of a larger work
+Several work on parts of one request at the same time, each in a copy of the folder of its own. Yours is “{id}”.
+Do this part and no other. What you propose is written into your copy at once, and the person reviews all parts \
+together at the end: ask nobody, and do not wait for a decision. Where nothing is left to do, answer without changes; \
+the summary of your last answer is what the others and the person are told."""
+_SCOPE = "Files of this part: {files}. Another file may be changed where this part needs it; the person is shown that."
+
+
+class HandOver(Struct, frozen=True):
+    """What the parent knows that the sub-task should. `before` are the tasks that it builds on; `missing` folders
+    that are not in its copy."""
+
+    task: SubTask
+    request: str = ""
+    summary: str = ""
+    before: tuple[SubTask, ...] = ()
+    missing: tuple[str, ...] = ()
+    splits: bool = False
+
+
+def text(given: HandOver) -> str:
+    """The words of the hand-over; parts with nothing to say are left out."""
+    task = given.task
+    parts = [
+        _BEGINNING.format(id=task.id),
+        f"The whole request, word for word:\n{given.request}" if given.request else "",
+        f"What was said of it: {given.summary}" if given.summary else "",
+        _SCOPE.format(files=", ".join(task.files)) if task.files else "",
+        _list("These parts are done, and your copy holds what they changed", map(_done, given.before)),
+        _list("These are not in your copy, leave them alone", given.missing),
+        task.note,
+        "" if given.splits else "Do not split this part into sub-tasks.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _done(task: SubTask) -> str:
+    changed = f" Changed: {', '.join(step.path for step in task.changed)}." if task.changed else ""
+    return f"{task.id}: {task.summary or task.goal}{changed}"
+
+
+def _list(title: str, items: Sequence[str] | map[str]) -> str:
+    lines = [f"- {item}" for item in items]
+    return "\n".join([f"{title}:", *lines]) if lines else ""
