@@ -293,9 +293,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
                 store.adopt(self.state.model.name, self.state.conversation.uploads)
         self.say_at_start(await self._decisions.heal())
         await self._editing.restore()
-        self._look_later = self._interactive  # there the first frame comes first
-        if not self._look_later:
-            await self._watching.look_at_everything()
+        self._look_later = True  # when somebody listens, and after the first frame
 
     def say_at_start(self, sentences: Sequence[str]) -> None:
         """Warnings that `start_services` gives, when a front end is there to show them."""

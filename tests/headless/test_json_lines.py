@@ -1,0 +1,33 @@
+"""The JSON lines of `run --json`, from a real session to the text that a script reads."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+from support.sessions import open_session, reply
+from support.trees import make_tree
+
+from tui_agent.headless.run import JsonTeller
+
+
+async def test_a_file_that_changed_between_two_runs_is_told_as_stale(tmp_path: Path) -> None:
+    work = make_tree(tmp_path / "work", {"api.py": "x = 1\n"})
+    async with open_session(work, [reply()]) as session:
+        await session.submit("Look at api.py")
+        await session.finished()
+        name = session.state.session.id
+    (work / "api.py").write_text("x = 2\n")
+    out = StringIO()
+    async with open_session(work, [reply()], session=name, services=False) as session:
+        teller = JsonTeller(out)
+        session.subscribe(teller.on_event)
+        await session.start_services()
+        await session.submit("Hello")
+        await session.finished()
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert lines[0]["type"] == "session"
+    assert [line for line in lines if line["type"] == "stale"] == [
+        {"type": "stale", "path": "api.py", "cause": "disk"}
+    ]
