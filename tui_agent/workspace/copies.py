@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import ChildFailed, FileError, TuiAgentError
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.replace import mode_on_disk, replace
 from tui_agent.processes.child import Child
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.plain_copy import copy_paths
 
+#: How long what copies share is kept after the last of them was made or removed.
+KEPT_SECONDS = 5.0
 #: A file that git ignores is brought into a copy up to this many bytes.
 LARGEST_BROUGHT = 10_000_000
 
@@ -41,6 +44,8 @@ class WorkCopies:
         self._child = child
         self._gate = gate
         self._index = index
+        self._tidying: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def snapshot(self) -> str:
         """A private commit of the folder as it is on disk, what git ignores left out; "" without a repository.
@@ -54,6 +59,7 @@ class WorkCopies:
 
         Nothing is left of it where it fails or is cancelled. Raises `FileError` or `ChildFailed`.
         """
+        self._tidy_later(folder.parent)
         try:
             return await (self._worktree(folder, snapshot) if snapshot else self._plain(folder))
         except asyncio.CancelledError:
@@ -61,13 +67,43 @@ class WorkCopies:
             raise
 
     async def remove(self, copy: WorkCopy | Path) -> None:
-        """Remove a copy, or what there is of one. Raises `FileError` or `ChildFailed`."""
-        folder = copy.folder if isinstance(copy, WorkCopy) else str(copy)
-        await self._child.ask("git_worktree_remove", {"root": str(self._gate.root), "folder": folder})
+        """Remove a copy, or what there is of one. What the copies beside it share goes a little later.
+
+        Raises `FileError` or `ChildFailed`.
+        """
+        folder = Path(copy.folder) if isinstance(copy, WorkCopy) else copy
+        self._tidy_later(folder.parent)
+        about = {"root": str(self._gate.root), "folder": str(folder)}
+        await self._child.ask("git_worktree_remove", about)
+
+    async def close(self) -> None:
+        """Remove now what would be removed later, unless a copy needs it."""
+        for folder in list(self._tidying):
+            self._tidy(folder)
+        await asyncio.gather(*self._tasks)
 
     async def bring(self, copy: WorkCopy, paths: Sequence[str]) -> tuple[str, ...]:
         """Copy files of the folder that are not in the copy (git ignores them, say); those that could not be."""
         return await asyncio.to_thread(_bring, self._gate, Path(copy.root), paths)
+
+    def _tidy_later(self, parent: Path) -> None:
+        """The next copy is made in a fraction of the time while that of the last is there."""
+        waiting = self._tidying.pop(str(parent), None)
+        if waiting is not None:
+            waiting.cancel()
+        loop = asyncio.get_running_loop()
+        self._tidying[str(parent)] = loop.call_later(KEPT_SECONDS, self._tidy, str(parent))
+
+    def _tidy(self, parent: str) -> None:
+        self._tidying.pop(parent).cancel()
+        task = asyncio.get_running_loop().create_task(self._tidied(parent))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tidied(self, parent: str) -> None:
+        about = {"root": str(self._gate.root), "folder": parent}
+        with suppress(FileError, ChildFailed):  # the next start removes what is left
+            await self._child.ask("git_worktrees_tidy", about)
 
     async def _worktree(self, folder: Path, snapshot: str) -> WorkCopy:
         about = {"root": str(self._gate.root), "commit": snapshot, "folder": str(folder)}

@@ -38,7 +38,7 @@ def _tree(repository: Repository, index: str, written: Sequence[str], untracked:
     theirs = git(repository.root, "rev-parse", "--git-path", "index").text
     theirs = os.path.join(repository.root, theirs)
     if os.path.isfile(theirs):
-        shutil.copyfile(theirs, index)
+        shutil.copy2(theirs, index)  # by its time git tells which files may have changed since it was written
     for fresh in (False, True):
         if fresh and not _from_head(repository, index):
             return ""

@@ -1,36 +1,25 @@
-"""Linked worktrees of a folder as it is on disk, for sub-tasks to work in. Lives in the child; one call at a time.
+"""Linked worktrees of a folder as it is on disk, for sub-tasks to work in. Lives in the child.
 
-To write thousands of files takes seconds, to link them a tenth of that. So the copies of one session lie side by side,
-each a tree of hard links to a *seed* beside them, which goes with the last of them. Nothing is linked with the folder
-of the person, and tui-agent replaces files, never writes into them; a seed that somebody did write into is mended
-before it is linked again. Beside each copy a small file names the repository, so that a copy that was left by a crash
-is found there too.
-
-    <folder of the session>/.seed/  .seed.index  .<name>.repository  <name>/
+Beside each, a small file names the repository, so that one that a crash left behind is found there too:
+`<folder of the session>/.<name>.repository`. Where the files of a worktree come from, see `git_seeds`.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import shutil
 from contextlib import suppress
 from typing import Any, Final
 
 from tui_agent.errors import FileError
 from tui_agent.files.failures import sentence
 from tui_agent.files.folders import remove_folder
+from tui_agent.workspace import git_seeds
 from tui_agent.workspace.git import Repository, Result, find_repository, git
+from tui_agent.workspace.git_seeds import names_in
 from tui_agent.workspace.git_trees import commit_of, tree_on_disk
 
-SEED: Final = ".seed"
-SEED_INDEX: Final = ".seed.index"
 _MARK: Final = ".repository"
-#: Every link to a file changes the time at which its status changed; git is not to take that for a change of content.
-_NO_CTIME: Final = ("-c", "core.trustctime=false")
-
-_NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
 def take_snapshot(root: str) -> str:
@@ -41,7 +30,7 @@ def take_snapshot(root: str) -> str:
 
 
 def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
-    """A worktree of a commit at a folder that is not there yet → {root, submodules}.
+    """A worktree of a commit at a folder that is not there yet → {root, submodules}. One call at a time.
 
     `root` is where the workspace lies in it, `submodules` are the paths below that are empty in it. Raises FileError
     where it cannot be made, with nothing left of it.
@@ -71,19 +60,35 @@ def remove_worktree(root: str, folder: str) -> None:
         remove_folder(folder)
         if common:
             _forget(common, folder)
-        _remove_file(_mark(folder))
-        _remove_seed(os.path.dirname(folder))
+        with suppress(FileNotFoundError):
+            os.unlink(_mark(folder))
     except OSError as error:
-        why, remedy = sentence(error)
-        raise FileError(f"The work copy {folder} could not be removed, {why}", remedy) from error
+        raise _stays(folder, error) from error
 
 
-def remove_worktrees(folder: str) -> None:
+def tidy(root: str, parent: str) -> None:
+    """Remove what the copies in a session's folder shared, and the folder, if none is left in there."""
+    try:
+        git_seeds.drop(parent)
+    except OSError as error:
+        raise _stays(parent, error) from error
+    common = _common_dir(root)
+    if common:
+        _remove_empty(os.path.join(common, "worktrees"))  # as git does after the last one
+
+
+def remove_worktrees(parent: str) -> None:
     """Remove every copy that lies in a session's folder, and the folder. Raises FileError."""
-    names = {name[1 : -len(_MARK)] if name.endswith(_MARK) else name for name in _names(folder)}
-    for name in names - {SEED, SEED_INDEX}:
-        remove_worktree("", os.path.join(folder, name))
-    _remove_seed(folder)
+    names = set(names_in(parent)) - git_seeds.NAMES
+    copies = {
+        os.path.join(parent, name[1:].removesuffix(_MARK) if _is_mark(name) else name) for name in names
+    }
+    known = {_marked(folder) for folder in copies} - {""}
+    for folder in copies:
+        remove_worktree("", folder)
+    tidy("", parent)
+    for common in known:
+        _remove_empty(os.path.join(common, "worktrees"))
 
 
 def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
@@ -91,46 +96,13 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
     os.makedirs(parent, mode=0o700, exist_ok=True)
     with open(_mark(folder), "wb") as file:
         file.write(os.fsencode(repository.common_dir))
-    _grow_seed(repository, commit, parent)
-    options = ("--detach", "--no-checkout", "--force", "--quiet")
-    _checked(folder, git(repository.root, "worktree", "add", *options, "--", folder, commit))
-    _fill(parent, commit, folder)
+    _check(folder, git_seeds.grow(repository, commit, parent))
+    adding = ("-c", "core.logAllRefUpdates=false", "worktree", "add", "--detach", "--no-checkout", "--force")
+    _check(folder, git(repository.root, *adding, "--quiet", "--", folder, commit))
+    _check(folder, git_seeds.fill(parent, commit, folder))
     root = os.path.join(folder, repository.prefix).rstrip("/")
     os.makedirs(root, exist_ok=True)
     return {"root": root, "submodules": _submodules(root)}
-
-
-def _grow_seed(repository: Repository, commit: str, parent: str) -> None:
-    """Bring the seed to a commit: only what differs is written."""
-    seed = os.path.join(parent, SEED)
-    os.makedirs(seed, exist_ok=True)
-    command = (*_NO_CTIME, f"--work-tree={seed}", "read-tree", "--reset", "-u", commit)
-    index = os.path.join(parent, SEED_INDEX)
-    _checked(seed, git(repository.root, *command, index=index))
-
-
-def _fill(parent: str, commit: str, folder: str) -> None:
-    try:
-        _link(os.path.join(parent, SEED), folder)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        _checked(folder, git(folder, *_NO_CTIME, "read-tree", "--reset", "-u", commit))
-        return
-    index = git(folder, "rev-parse", "--git-path", "index").text
-    shutil.copyfile(os.path.join(parent, SEED_INDEX), os.path.join(folder, index))
-
-
-def _link(source: str, target: str) -> None:
-    """The folders of one tree anew in another, and in them links to its files."""
-    with os.scandir(source) as entries:
-        for entry in entries:
-            path = os.path.join(target, entry.name)
-            if entry.is_dir(follow_symlinks=False):
-                os.mkdir(path)
-                _link(entry.path, path)
-            else:
-                os.link(entry.path, path, follow_symlinks=False)
 
 
 def _submodules(root: str) -> list[str]:
@@ -141,12 +113,10 @@ def _submodules(root: str) -> list[str]:
 def _forget(common: str, folder: str) -> None:
     """Remove what the repository knows of a worktree at a folder; git's own command would want it whole."""
     known = os.path.join(common, "worktrees")
-    for name in _names(known):
+    for name in names_in(known):
         entry = os.path.join(known, name)
         if _is_of(entry, folder):
             remove_folder(entry)
-    with suppress(OSError):
-        os.rmdir(known)  # as git does with the last one
 
 
 def _is_of(entry: str, folder: str) -> bool:
@@ -155,18 +125,17 @@ def _is_of(entry: str, folder: str) -> bool:
             told = os.path.join(entry, os.fsdecode(file.read()).strip())
     except OSError:  # git was killed before it wrote where the worktree lies
         named = re.fullmatch(re.escape(os.path.basename(folder)) + r"\d*", os.path.basename(entry))
-        return named is not None and set(_names(entry)) <= {"locked"}
+        return named is not None and set(names_in(entry)) <= {"locked"}
     return os.path.realpath(os.path.dirname(told)) == os.path.realpath(folder)
 
 
-def _remove_seed(parent: str) -> None:
-    """Remove the seed, and the folder that it is in, when no copy is left that was linked to it."""
-    if set(_names(parent)) - {SEED, SEED_INDEX}:
-        return
-    remove_folder(os.path.join(parent, SEED))
-    _remove_file(os.path.join(parent, SEED_INDEX))
+def _remove_empty(folder: str) -> None:
     with suppress(OSError):
-        os.rmdir(parent)
+        os.rmdir(folder)
+
+
+def _is_mark(name: str) -> bool:
+    return name.startswith(".") and name.endswith(_MARK)
 
 
 def _mark(folder: str) -> str:
@@ -187,19 +156,7 @@ def _common_dir(root: str) -> str:
     return repository.common_dir if repository else ""
 
 
-def _remove_file(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _checked(folder: str, told: Result) -> None:
+def _check(folder: str, told: Result) -> None:
     if not told.ok:
         lines = told.err.decode(errors="replace").strip().splitlines() or ["git did not say why"]
         raise _failed(folder, lines[-1].removeprefix("fatal: "), "make room on the disk, then try again")
@@ -207,3 +164,8 @@ def _checked(folder: str, told: Result) -> None:
 
 def _failed(folder: str, why: str, remedy: str) -> FileError:
     return FileError(f"The work copy {folder} could not be made, {why}", remedy)
+
+
+def _stays(folder: str, error: OSError) -> FileError:
+    why, remedy = sentence(error)
+    return FileError(f"The work copy {folder} could not be removed, {why}", remedy)

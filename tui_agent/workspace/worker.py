@@ -20,13 +20,16 @@ from tui_agent.workspace.git_worktrees import (
     remove_worktree,
     remove_worktrees,
     take_snapshot,
+    tidy,
 )
 from tui_agent.workspace.walk import Listing, walk
 
 #: Paths in one message: the interface takes it in within a millisecond or two.
 CHUNK: Final = 2000
-#: Worktrees share a seed; and two at once would be no faster, they wait for the disk.
+#: Worktrees are made one after the other: they share a seed, and two at once would be no faster.
 _one_at_a_time: Final = asyncio.Lock()
+#: What is being made or removed, by folder.
+_at_work: Final[dict[str, asyncio.Future[Any]]] = {}
 
 
 async def list_paths(params: dict[str, Any], send: Send) -> None:
@@ -117,28 +120,42 @@ async def git_snapshot(params: dict[str, Any], send: Send) -> str:
 
 async def git_worktree_add(params: dict[str, Any], send: Send) -> dict[str, Any]:
     """{root, commit, folder} → {root, submodules}, see `add_worktree`."""
-    return await _to_its_end(add_worktree, params["root"], params["commit"], params["folder"])
+    folder = params["folder"]
+    async with _one_at_a_time:
+        return await _to_its_end(folder, add_worktree, params["root"], params["commit"], folder)
 
 
 async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
     """{root, folder} → null, when the worktree there is gone."""
-    await _to_its_end(remove_worktree, params["root"], params["folder"])
+    folder = params["folder"]
+    if folder in _at_work:  # it is being made, for a call that was cancelled
+        await asyncio.wait([_at_work[folder]])
+    await _to_its_end(folder, remove_worktree, params["root"], folder)
+
+
+async def git_worktrees_tidy(params: dict[str, Any], send: Send) -> None:
+    """{root, folder} → null, when a session's folder is gone if no copy was in it."""
+    async with _one_at_a_time:
+        await _to_its_end(params["folder"], tidy, params["root"], params["folder"])
 
 
 async def git_worktrees_remove(params: dict[str, Any], send: Send) -> None:
     """{folder} → null, when all copies that lie in a session's folder, and it, are gone."""
-    await _to_its_end(remove_worktrees, params["folder"])
-
-
-async def _to_its_end(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Alone, and not given up in the middle: a cancelled call ends when the work is done."""
     async with _one_at_a_time:
-        done = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
-        try:
-            return await asyncio.shield(done)
-        except asyncio.CancelledError:
-            await asyncio.wait([done])
-            raise
+        await _to_its_end(params["folder"], remove_worktrees, params["folder"])
+
+
+async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Not given up in the middle: a cancelled call ends when the work at the folder is done."""
+    done = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    _at_work[folder] = done
+    try:
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        await asyncio.wait([done])
+        raise
+    finally:
+        _at_work.pop(folder, None)
 
 
 def build(announce: Announce) -> Mapping[str, Handler]:
@@ -156,6 +173,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "git_snapshot": git_snapshot,
         "git_worktree_add": git_worktree_add,
         "git_worktree_remove": git_worktree_remove,
+        "git_worktrees_tidy": git_worktrees_tidy,
         "git_worktrees_remove": git_worktrees_remove,
         "ignored": ignored_paths,
         "imports": imports,

@@ -190,6 +190,7 @@ class Workspace:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.copies.close()
         if self._owns_child:
             await self._child.close()
 

@@ -1,0 +1,80 @@
+"""The seed that the work copies of one session are linked to, beside them. Lives in the child; one call at a time.
+
+To write ten thousand files takes seconds, to link them a fifth of one. So a commit is checked out once, and a copy is
+a tree of hard links to that. Nothing is linked with the folder of the person. tui-agent replaces files and never
+writes into them; a seed that somebody did write into, through a copy, is mended before it is linked again.
+
+    <folder of the session>/.seed/  .seed.index  <copy>/  <copy>/  …
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import suppress
+from typing import Final
+
+from tui_agent.files.folders import remove_folder
+from tui_agent.workspace.git import Repository, Result, git
+
+_NAME: Final = ".seed"
+_INDEX: Final = ".seed.index"
+NAMES: Final = frozenset((_NAME, _INDEX))
+#: A link to a file changes the time at which its status changed; git is not to take that for another content.
+_CHECKOUT: Final = ("-c", "core.trustctime=false")
+_NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
+
+
+def grow(repository: Repository, commit: str, parent: str) -> Result:
+    """Bring the seed in a session's folder to a commit: only what differs is written. Raises OSError."""
+    seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
+    os.makedirs(seed, exist_ok=True)
+    command = ("--work-tree", seed, "read-tree", "--reset", "-u", commit)
+    return git(repository.root, *_CHECKOUT, *command, index=index)
+
+
+def fill(parent: str, commit: str, folder: str) -> Result:
+    """Fill a worktree that has no files yet: with links to the seed, at that commit, or where no file can have two
+    names with files of its own. Raises OSError."""
+    try:
+        _link(os.path.join(parent, _NAME), folder)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return git(folder, "read-tree", "--reset", "-u", commit)
+    told = git(folder, "rev-parse", "--git-path", "index")
+    if told.ok:
+        shutil.copy2(os.path.join(parent, _INDEX), os.path.join(folder, told.text))
+    return told
+
+
+def drop(parent: str) -> None:
+    """Remove the seed and the session's folder, unless a copy is in there. Raises OSError."""
+    if set(names_in(parent)) - NAMES:
+        return
+    remove_folder(os.path.join(parent, _NAME))
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(parent, _INDEX))
+    with suppress(OSError):
+        os.rmdir(parent)
+
+
+def names_in(folder: str) -> list[str]:
+    """What lies in a folder; nothing where there is none."""
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _link(source: str, target: str) -> None:
+    """The folders of one tree anew in another, and in them links to its files."""
+    with os.scandir(source) as entries:
+        for entry in entries:
+            path = os.path.join(target, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                os.mkdir(path)
+                _link(entry.path, path)
+            else:
+                os.link(entry.path, path, follow_symlinks=False)
