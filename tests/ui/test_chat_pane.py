@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from support.screens import Driven, on_screen
-from support.sessions import model_of, reply
+from support.sessions import ScriptedModel, model_of, reply
 from textual import events
 
 from tui_agent.errors import TimedOut
+from tui_agent.model.client import Abilities
+from tui_agent.session.session import Session
+from tui_agent.store import events as e
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.messages import MessageBlock
@@ -42,6 +46,26 @@ async def test_enter_sends_and_the_answer_is_shown(workspace: Path) -> None:
         assert it.one(Prompt).text == ""
         for words in ("hi there", "Says hello.", "Hello you."):
             assert words in it.text
+
+
+async def test_a_message_before_the_model_is_ready_says_that_it_waits(workspace: Path) -> None:
+    warm = asyncio.Event()
+
+    class Cold(ScriptedModel):
+        async def abilities(self, model: str) -> Abilities:
+            await warm.wait()
+            return await super().abilities(model)
+
+    def cold(session: Session) -> None:
+        session.model = Cold([reply("Says hello.")])
+        session.journal.tell(e.ModelStatusChanged("starting"))
+
+    async with on_screen(workspace, prepare=cold) as it:
+        await it.press("h", "i", "enter")
+        await it.shows("waits for the model to be ready")
+        assert it.session.state.turn.phase == "starting" and "hi" in it.text
+        warm.set()
+        await it.shows("Says hello.")
 
 
 async def test_a_new_line_does_not_send(workspace: Path) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DRAFT_AFTER = 0.5
 
 _PHASES = {
+    "starting": "waits for the model to be ready",
     "planning": "making a plan",
     "finding": "finding files",
     "waiting": "waits for your answer in the plan",
