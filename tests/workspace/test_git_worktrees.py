@@ -226,7 +226,7 @@ def test_a_full_disk_leaves_nothing_and_says_so(
 
     def fill(*arguments: object, **named: object) -> object:
         calls.append(arguments)
-        if len(calls) > 1 and failing == "link" or "src" in str(arguments[0]):
+        if (len(calls) > 1 and failing == "link") or "src" in str(arguments[0]):
             raise OSError(28, "No space left on device")
         return real(*arguments, **named)
 

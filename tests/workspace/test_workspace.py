@@ -167,3 +167,31 @@ def test_the_interface_never_imports_what_the_child_needs() -> None:
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
+
+
+async def test_two_share_a_child_and_the_one_that_has_it_ends_it(tmp_path: Path) -> None:
+    make_repository(tmp_path / "one", ["a.py"])
+    make_repository(tmp_path / "two", ["b.py"])
+    async with opened(tmp_path / "one", watch=False) as (first, _):
+        second = Workspace(tmp_path / "two", child=first.child)
+        second.start()
+        await second.ready()
+        assert second.index.paths == ["b.py"] and second.child_pid == first.child_pid
+        await second.close()
+        assert await first.git_status() == GitStatus(True, "main")
+    assert first.child_pid is None
+
+
+async def test_one_that_is_not_watched_lists_and_knows_what_git_says(tmp_path: Path) -> None:
+    make_repository(tmp_path, {"a.py": "1"})
+    (tmp_path / "a.py").write_text("22")
+    heard = Heard()
+    workspace = Workspace(tmp_path, watched=False, **heard.callbacks())
+    workspace.start()
+    await workspace.ready()
+    await until(lambda: heard.statuses and not workspace.busy)
+    assert workspace.index.paths == ["a.py"] and heard.statuses == [
+        GitStatus(True, "main", marks={"a.py": " M"})
+    ]
+    assert heard.watching == []
+    await workspace.close()
