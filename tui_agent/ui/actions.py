@@ -59,6 +59,7 @@ _ANYWHERE = [
         "session.context", "Show what the model has in view: tokens, instructions, files", ANYWHERE, "context"
     ),
     Action("session.sent", "Show what the model was sent", ANYWHERE, "sent"),
+    Action("session.clean", "Make room: how much is kept for undo, and less of it", ANYWHERE, "clean"),
     Action("turn.stop", "Stop the running turn", ANYWHERE, "stop"),
     Action(
         "changes.apply_all",

@@ -270,6 +270,13 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if self.session is not None:
             await edit_summary(self.app, self.session)
 
+    @work(exclusive=True, group="sessions")
+    async def action_clean(self) -> None:
+        from tui_agent.ui.cleaning_up import clean_up
+
+        if self.session is not None:
+            await clean_up(self.app, self.session)
+
     @work(exclusive=True, group="commit")
     async def action_commit(self) -> None:
         from tui_agent.ui.committing import commit
