@@ -56,6 +56,13 @@ class Change(Struct, frozen=True):
     rival: str = ""
 
     @property
+    def called(self) -> str:
+        """How the model is told of it, at the beginning of a sentence."""
+        if self.tasks:
+            return f"The change of {', '.join(self.tasks)} to {self.path}"
+        return f"Your change to {self.path}"
+
+    @property
     def is_open(self) -> bool:
         """Whether the person has yet to decide about it, or about some of its hunks."""
         return self.state in OPEN_STATES

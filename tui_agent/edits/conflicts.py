@@ -29,7 +29,8 @@ class Region(Struct, frozen=True):
 class ConflictView(Struct, frozen=True):
     """A change in conflict: the merge in `regions`, and which side has no file at all.
 
-    `now` is the hash of the file that `yours` is taken from.
+    `now` is the hash of the file that `yours` is taken from. The names say whose the two sides are: of a conflict of
+    two sub-tasks `yours` is the work of the one that was proposed first.
     """
 
     path: str
@@ -38,6 +39,8 @@ class ConflictView(Struct, frozen=True):
     yours_gone: bool = False
     theirs_gone: bool = False
     now: str = ""
+    yours_name: str = "yours"
+    theirs_name: str = "proposed"
 
     @property
     def conflicts(self) -> list[int]:

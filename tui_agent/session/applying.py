@@ -119,7 +119,7 @@ class Applying:
         for change, error in refused:
             await self._journal.record(
                 e.ChangeMoved(change.id, "conflict", reason=str(error)),
-                e.ModelOwesNews(f"Your change to {change.path} could not be applied: {error.what}"),
+                e.ModelOwesNews(f"{change.called} could not be applied: {error.what}"),
             )
         names = ", ".join(change.path for change, _ in refused)
         raise EditFailed(f"Nothing was written, {names} conflicts", str(refused[0][1]))
@@ -192,6 +192,6 @@ def _fact(item: Resolved) -> str:
     merged = ", merged with what had changed since" if item.write.merged else ""
     merged += ", edited by hand by the person first" if change.by_hand else ""
     if len(item.hunks) == len(change.hunks):
-        return f"Your change to {change.path} was applied{merged}."
+        return f"{change.called} was applied{merged}."
     numbers = ", ".join(str(number + 1) for number in sorted(item.hunks))
-    return f"Of your change to {change.path} hunk {numbers} of {len(change.hunks)} was applied{merged}."
+    return f"{change.called}: hunk {numbers} of {len(change.hunks)} was applied{merged}."

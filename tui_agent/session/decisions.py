@@ -157,6 +157,6 @@ class Decisions:
 def _skipped(change: Change, picks: Sequence[Pick]) -> str:
     chosen = picked(change, picks)
     if len(chosen) == len(change.hunks):
-        return f"Your change to {change.path} was skipped by the person."
+        return f"{change.called} was skipped by the person."
     numbers = ", ".join(str(number + 1) for number in sorted(chosen))
-    return f"Of your change to {change.path} the person skipped hunk {numbers} of {len(change.hunks)}."
+    return f"{change.called}: the person skipped hunk {numbers} of {len(change.hunks)}."

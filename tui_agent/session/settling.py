@@ -16,6 +16,7 @@ from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import encode
+from tui_agent.session import rivals
 from tui_agent.session.journal import Journal
 from tui_agent.session.writing import Current, Writing
 from tui_agent.store import events as e
@@ -31,6 +32,9 @@ class Settling:
 
     async def conflict(self, change: Change) -> ConflictView:
         """What the change and the file as it is now disagree about. Raises `FileError` where it cannot be read."""
+        rival = self._rival(change)
+        if rival is not None:
+            return await asyncio.to_thread(rivals.view, change, rival, self._blobs)
         now = await self._writing.current(place(change))
         return await asyncio.to_thread(self._view, change, now)
 
@@ -42,6 +46,11 @@ class Settling:
         Raises `EditFailed` where the file has moved on since it was `seen`, or there is no such number of places.
         """
         now = await self._writing.current(place(change))
+        rival = self._rival(change)
+        if rival is not None:
+            asked = (change, rival, sides, by_hand, seen, now, self._blobs)
+            await self._journal.record(*await asyncio.to_thread(rivals.settle, *asked))
+            return
         view = await asyncio.to_thread(self._view, change, now)
         if len(view.conflicts) != len(sides) or (seen and seen != now.md5):
             raise EditFailed(
@@ -50,7 +59,7 @@ class Settling:
             )
         if all(side == "yours" for side in sides) and not by_hand:
             moved = e.ChangeMoved(change.id, "skipped", _skipped(change), "yours was kept")
-            fact = f"Your change to {change.path} conflicted, and the person kept the file as it is."
+            fact = f"{change.called} conflicted, and the person kept the file as it is."
             await self._journal.record(moved, e.ModelOwesNews(fact))
             return
         text = settled(view.regions, sides, by_hand)
@@ -67,10 +76,16 @@ class Settling:
     async def comment(self, change: Change, pick: Pick, text: str) -> None:
         """Keep the person's words about a change, for the model's next request."""
         noted = replace(change, comments=(*change.comments, Comment(text, pick.hunk)))
-        about = f"hunk {pick.hunk + 1} of your change" if pick.hunk is not None else "your change"
+        called = change.called[0].lower() + change.called[1:]
+        about = f"hunk {pick.hunk + 1} of {called}" if pick.hunk is not None else called
         where = await asyncio.to_thread(self._where, change, pick)
-        fact = f"About {about} to {change.path}{where} the person says: {text}"
+        fact = f"About {about}{where} the person says: {text}"
         await self._journal.record(e.ChangeReworked(noted), e.ModelOwesNews(fact))
+
+    def _rival(self, change: Change) -> Change | None:
+        """The change of another sub-task that this one conflicts with, while it waits to be decided."""
+        rival = self._journal.store.state.review.change(change.rival) if change.rival else None
+        return rival if rival is not None and rival.is_open else None
 
     def _view(self, change: Change, now: Current) -> ConflictView:
         base, new = self._texts(change)

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.repositories import repository
+from support.sessions import reply
+from support.subtasks import GoalModel, states, working
+
+from tui_agent.errors import SessionError
+from tui_agent.subtasks.graph import SubTask
+
+ONE, TWO, AFTER = "Count from one", "Count from two", "Count on"
+TASKS = (
+    SubTask("one", ONE, ("a.txt",)),
+    SubTask("two", TWO, ("a.txt",)),
+    SubTask("after", AFTER, ("a.txt",), ("one", "two")),
+)
+TEXT = "".join(f"line {number}\n" for number in range(1, 10))
+
+
+def line(number: int, to: str, path: str = "a.txt") -> dict:
+    return {"path": path, "edits": [{"search": f"line {number}\n", "replace": f"{to}\n"}]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return repository(tmp_path / "work", {"a.txt": TEXT})
+
+
+async def test_work_on_one_file_that_does_not_touch_is_one_change(folder: Path):
+    model = GoalModel(
+        {ONE: [reply(fileChanges=[line(2, "one")])], TWO: [reply(fileChanges=[line(8, "two")])]}
+    )
+    async with working(folder, model, TASKS) as session:
+        for name in ("one", "two"):
+            await session.run_subtask(name)
+        await session.subtasks_settled()
+        (change,) = session.state.review.open
+        assert set(change.tasks) == {"one", "two"} and len(change.hunks) == 2
+        await session.apply()
+    assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "one").replace("line 8", "two")
+
+
+async def test_the_same_lines_are_a_conflict_that_names_both_and_is_settled_by_side(folder: Path):
+    model = GoalModel(
+        {
+            ONE: [reply(fileChanges=[line(2, "one")])],
+            TWO: [reply(fileChanges=[line(2, "two")])],
+            AFTER: [reply(fileChanges=[line(9, "after")])],
+        }
+    )
+    async with working(folder, model, TASKS) as session:
+        for name in ("one", "two"):
+            await session.run_subtask(name)
+            await session.subtasks_settled()
+        await session.run_subtask("after")
+        await session.subtasks_settled()
+        assert states(session)["after"] == "ready"  # it waits for the conflict before it
+        conflict = next(change for change in session.state.review.changes if change.state == "conflict")
+        assert "“one” and “two”" in conflict.reason
+        view = await session.conflict(conflict.id)
+        assert (view.yours_name, view.theirs_name) == ("“one”", "“two”")
+        (place,) = view.conflicts
+        region = view.regions[place]
+        assert (region.base, region.yours, region.theirs) == (("line 2\n",), ("one\n",), ("two\n",))
+        await session.settle(conflict.id, ["both"], seen=view.now)
+        await session.subtasks_settled()
+        assert states(session)["after"] == "completed"
+        (change,) = session.state.review.open
+        assert set(change.tasks) == {"one", "two", "after"}
+        await session.apply()
+    assert (folder / "a.txt").read_text() == TEXT.replace("line 2\n", "one\ntwo\n").replace("line 9", "after")
+
+
+async def test_a_conflict_can_be_given_back_to_either_of_them(folder: Path):
+    for again, other in (("two", "one"), ("one", "two")):
+        goals = {"one": ONE, "two": TWO}
+        model = GoalModel({goal: [reply(fileChanges=[line(2, name)])] for name, goal in goals.items()})
+        model.answers[goals[again]].append(
+            reply(
+                fileChanges=[{"path": "a.txt", "edits": [{"search": other, "replace": f"{other} {again}"}]}]
+            )
+        )
+        async with working(folder, model, TASKS[:2]) as session:
+            for name in ("one", "two"):
+                await session.run_subtask(name)
+                await session.subtasks_settled()
+            conflict = next(change for change in session.state.review.changes if change.state == "conflict")
+            with pytest.raises(SessionError, match="no part in the conflict"):
+                await session.give_back(conflict.id, "three")
+            await session.give_back(conflict.id, again)
+            await session.subtasks_settled()
+            (change,) = session.state.review.open
+            assert set(change.tasks) == {"one", "two"}
+            system = model.requests[-1].messages[0]["content"]
+            assert "changed there. Your copy now holds that" in system and f"“{other}”" in system
+            await session.apply()
+            assert f"{other} {again}\n" in (folder / "a.txt").read_text()
+            await session.undo()
+
+
+async def test_todos_of_a_sub_task_join_and_are_ticked_when_its_changes_are_applied(folder: Path):
+    answer = reply(todos=[{"text": "Count"}], fileChanges=[{**line(2, "one"), "todoIndex": 0}])
+    async with working(folder, GoalModel({ONE: [answer]}), TASKS) as session:
+        await session.run_subtask("one")
+        await session.subtasks_settled()
+        (todo,) = session.state.todos
+        assert (todo.text, todo.done, len(todo.changes)) == ("Count", False, 1)
+        await session.apply()
+        assert session.state.todos[0].done
+
+
+async def test_the_next_request_says_how_the_sub_tasks_stand_once(folder: Path):
+    model = GoalModel({ONE: [reply("Counts.", fileChanges=[line(2, "one")])]}, [reply(), reply()])
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("one")
+        await session.subtasks_settled()
+        for words in ("What now?", "And now?"):
+            await session.submit(words)
+            await session.finished()
+        first, second = (request.messages[-1]["content"] for request in model.requests[-2:])
+    assert (
+        "## SUB-TASKS\n- one: completed. Counts. Changed, and shown to the person for review: a.txt." in first
+    )
+    assert "- after: waits for one, two" in first
+    assert "## SUB-TASKS" not in second
+
+
+async def test_the_person_edits_the_same_file_meanwhile(folder: Path):
+    model = GoalModel({ONE: [reply(fileChanges=[line(2, "one")])]})
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("one")
+        await session.subtasks_settled()
+        (folder / "a.txt").write_text(TEXT.replace("line 8", "mine"))
+        await session.apply()
+    assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "one").replace("line 8", "mine")
+
+
+async def test_a_later_answer_of_the_conversation_does_not_push_their_work_out(folder: Path):
+    model = GoalModel({ONE: [reply(fileChanges=[line(2, "one")])]}, [reply(fileChanges=[line(8, "talk")])])
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("one")
+        await session.subtasks_settled()
+        await session.submit("Change @a.txt")
+        await session.finished()
+        (change,) = session.state.review.open
+        assert len(change.hunks) == 2
+        await session.apply()
+    assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "one").replace("line 8", "talk")
+
+
+async def test_what_one_deletes_and_another_edits_is_a_conflict(folder: Path):
+    model = GoalModel(
+        {
+            ONE: [reply(fileChanges=[{"path": "a.txt", "delete": True}])],
+            TWO: [reply(fileChanges=[line(2, "two")])],
+        }
+    )
+    async with working(folder, model, TASKS[:2]) as session:
+        for name in ("one", "two"):
+            await session.run_subtask(name)
+            await session.subtasks_settled()
+        conflict = next(change for change in session.state.review.changes if change.state == "conflict")
+        assert "removes" in conflict.reason and "“one” and “two”" in conflict.reason
+        view = await session.conflict(conflict.id)
+        assert view.yours_gone and not view.theirs_gone
+        await session.settle(conflict.id, ["theirs"], seen=view.now)
+        await session.apply()
+    assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "two")
+
+
+async def test_renames_creations_and_deletions_come_as_what_they_are(folder: Path):
+    (folder / "old.txt").write_text("old\n")
+    changes = [{"path": "a.txt", "renameTo": "b.txt"}, {"path": "new.txt", "content": "new\n"}]
+    model = GoalModel({ONE: [reply(fileChanges=[*changes, {"path": "old.txt", "delete": True}])]})
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("one")
+        await session.subtasks_settled()
+        kinds = {change.path: change.kind for change in session.state.review.open}
+        assert kinds == {"a.txt": "rename", "new.txt": "create", "old.txt": "delete"}
+        await session.apply()
+    assert sorted(path.name for path in folder.glob("*.txt")) == ["b.txt", "new.txt"]
