@@ -133,6 +133,25 @@ async def test_what_is_let_go_before_its_turn_comes_is_not_loaded(workspace: Pat
         assert "README.md" not in session.state.known.files
 
 
+async def test_what_waits_for_the_next_request_outlives_a_quit(workspace: Path) -> None:
+    plans = planned(wants("README.md"))
+    async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
+        await session.submit("Make it more robust")
+        await session.finished()
+        await session.decide("It", path="web/forms/schema.py")
+        name = session.state.session.id
+    async with open_session(
+        workspace, [reply()] * 2, plans=plans * 2, interactive=True, session=name
+    ) as session:
+        await session.submit("And more")
+        await session.finished()
+        assert session.state.plan.actions[0].loaded == ("web/forms/schema.py",)
+        assert session.state.input.decisions == ()
+        await session.submit("And still more")
+        await session.finished()
+        assert [slot.action.name for slot in session.state.plan.actions] == ["It"]
+
+
 async def test_after_the_request_has_gone_out_another_file_goes_with_the_next(workspace: Path) -> None:
     async with open_session(
         workspace, [reply(), reply()], plans=planned(wants("README.md")) * 2, interactive=True

@@ -110,7 +110,10 @@ class Turns:
         self._decisions.append(decision)
         if out:
             wanted = decision.path or decision.patterns[0]
-            await self._journal.record(e.NoticeGiven("info", f"{wanted} goes with the next request"))
+            await self._journal.record(
+                e.DecisionsKept(tuple(self._decisions)),
+                e.NoticeGiven("info", f"{wanted} goes with the next request"),
+            )
 
     async def _begin(self, text: str, attachments: Sequence[str], queued: bool) -> None:
         turn = self.state.turn.number + 1
@@ -144,12 +147,15 @@ class Turns:
         from tui_agent.turn.turn import run
 
         await self._prepare()
+        kept = self.state.input.decisions
+        self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
         async for event in run(self._desk(), turn, text, attachments):
             if isinstance(event, e.Passing):
                 self._journal.tell(event)
                 self._keep_reply(event)
             else:
                 await self._journal.record(event)
+                await self._let_go(event)
 
     async def _prepare(self) -> None:
         """Wait for the model to be known; a message that is sent before that says so by its phase."""
@@ -157,6 +163,16 @@ class Turns:
             self._journal.tell(e.PhaseChanged("starting"))
         await self._get_ready()
         self._journal.tell(e.PhaseChanged("planning"))
+
+    async def _let_go(self, event: e.Event) -> None:
+        """Decisions that went out with a request wait no more."""
+        left = tuple(self._decisions)
+        if (
+            isinstance(event, e.RequestSent)
+            and event.purpose == "main"
+            and self.state.input.decisions != left
+        ):
+            await self._journal.record(e.DecisionsKept(left))
 
     def _keep_reply(self, event: e.Passing) -> None:
         if isinstance(event, e.ReplyStreamed):

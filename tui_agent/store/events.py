@@ -21,6 +21,7 @@ from tui_agent.edits.change import Change, Checkpoint, FileStep, HunkState
 from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.state import (
+    Decision,
     InstructionFile,
     LayoutSlice,
     Phase,
@@ -241,6 +242,12 @@ class QuestionAnswered(Lasting, frozen=True):
 
     action: str
     path: str = ""
+
+
+class DecisionsKept(Lasting, frozen=True):
+    """These decisions of the person on the plan, made after its request had gone out, go with the next one."""
+
+    decisions: tuple[Decision, ...]
 
 
 class MatchChosen(Lasting, frozen=True):
@@ -718,6 +725,7 @@ AnyLasting = (
     | AttemptEnded
     | FallbackTaken
     | QuestionAnswered
+    | DecisionsKept
     | MatchChosen
     | ActionReopened
     | FileLoaded

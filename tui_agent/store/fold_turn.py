@@ -107,6 +107,10 @@ def _answered(state: State, event: e.QuestionAnswered) -> State:
     return on_action(state, event.action, lambda slot: replace(slot, state=ended))
 
 
+def _decisions(state: State, event: e.DecisionsKept) -> State:
+    return replace(state, input=replace(state.input, decisions=event.decisions))
+
+
 def _chosen(state: State, event: e.MatchChosen) -> State:
     others = tuple(path for path in event.among if path not in event.paths)
     return on_action(state, event.action, lambda slot: replace(slot, others=others))
@@ -214,6 +218,7 @@ FOLDS = {
     e.FallbackTaken: _fallback,
     e.QuestionAsked: _asked,
     e.QuestionAnswered: _answered,
+    e.DecisionsKept: _decisions,
     e.MatchChosen: _chosen,
     e.ActionReopened: _reopened,
     e.FilesLeftOut: _left_out,

@@ -153,16 +153,28 @@ class ReplySlice(Struct, frozen=True):
     reasoning: str = ""
 
 
+class Decision(Struct, frozen=True):
+    """What the person says about an action of the plan: load `path`, or look for `patterns`, or (`everything`) take
+    all the files that its name fits; without any of them it is let go."""
+
+    action: str
+    path: str = ""
+    patterns: tuple[str, ...] = ()
+    everything: bool = False
+
+
 class InputSlice(Struct, frozen=True):
     """What the person has typed and not sent, and the messages that wait for the turn to end.
 
-    `memory` is what the person wrote for the next request to go on, in place of what state would say (C10).
+    `memory` is what the person wrote for the next request to go on, in place of what state would say (C10);
+    `decisions` are those on the plan that go with the next request.
     """
 
     draft: str = ""
     queue: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     memory: str = ""
+    decisions: tuple[Decision, ...] = ()
 
 
 class Todo(Struct, frozen=True):

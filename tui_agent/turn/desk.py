@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from tui_agent.answers.values import Reply
 from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known import KnownFile
@@ -18,21 +16,10 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Model
 from tui_agent.model.provider_files import ProviderFiles
 from tui_agent.settings.schema import Settings
-from tui_agent.store.state import State
+from tui_agent.store.state import Decision, State
 from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
-
-
-class Decision(Struct, frozen=True):
-    """What the person says about an action of the plan: load `path`, or look for `patterns`, or (`everything`) take
-    all the files that its name fits; without any of them it is let go."""
-
-    action: str
-    path: str = ""
-    patterns: tuple[str, ...] = ()
-    everything: bool = False
-
 
 #: Asks the person which file an action means: (action's name, what is offered) → a decision, maybe on another one.
 Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
