@@ -30,7 +30,7 @@ def shown(path: str) -> str:
 def plain(text: str) -> str:
     """A name for a file of our own, made of any text: letters, digits and dashes; no two texts have the same."""
     kept = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]
-    if kept == text:
+    if kept and kept == text:
         return kept
     return (
         f"{kept}-{hashlib.md5(text.encode('utf-8', 'surrogatepass'), usedforsecurity=False).hexdigest()[:8]}"
