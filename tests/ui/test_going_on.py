@@ -52,7 +52,7 @@ async def test_the_words_outlive_a_quit_and_no_other_turn(tmp_path: Path) -> Non
     async with open_session(work, [reply()]) as session:
         await session.submit("Write the parser")
         await session.finished()
-        session._model_name = ""
+        session.model_name = ""
         await session.go_on("continue", "My own words.")
         await session.finished()
         assert session.state.input.memory == "My own words."
