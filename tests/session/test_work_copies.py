@@ -16,7 +16,7 @@ from tui_agent.errors import SessionError
 from tui_agent.session import work_copies
 from tui_agent.session.lock import SessionLock
 from tui_agent.session.session import Session
-from tui_agent.session.work_copies import clear_leftovers, folder_for
+from tui_agent.session.work_copies import clear_leftovers, folder_for, folder_of_run
 from tui_agent.workspace.workspace import Workspace
 
 OTHER = "20260101-000000-ab12"
@@ -40,6 +40,14 @@ def test_the_place_of_a_copy_is_inside_whatever_its_name(data: Path) -> None:
     assert not [folder for folder in folders if folder.name.startswith(".") or len(folder.name) > 100]
     with pytest.raises(SessionError):
         folder_for(data, "../s1", "api")
+
+
+def test_copies_of_a_sub_task_lie_with_those_of_its_session_and_apart_from_each_other(data: Path) -> None:
+    kept = data / "sessions" / "s1"
+    assert folder_of_run(data, kept, "api") == folder_for(data, "s1", "api")
+    inner = [folder_of_run(data, kept / "subtasks" / name, "api") for name in ("a.1", "a.2", "b.1")]
+    assert len({*inner, folder_for(data, "s1", "api")}) == 4
+    assert {folder.parent for folder in inner} == {data / "worktrees" / "s1"}
 
 
 async def _work(workspace: Path, session: str, writing: int) -> None:

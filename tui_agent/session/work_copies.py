@@ -24,6 +24,14 @@ def folder_for(data: Path, session: str, name: str) -> Path:
     return data / FOLDER / catalog.folder_of(data, session).name / plain(name)
 
 
+def folder_of_run(data: Path, kept: Path, name: str) -> Path:
+    """Where the copy of that name lies for the session that is kept in a folder: one of its own, or a sub-task's below
+    that. A sub-task has no lock, so its copies lie with those of the session that it is part of."""
+    sessions = data / "sessions"
+    way = kept.relative_to(sessions).parts if kept.is_relative_to(sessions) else (kept.name,)
+    return folder_for(data, way[0], "/".join((*way[1:], name)))
+
+
 async def clear(data: Path, session: str, child: Child) -> None:
     """Remove what an earlier life of a session left; it is ours, and has made no copy in this life."""
     folder = data / FOLDER / session
