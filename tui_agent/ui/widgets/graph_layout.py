@@ -2,35 +2,16 @@
 
 Layers stand side by side. Between two of them every node on the right has one lane, a vertical line in which all
 that it waits for come together: what is shared is drawn once. A line that skips a layer passes it on a row of
-its own. The order within a layer follows the barycentre of what it is tied to (Sugiyama, Tagawa and Toda, 1981).
+its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median_low
 
-_SWEEPS = 4
-
-
-@dataclass(slots=True, eq=False)
-class Item:
-    """A node, or (with `passes`) the place where a line from that node passes a layer."""
-
-    name: str
-    passes: bool = False
-    row: int = 0
-    sources: list[Item] = field(default_factory=list)
-    targets: list[Item] = field(default_factory=list)
-    #: The lane in front of it, from 0; -1 where its only line comes straight.
-    lane: int = -1
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The rows that its lane reaches over."""
-        rows = [self.row, *(source.row for source in self.sources)]
-        return min(rows), max(rows)
+from tui_agent.ui.widgets.graph_order import Item, put_in_order
 
 
 @dataclass(slots=True)
@@ -45,7 +26,7 @@ class Layout:
 def lay_out(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]) -> Layout:
     """Place `layers` of names; each name may wait for names of earlier layers."""
     items = _with_passes(layers, waits_for)
-    _order(items)
+    put_in_order(items)
     _place(items)
     _part_lines(items)
     lanes = [_assign_lanes(layer) for layer in items]
@@ -85,18 +66,6 @@ def _reach(columns: list[list[Item]], ends: dict[str, tuple[int, Item]], name: s
 def _tie(source: Item, target: Item) -> None:
     source.targets.append(target)
     target.sources.append(source)
-
-
-def _order(items: list[list[Item]]) -> None:
-    for sweep in range(_SWEEPS):
-        forth = sweep % 2 == 0
-        for index in range(1, len(items)) if forth else range(len(items) - 2, -1, -1):
-            beside = {id(item): row for row, item in enumerate(items[index - 1 if forth else index + 1])}
-            centres = {}
-            for row, item in enumerate(items[index]):
-                rows = [beside[id(other)] for other in (item.sources if forth else item.targets)]
-                centres[id(item)] = sum(rows) / len(rows) if rows else row
-            items[index].sort(key=lambda item, centres=centres: centres[id(item)])
 
 
 def _place(items: list[list[Item]]) -> None:
