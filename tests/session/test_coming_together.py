@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.repositories import repository
+from support.repositories import git, repository
 from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 
@@ -180,4 +180,4 @@ async def test_renames_creations_and_deletions_come_as_what_they_are(folder: Pat
         kinds = {change.path: change.kind for change in session.state.review.open}
         assert kinds == {"a.txt": "rename", "new.txt": "create", "old.txt": "delete"}
         await session.apply()
-    assert sorted(path.name for path in folder.glob("*.txt")) == ["b.txt", "new.txt"]
+    assert git(folder, "ls-files", "--others").split() == ["b.txt", "new.txt"]

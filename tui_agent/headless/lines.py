@@ -97,8 +97,8 @@ def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
                 yield change_line(change)
         case e.SubTasksProposed():
             yield from (_subtask(task) for task in state.subtasks.tasks)
-        case e.SubTaskMoved(id=name):
-            yield from (_subtask(task) for task in state.subtasks.tasks if task.id == name)
+        case e.SubTaskMoved(id=name) | e.SubTaskEnded(id=name) | e.SubTaskGivenBack(id=name):
+            yield from _with_those_behind(name, state)
 
 
 def change_line(change: Change) -> Line:
@@ -136,6 +136,13 @@ def _response(event: e.ReplyRead) -> Line:
         "next_steps": [{"html": step.label, "inputText": step.input_text} for step in event.next_steps],
         "cut": event.cut,
     }
+
+
+def _with_those_behind(name: str, state: State) -> Iterator[Line]:
+    """The task itself, and those that wait for it: an end may have made them ready."""
+    for task in state.subtasks.tasks:
+        if task.id == name or (name in task.dependencies and task.state == "ready"):
+            yield _subtask(task)
 
 
 def _subtask(task: SubTask) -> Line:

@@ -15,7 +15,7 @@ from tui_agent.headless.words import words
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.store.state import State, TurnSlice, Usage
+from tui_agent.store.state import State, TurnSlice, Usage, used_since
 
 #: What is still to be decided after everything was to be applied.
 LEFT = ("failed", "conflict", "pending", "merged")
@@ -46,35 +46,44 @@ async def _run(options: RunOptions) -> int:
 
 async def _turn(session: Session, options: RunOptions, teller: Teller) -> int:
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(session.stop()))
+    loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(_stop(session)))
     await session.start_services()
     await session.wait_for_files()
     for file in options.open:
         await session.open_file(file.path, file.first, last_line=file.last)
     if options.open:
         await session.activate_buffer(options.open[0].path)
+    before = session.state.usage.session
+    proposed = len(session.state.review.changes)
     await session.submit(options.prompt, options.attach)
     await session.finished()
+    await session.subtasks_settled()
     turn = session.state.turn
     left = ""
     if turn.ok and options.apply == "all":
-        left = await _apply_all(session)
+        left = await _apply_all(session, proposed)
     status = exit_status(turn) or (1 if left else 0)
-    teller.finish(session.state, turn.ok and not left, turn.error or left)
+    used = used_since(before, session.state.usage.session)
+    teller.finish(session.state, turn.ok and not left, turn.error or left, used)
     return status
 
 
-async def _apply_all(session: Session) -> str:
-    """Apply the whole batch or nothing; the sentence why something is left, if so."""
-    turn = session.state.turn.number
-    mine = [change for change in session.state.review.changes if change.turn == turn]
+async def _stop(session: Session) -> None:
+    await session.stop()
+    await session.stop_subtasks()
+
+
+async def _apply_all(session: Session, before: int) -> str:
+    """Apply the whole batch or nothing; the sentence why something is left, if so. `before` is how many changes
+    there were before this turn and its sub-tasks."""
+    mine = {change.id for change in session.state.review.changes[before:]}
     if not mine:
         return ""
     try:
         await session.apply()
     except errors.TuiAgentError as error:
         return str(error)
-    left = [change for change in session.state.review.changes if change.turn == turn and change.state in LEFT]
+    left = [change for change in session.state.review.changes if change.id in mine and change.state in LEFT]
     return f"Not applied: {', '.join(change.path for change in left)}" if left else ""
 
 
@@ -91,7 +100,7 @@ class Teller:
     def on_event(self, event: e.Event, state: State) -> None:
         raise NotImplementedError
 
-    def finish(self, state: State, ok: bool, error: str) -> None:
+    def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
         raise NotImplementedError
 
 
@@ -113,9 +122,9 @@ class JsonTeller(Teller):
         else:
             self._waiting.extend(told)
 
-    def finish(self, state: State, ok: bool, error: str) -> None:
+    def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
         self._begin(state)
-        self._write([finished_line(ok, error, state.usage.turn, state.turn.seconds)])
+        self._write([finished_line(ok, error, used, state.turn.seconds)])
 
     def _begin(self, state: State) -> None:
         if self._waiting is None:
@@ -140,11 +149,11 @@ class WordsTeller(Teller):
             (self._out if stream == "out" else self._err).write(text + "\n")
         self._out.flush()
 
-    def finish(self, state: State, ok: bool, error: str) -> None:
+    def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
         if error:
             self._err.write(f"tui-agent: {error}\n")
         kept = "not kept" if state.session.not_kept else f"session {state.session.id}"
-        self._err.write(f"{_cost(state.usage.turn)} · {kept}\n")
+        self._err.write(f"{_cost(used)} · {kept}\n")
 
 
 def _cost(usage: Usage) -> str:

@@ -72,6 +72,7 @@ def settings_of(settings: Settings, task: SubTask) -> Settings:
     return replace(
         settings,
         autonomy="auto",
+        auto_apply=False,
         planner_model="none" if task.files else settings.planner_model,
         files_api="off",
         subtasks=replace(own, max_depth=max(0, own.max_depth - 1)),

@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from tui_agent.context.budget import Spent, limit_reached
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.session import catalog, grounds
 from tui_agent.session.reading import read_state
@@ -46,7 +49,7 @@ class Children:
         self._slots = slots
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._closing = False
+        self._why = ""
         self._unsubscribe: Callable[[], None] = parent.subscribe(self._on_event)
         slots.on_free(self._begin_what_can)
 
@@ -83,23 +86,26 @@ class Children:
 
     async def settled(self) -> None:
         """Wait until nothing runs and nothing can begin."""
+        await asyncio.sleep(0)  # what was wanted just now begins first
         while self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
     async def close(self) -> None:
         """Stop all; what ran can be run again."""
-        self._closing = True
+        self._why = CLOSED
         self._unsubscribe()
         self._slots.forget(self._begin_what_can)
         await self.stop(list(self._tasks))
 
     def _on_event(self, event: e.Event, state: State) -> None:
+        if isinstance(event, e.UsageCounted) and self._tasks:
+            self._keep_limits(state)
         if isinstance(event, _NEWS) and any(task.wanted for task in state.subtasks.tasks):
             self.look()
 
     def _begin_what_can(self) -> None:
         """Begin what is ready and wanted while there are places, most urgent first; all on one look at the disk."""
-        if self._closing:
+        if self._why:
             return
         snapshot: asyncio.Task[str] | None = None
         for task in startable(self.state.subtasks.tasks):
@@ -107,9 +113,25 @@ class Children:
                 continue
             if not self._slots.take():
                 return
-            snapshot = snapshot or asyncio.create_task(self._parent.workspace.copies.snapshot())
+            snapshot = snapshot or self._snapshot()
             work = self._run(task, snapshot)
             self._tasks[task.id] = asyncio.create_task(work, name=f"sub-task {task.id}")
+
+    def _snapshot(self) -> asyncio.Task[str]:
+        taking = asyncio.create_task(self._parent.workspace.copies.snapshot())
+        # where all that wait for it are stopped before it comes, nobody hears of its failure
+        taking.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return taking
+
+    def _keep_limits(self, state: State) -> None:
+        """All of them together may not pass the session's limits either: then all end."""
+        limits, used = self._parent.loaded.settings.limits, state.usage.session
+        spent = Spent(used.input + used.output, used.cost)
+        over = limit_reached("session", spent, 0, None, limits.session_tokens, limits.session_cost)
+        if over and not self._why:
+            self._why = f"{over}: raise it, then run it again"
+            for task in self._tasks.values():
+                task.cancel()
 
     async def _run(self, task: SubTask, snapshot: asyncio.Task[str]) -> None:
         started = time.monotonic()
@@ -117,9 +139,12 @@ class Children:
             ended = await self._outcome(task, snapshot)
             seconds = round(time.monotonic() - started, 3)
             await self._end(task.id, ended, seconds)
+            await self._parent.go_on_unattended()
         finally:
             self._runs.pop(task.id, None)
             self._tasks.pop(task.id, None)
+            if not self._tasks and self._why != CLOSED:
+                self._why = ""
             self._slots.leave()
 
     async def _outcome(self, task: SubTask, snapshot: asyncio.Task[str]) -> Outcome:
@@ -130,7 +155,7 @@ class Children:
             self._runs[task.id] = run
             return await run(asyncio.shield(snapshot))
         except asyncio.CancelledError:
-            return self._broken(run, "failed" if self._closing else "cancelled")
+            return self._broken(run)
         except TuiAgentError as error:
             return Outcome("failed", reason=str(error))
         except (
@@ -138,17 +163,10 @@ class Children:
         ) as error:  # a sub-task's outer edge: a fault of ours must not take the others with it
             return Outcome("failed", reason=f"A fault in tui-agent ended it: {error!r}")
 
-    def _broken(self, run: SubTaskRun | None, state: str) -> Outcome:
-        """A run that was stopped, with what it had cost so far."""
-        reason = STOPPED if state == "cancelled" else CLOSED
-        so_far = outcome(run.child.state, reason) if run and run.child else Outcome(reason=reason)
-        return Outcome(
-            "cancelled" if state == "cancelled" else "failed",
-            summary=so_far.summary,
-            reason=reason,
-            tokens=so_far.tokens,
-            cost=so_far.cost,
-        )
+    def _broken(self, run: SubTaskRun | None) -> Outcome:
+        """A run that the person stopped, or something else did (`_why`), with what it had cost so far."""
+        so_far = outcome(run.child.state, STOPPED) if run and run.child else Outcome("failed")
+        return replace(so_far, state="failed" if self._why else "cancelled", reason=self._why or STOPPED)
 
     async def _end(self, name: str, ended: Outcome, seconds: float) -> None:
         """One after the other, so that each is joined with what the others came to."""

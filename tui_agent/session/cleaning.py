@@ -21,6 +21,9 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.session import catalog, database
 from tui_agent.session.lock import SessionLock
 
+#: Below a session's folder lie those of its sub-tasks' runs.
+FOLDER = "subtasks"
+
 DAY = 24 * 3600.0
 #: Nothing younger than this goes without asking.
 YOUNG = 30 * DAY
@@ -121,7 +124,8 @@ def _texts(folder: Path) -> Iterator[_Text]:
 
 
 def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
-    """Every key that stands in the log of a session that is open, or (unless `only_open`) was used of late."""
+    """Every key that stands in the log of a session that is open, or (unless `only_open`) was used of late, and in
+    those of its sub-tasks."""
     keys: set[str] = set()
     for folder in catalog.folders(data):
         path = folder / catalog.LOG
@@ -129,7 +133,8 @@ def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
             continue
         recent = now - path.stat().st_mtime < YOUNG or _touched(folder, now)
         if (recent and not only_open) or _is_open(folder):
-            keys.update(_keys_of(path))
+            for log in (path, *folder.glob(f"{FOLDER}/**/{catalog.LOG}")):
+                keys.update(_keys_of(log))
     return keys
 
 

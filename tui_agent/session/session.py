@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_agent.answers import schema
 from tui_agent.context import memory
-from tui_agent.errors import NoModel, SessionError
+from tui_agent.errors import NoModel, SessionError, TuiAgentError
 from tui_agent.model.client import Model
 from tui_agent.model.pacing import Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
@@ -100,7 +100,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self._decisions = Decisions(journal, self.workspace, kept.blobs, self._editing, kept.folder)
         self._cleaning: asyncio.Task[None] | None = None
         self._todos = TodoList(journal)
-        self._turns = Turns(journal, self._desk, self._get_ready)
+        self._turns = Turns(journal, self._desk, self._get_ready, self.go_on_unattended)
         self._shortcuts = Shortcuts(journal, kept.log.path, kept.since) if kept.log else None
         self._slots = slots or Slots(loaded.settings.subtasks.max_parallel)
         self._subtasks: SubTasks | None = None
@@ -109,6 +109,11 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
     @property
     def state(self) -> State:
         return self.journal.store.state
+
+    @property
+    def log_path(self) -> Path | None:
+        """Where what happened can be read; None where it is in memory alone."""
+        return self.kept.log.path if self.kept.log else None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(event, state)` after each event; what comes back ends that."""
@@ -217,11 +222,13 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
 
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
         """Up to `count` messages of the transcript from before message number `before`, oldest first."""
-        if self.kept.log is None or before <= 1:
+        if self.log_path is None or before <= 1:
             return ()
         from tui_agent.session.transcript import messages_before
 
-        return await asyncio.to_thread(messages_before, self.kept.log.path, before, count)
+        return await asyncio.to_thread(
+            messages_before, self.log_path, before, count, keep=self.kept.log is not None
+        )
 
     async def choose_model(self, name: str) -> None:
         """Answer with another model from the next request on, which is a reset (C4). Raises a `ModelError`."""
@@ -268,10 +275,10 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         from tui_agent.session.log import events_of
         from tui_agent.session.sent import exchanges
 
-        log = self.kept.log
-        if log is None:
+        path = self.log_path
+        if path is None:
             return []
-        return await asyncio.to_thread(lambda: list(exchanges(events_of(log.path), self.kept.blobs)))
+        return await asyncio.to_thread(lambda: list(exchanges(events_of(path), self.kept.blobs)))
 
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Say something that is no part of the conversation."""
@@ -321,6 +328,16 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.SubTasksWanted | e.SubTaskGivenBack):
             self.subtasks().children.look()
+
+    async def go_on_unattended(self) -> None:
+        """With autonomy `auto` and `auto_apply` write what is proposed; what must be asked about stays (T6)."""
+        settings = self.loaded.settings
+        if settings.autonomy != "auto" or not settings.auto_apply or not self.state.review.open:
+            return
+        try:
+            await self.apply()
+        except TuiAgentError as error:
+            await self.notice(str(error), "warning")
 
     def subtasks(self) -> SubTasks:
         """What runs sub-tasks, made when it is first needed."""

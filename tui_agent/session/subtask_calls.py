@@ -97,6 +97,8 @@ class SubTaskCalls:
     async def retry_subtask(self, task: str) -> None:
         """Run a task anew that has ended, or was skipped."""
         found = self._may(task, "pending")
+        if found.state == "ready":
+            raise SessionError(f"The sub-task {task} is ready", "run it")
         wanted = () if self._manual and not self._is_ready(found) else (e.SubTasksWanted((task,)),)
         await self.journal.record(e.SubTaskMoved(task, "pending"), *wanted)
 

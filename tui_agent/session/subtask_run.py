@@ -15,6 +15,7 @@ from tui_agent.errors import PathRefused
 from tui_agent.files.gate import Gate
 from tui_agent.files.names import plain
 from tui_agent.session import grounds, work_copies
+from tui_agent.session.cleaning import FOLDER
 from tui_agent.session.subtask_progress import ProgressTeller
 from tui_agent.store.state import State, Todo
 from tui_agent.subtasks import handover
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 #: Turns that a sub-task may take where `limits.turns` sets none.
 MOST_TURNS = 10
-#: Below a session's folder lie those of its sub-tasks' runs.
-FOLDER = "subtasks"
 GO_ON = "continue"
 
 
@@ -64,9 +63,8 @@ class SubTaskRun:
     async def __call__(self, snapshot: Awaitable[str]) -> Outcome:
         """Do the work; nothing of the copy is left, however it ends. Raises what kept it from beginning."""
         parent, task = self._parent, self._task
-        folder = work_copies.folder_for(
-            parent.folders.data, parent.state.session.id, f"{task.id}.{task.runs}"
-        )
+        name = f"{task.id}.{task.runs}"
+        folder = work_copies.folder_of_run(parent.folders.data, parent.kept.folder, name)
         try:
             copy = await parent.workspace.copies.make(folder, await snapshot)
             missing = await self._prepare(copy)
@@ -125,7 +123,9 @@ class SubTaskRun:
             await child.finished()
             turn = child.state.turn
             if not turn.ok:
-                return turn.error
+                return turn.error.replace(
+                    "limits.session_", "subtasks.max_"
+                )  # as its own settings are called
             await self._take_in(child)
             if not goes_on(child.state):
                 return ""

@@ -17,14 +17,19 @@ CUT = "The answer was cut off before it was complete: send “continue” to ask
 
 
 class Turns:
-    """Runs the turns of one session, one at a time."""
+    """Runs the turns of one session, one at a time; `after` is called when one has ended well."""
 
     def __init__(
-        self, journal: Journal, desk: Callable[[], Desk], get_ready: Callable[[], Awaitable[None]]
+        self,
+        journal: Journal,
+        desk: Callable[[], Desk],
+        get_ready: Callable[[], Awaitable[None]],
+        after: Callable[[], Awaitable[None]],
     ) -> None:
         self._journal = journal
         self._desk = desk
         self._get_ready = get_ready
+        self._after = after
         self._task: asyncio.Task[None] | None = None
         self._question: tuple[str, asyncio.Future[Decision]] | None = None
         self._decisions: list[Decision] = []
@@ -125,6 +130,8 @@ class Turns:
         ended = await self._ended(turn, text, attachments)
         seconds = round(time.monotonic() - started, 3)
         await self._journal.record(*left_off(self.state), e.TurnEnded(turn, seconds=seconds, **ended))
+        if ended["ok"]:
+            await self._after()
         if self.state.input.queue and not ended.get("stopped"):
             await self._begin(self.state.input.queue[0], (), queued=True)
 

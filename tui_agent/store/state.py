@@ -291,6 +291,18 @@ class Usage(Struct, frozen=True):
         )
 
 
+def used_since(before: Usage, now: Usage) -> Usage:
+    """What was used between two counts of the same thing."""
+    known = before.cost is not None and now.cost is not None
+    return Usage(
+        input=now.input - before.input,
+        output=now.output - before.output,
+        cached=now.cached - before.cached,
+        cost=round(now.cost - before.cost, 9) if known else None,  # type: ignore[operator]
+        estimated=now.estimated,
+    )
+
+
 class UsageSlice(Struct, frozen=True):
     """`context` is the size of the last request in tokens, `parts` the same by part (C11).
 

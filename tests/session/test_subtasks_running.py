@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from support.repositories import git, repository
+from support.sessions import open_session, reply
+from support.subtasks import GoalModel, states, working
+from support.trees import until
+
+from tui_agent.errors import Refused, SessionError
+from tui_agent.model.client import EndChunk, TextChunk, UsageChunk
+from tui_agent.subtasks.graph import SubTask
+
+GOALS = {name: f"Do part {name}" for name in ("a", "b", "c", "d")}
+TASKS = tuple(SubTask(name, goal, (f"{name}.txt",)) for name, goal in GOALS.items())
+
+
+def made(name: str, text: str = "new\n", **more: object) -> dict:
+    return reply(f"Made {name}.", fileChanges=[{"path": f"{name}.txt", "content": text}], **more)
+
+
+def answers(*names: str) -> dict[str, list]:
+    return {GOALS[name]: [made(name)] for name in names}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return repository(tmp_path / "work", {"start.txt": "start\n"})
+
+
+def left(home: Path, folder: Path) -> list[str]:
+    """What of copies lies about: folders, worktrees, branches, refs."""
+    found = (home / "data" / "worktrees").glob("*/*")
+    copies = [str(path) for path in found if not path.name.startswith(".seed")]
+    worktrees = git(folder, "worktree", "list", "--porcelain").count("worktree ") - 1
+    refs = git(folder, "for-each-ref", "--format=%(refname)").split()
+    return [*copies, *["worktree"] * worktrees, *(ref for ref in refs if ref != "refs/heads/main")]
+
+
+async def test_no_more_run_at_once_than_may(folder: Path):
+    model = GoalModel(answers("a", "b", "c", "d"))
+    model.held = {goal: asyncio.Event() for goal in GOALS.values()}
+    async with working(folder, model, TASKS, overrides=("subtasks.max_parallel=2",)) as session:
+        for name in GOALS:
+            await session.run_subtask(name)
+        await until(lambda: model.open == 2)
+        assert sorted(states(session).values()) == ["ready", "ready", "running", "running"]
+        for held in model.held.values():
+            held.set()
+        await session.subtasks_settled()
+        assert set(states(session).values()) == {"completed"} and model.at_once == 2
+
+
+async def test_the_one_with_the_longest_way_behind_it_begins_first(folder: Path):
+    marked = [SubTask(name, GOALS[name], auto_execute=True) for name in ("a", "b")]
+    tasks = (*marked, SubTask("c", GOALS["c"], (), ("b",), auto_execute=True))
+    model = GoalModel(answers("a", "b", "c"))
+    async with working(folder, model, tasks, overrides=("subtasks.max_parallel=1",)) as session:
+        await session.run_ticked()
+        await session.subtasks_settled()
+        asked = [next(g for g in GOALS.values() if g in str(r.messages[-1])) for r in model.requests]
+    assert asked == [GOALS["b"], GOALS["a"], GOALS["c"]]
+
+
+async def test_stopped_is_cancelled_and_leaves_nothing_and_can_be_retried(folder: Path, home: Path):
+    model = GoalModel({GOALS["a"]: [made("a"), made("a")]})
+    model.held[GOALS["a"]] = asyncio.Event()
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("a")
+        await until(lambda: model.open == 1)
+        await until(lambda: session.state.subtasks.running["a"].phase == "asking")
+        await session.stop_subtask("a")
+        task = session.state.subtasks.get("a")
+        assert task and (task.state, task.wanted) == ("cancelled", False)
+        assert "a" not in session.state.subtasks.running
+        assert left(home, folder) == []
+        model.held[GOALS["a"]].set()
+        await session.retry_subtask("a")
+        await session.subtasks_settled()
+        assert states(session)["a"] == "completed"
+
+
+async def test_what_fails_says_why_and_those_behind_it_wait_until_it_is_skipped(folder: Path, home: Path):
+    tasks = (TASKS[0], SubTask("b", GOALS["b"], ("b.txt",), ("a",)))
+    model = GoalModel({GOALS["a"]: [Refused("It declined", "ask otherwise")], **answers("b")})
+    async with working(folder, model, tasks) as session:
+        for name in ("a", "b"):
+            await session.run_subtask(name)
+        await session.subtasks_settled()
+        assert states(session) == {"a": "failed", "b": "pending"}
+        assert [task.reason for task in session.state.subtasks.tasks] == ["It declined: ask otherwise", ""]
+        assert left(home, folder) == []
+        await session.skip_subtask("a")
+        await session.subtasks_settled()
+        assert states(session) == {"a": "skipped", "b": "completed"}
+
+
+async def test_closing_ends_what_runs_and_the_next_start_can_run_it_again(folder: Path, home: Path):
+    model = GoalModel({GOALS["a"]: [made("a")]})
+    model.held[GOALS["a"]] = asyncio.Event()
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("a")
+        await until(lambda: model.open == 1)
+    assert left(home, folder) == []
+    again = GoalModel(answers("a"))
+    async with working(folder, again, session="last") as session:
+        assert states(session)["a"] == "failed"
+        await session.retry_subtask("a")
+        await session.subtasks_settled()
+        assert states(session)["a"] == "completed"
+
+
+async def test_with_autonomy_auto_what_is_marked_runs_by_itself_and_is_applied(folder: Path):
+    split = [
+        {"id": "a", "goal": GOALS["a"], "autoExecute": True},
+        {"id": "b", "goal": GOALS["b"], "autoExecute": False},
+    ]
+    model = GoalModel(answers("a"), [reply(subTasks=split)])
+    async with working(folder, model, overrides=("autonomy=auto", "auto_apply=true")) as session:
+        await session.submit("Split it")
+        await session.finished()
+        await session.subtasks_settled()
+        assert states(session) == {"a": "completed", "b": "ready"}
+        assert (folder / "a.txt").read_text() == "new\n"
+
+
+async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_approved(folder: Path):
+    split = [{"id": "a", "goal": GOALS["a"], "autoExecute": True}, {"id": "b", "goal": GOALS["b"]}]
+    model = GoalModel(answers("a", "b"), [reply(subTasks=split)])
+    async with working(folder, model) as session:
+        await session.submit("Split it")
+        await session.finished()
+        await session.subtasks_settled()
+        assert set(states(session).values()) == {"ready"}
+        await session.tick_subtask("b")
+        await session.run_ticked()
+        await session.subtasks_settled()
+        assert set(states(session).values()) == {"completed"}
+        assert not (folder / "a.txt").exists()
+
+
+async def test_unsaved_text_and_uncommitted_work_are_what_a_sub_task_sees(folder: Path):
+    (folder / "start.txt").write_text("on disk\n")
+    (folder / "b.txt").write_text("untracked\n")
+    change = [{"path": "start.txt", "edits": [{"search": "unsaved", "replace": "seen"}]}]
+    more = [{"path": "b.txt", "edits": [{"search": "untracked", "replace": "seen"}]}]
+    model = GoalModel({GOALS["a"]: [reply(fileChanges=[*change, *more])]})
+    async with working(folder, model, TASKS) as session:
+        await session.open_file("start.txt")
+        session.edit_buffer("start.txt", "unsaved\n", (0, 0), (0, 0))
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        assert states(session)["a"] == "completed"
+        assert {change.path: change.state for change in session.state.review.open} == {
+            "start.txt": "pending",
+            "b.txt": "pending",
+        }
+
+
+async def test_it_goes_on_while_todos_are_open_and_ends_at_the_limit_of_turns(folder: Path):
+    todos = [{"text": "one"}, {"text": "two"}]
+    first = made("a", todos=todos)
+    model = GoalModel({GOALS["a"]: [first, *(made("a", f"{n}\n") for n in range(4))]})
+    async with working(folder, model, TASKS, overrides=("limits.turns=3",)) as session:
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        task = session.state.subtasks.get("a")
+        assert task and task.state == "failed" and "not done after 3 turns" in task.reason
+        assert len(model.requests) == 3 and not session.state.review.open
+
+
+async def test_a_sub_task_has_a_limit_on_tokens_of_its_own(folder: Path):
+    todos = [{"text": "one"}, {"text": "two"}]
+    model = GoalModel({GOALS["a"]: [made("a", todos=todos), made("a", "2\n")]})
+    async with working(folder, model, TASKS, overrides=("subtasks.max_tokens=10000",)) as session:
+        model.answers[GOALS["a"]][0] = [
+            TextChunk('{"summary": "Much.", "todos": [{"text": "x"}], "fileChanges": '),
+            TextChunk('[{"path": "a.txt", "content": "1"}]}'),
+            UsageChunk(9_000, 900, 0, 0.5),
+            EndChunk("stop"),
+        ]
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        task = session.state.subtasks.get("a")
+        assert task and task.state == "failed" and "subtasks.max_tokens (10,000)" in task.reason
+        assert (task.tokens, task.cost) == (9_900, 0.5)
+        assert session.state.usage.session.cost == 0.5 and session.state.usage.turn.cost == 0.0
+
+
+async def test_together_they_keep_the_limits_of_the_session(folder: Path):
+    model = GoalModel(answers("a", "b"))
+    model.held[GOALS["b"]] = asyncio.Event()
+    async with working(folder, model, TASKS, overrides=("limits.session_tokens=100",)) as session:
+        for name in ("b", "a"):
+            await session.run_subtask(name)
+        await session.subtasks_settled()
+        reasons = {task.id: task.reason for task in session.state.subtasks.tasks}
+        assert "limits.session_tokens (100)" in reasons["b"]
+
+
+async def test_sub_tasks_of_sub_tasks_run_to_the_depth_that_is_set(folder: Path):
+    split = [{"id": "x", "goal": GOALS["b"]}, {"id": "y", "goal": GOALS["c"]}]
+    for depth in (1, 2):
+        model = GoalModel({GOALS["a"]: [reply("Splits.", subTasks=split)], **answers("b", "c")})
+        overrides = (f"subtasks.max_depth={depth}", "subtasks.max_parallel=1")
+        async with working(folder, model, TASKS, overrides=overrides) as session:
+            await session.run_subtask("a")
+            await session.subtasks_settled()
+            changed = {change.path for change in session.state.review.open}
+            assert changed == ({"b.txt", "c.txt"} if depth == 2 else set())
+            child = await session.subtask_state("a")
+            assert any("max_depth" in notice.text for notice in child.notices.items) == (depth == 1)
+
+
+async def test_its_chat_is_there_while_it_runs_and_afterwards(folder: Path):
+    model = GoalModel(answers("a"))
+    model.held[GOALS["a"]] = asyncio.Event()
+    async with working(folder, model, TASKS) as session:
+        with pytest.raises(SessionError, match="has no chat"):
+            await session.subtask_state("a")
+        await session.run_subtask("a")
+        await until(lambda: model.open == 1)
+        running = await session.subtask_state("a")
+        assert [message.text for message in running.chat.messages] == [GOALS["a"]]
+        model.held[GOALS["a"]].set()
+        await session.subtasks_settled()
+        ended = await session.subtask_state("a")
+        assert ended.chat.messages[-1].summary == "Made a."
+        assert ended.known.files == {} or "a.txt" not in ended.known.stale
+
+
+async def test_the_hand_over_tells_of_the_request_the_scope_and_what_came_before(folder: Path):
+    tasks = (TASKS[0], SubTask("b", GOALS["b"], ("b.txt", "start.txt"), ("a",)))
+    model = GoalModel(answers("a", "b"), [reply("Parts it.")])
+    async with working(folder, model, tasks) as session:
+        await session.submit("Make both files")
+        await session.finished()
+        for name in ("a", "b"):
+            await session.run_subtask(name)
+        await session.subtasks_settled()
+    request = model.requests[-1]
+    system = request.messages[0]["content"]
+    for words in ("“b”", "Make both files", "Parts it.", "b.txt, start.txt", "a: Made a. Changed: a.txt."):
+        assert words in system
+    newest = request.messages[-1]["content"]
+    assert f"<user_query>\n{GOALS['b']}\n</user_query>" in newest and "1: start" in newest
+
+
+@pytest.mark.parametrize("kind", ["plain", "unborn", "bare"])
+async def test_it_runs_without_a_repository_without_commits_and_in_a_bare_one(tmp_path: Path, kind: str):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    if kind != "plain":
+        git(folder, "init", "-q", *(["--bare"] if kind == "bare" else []))
+    (folder / "b.txt").write_text("there\n")
+    change = [{"path": "b.txt", "edits": [{"search": "there", "replace": "done"}]}]
+    async with working(folder, GoalModel({GOALS["b"]: [reply(fileChanges=change)]}), TASKS) as session:
+        await session.run_subtask("b")
+        await session.subtasks_settled()
+        assert states(session)["b"] == "completed"
+        await session.apply()
+    assert (folder / "b.txt").read_text() == "done\n"
+
+
+async def test_it_sees_the_folder_in_the_middle_of_a_merge(folder: Path):
+    git(folder, "checkout", "-q", "-b", "side")
+    (folder / "start.txt").write_text("side\n")
+    git(folder, "commit", "-q", "-a", "-m", "Side")
+    git(folder, "checkout", "-q", "main")
+    (folder / "start.txt").write_text("main\n")
+    git(folder, "commit", "-q", "-a", "-m", "Main")
+    with pytest.raises(Exception, match="merge"):
+        git(folder, "merge", "side")
+    before = git(folder, "status", "--porcelain")
+    change = [{"path": "start.txt", "edits": [{"search": "main\n", "replace": "both\n"}]}]
+    async with working(folder, GoalModel({GOALS["a"]: [reply(fileChanges=change)]}), TASKS) as session:
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        assert states(session)["a"] == "completed"
+        assert [change.path for change in session.state.review.open] == ["start.txt"]
+    assert git(folder, "status", "--porcelain") == before
+
+
+async def test_the_graph_is_made_by_hand_and_what_can_be_none_is_refused_with_its_ids(folder: Path):
+    async with open_session(folder) as session:
+        await session.add_subtask("a", "First", ["a.txt"])
+        await session.add_subtask("b", "Second", dependencies=["a"])
+        for make, words in (
+            (session.add_subtask("a", "Again"), "a sub-task a already"),
+            (session.add_subtask("c", "Third", dependencies=["nobody"]), "do not exist: nobody"),
+            (session.connect_subtask("a", ["b"]), "circle: a, b"),
+            (session.add_subtask("d", " "), "needs an id and a goal"),
+            (session.retry_subtask("a"), "is ready"),
+            (session.remove_subtask("z"), "no sub-task z"),
+        ):
+            with pytest.raises(SessionError, match=words):
+                await make
+        await session.edit_subtask("b", "Then", ["b.txt"])
+        await session.connect_subtask("b", [])
+        assert states(session) == {"a": "ready", "b": "ready"}
+        await session.connect_subtask("b", ["a"])
+        await session.remove_subtask("a")
+        (task,) = session.state.subtasks.tasks
+        assert (task.id, task.goal, task.dependencies, task.state) == ("b", "Then", (), "ready")
