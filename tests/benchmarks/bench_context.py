@@ -282,38 +282,10 @@ async def bundling() -> list[Figure]:
     return [Figure("bundling", statistics.median(times), 50.0, " ms", note)]
 
 
-async def marking() -> list[Figure]:
-    """From a write on disk to the mark in the state that the screen draws."""
-    times = []
-    with TemporaryDirectory(prefix="tui-agent-bench-") as folder:
-        root = project(Path(folder) / "work")
-        async with open_session(root, [reply()] * 2) as session:
-            await session.submit("Look at project/m1.py")
-            await session.finished()
-            await until(lambda: session.state.workspace.watching == "watching", "the watcher")
-            path = root / "project/m1.py"
-            for number in range(12):
-                stale = number % 2 == 0
-                marked = asyncio.Event()
-                ends = session.subscribe(
-                    lambda event, state, marked=marked: (
-                        marked.set() if isinstance(event, e.FreshnessChanged) else None
-                    )
-                )
-                begin = time.perf_counter()
-                path.write_text(source(1) + ("# more\n" if stale else ""))
-                await asyncio.wait_for(marked.wait(), 20)
-                times.append((time.perf_counter() - begin) * 1000)
-                ends()
-                await asyncio.sleep(0.3)
-    note = f"of {len(times)}, slowest {max(times):.0f} ms; the screen draws within 33 ms more"
-    return [Figure("a change on disk to its mark", statistics.median(times), 150.0, " ms", note)]
-
-
 async def main() -> None:
     with TemporaryDirectory(prefix="tui-agent-bench-home-") as home:
         os.environ["TUI_AGENT_HOME"] = home
-        for measure in (first_words, long_session, short_session, bundling, marking, building):
+        for measure in (first_words, long_session, short_session, bundling, building):
             show(await measure())
 
 
