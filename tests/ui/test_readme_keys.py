@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP
 from tui_agent.ui.keys import load_keys
-from tui_agent.ui.widgets.rows import Rows
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 KEYS = load_keys()
@@ -45,8 +44,7 @@ def as_bound(row: str, key: str) -> str:
 
 def bound(row: str) -> set[str]:
     places = {APP, ANYWHERE, *PLACES.get(row, (row,))}
-    lists = {key for binding in Rows.BINDINGS for key in binding.key.split(",")}  # type: ignore[union-attr]
-    return lists | {
+    return {
         key
         for name, keys in KEYS.by_action.items()
         if ACTIONS[name].pane in places or row == LEADER
