@@ -15,12 +15,18 @@ from tui_agent.store.state import ChatMessage, State
 _BATCH = 500
 
 
-def messages_before(path: Path, before: int, count: int) -> tuple[ChatMessage, ...]:
-    """Up to `count` messages of the log at `path` with numbers below `before`, oldest first."""
+def messages_before(path: Path, before: int, count: int, keep: bool = True) -> tuple[ChatMessage, ...]:
+    """Up to `count` messages of the log at `path` with numbers below `before`, oldest first.
+
+    With `keep` the pages that had to be made are kept for the next time.
+    """
     folder = path.parent
     found = pages.before(folder, before, count)
     if found is not None:
         return found
+    if not keep:
+        there = (message for message in in_order(events_of(path)) if message.number < before)
+        return tuple(message for message in there if message.number >= before - count)
     pages.forget(folder)
     wanted: list[ChatMessage] = []
     batch: list[ChatMessage] = []
