@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from tui_agent.workspace.git_seeds import names_in
 from tui_agent.workspace.git_trees import commit_of, tree_on_disk
 
 _MARK: Final = ".repository"
+#: So begins the name of what is on its way out.
+_ASIDE: Final = ".gone-"
 
 
 def take_snapshot(root: str) -> str:
@@ -55,15 +58,31 @@ def remove_worktree(root: str, folder: str) -> None:
 
     Raises FileError where files cannot be removed.
     """
+    aside = detach_worktree(root, folder)
+    try:
+        remove_folder(aside)
+    except OSError as error:
+        raise _stays(folder, error) from error
+
+
+def detach_worktree(root: str, folder: str) -> str:
+    """The quick part of removing a copy: its place is free and its repository knows nothing of it.
+
+    Where the files lie now, beside it, still to be removed. Raises FileError.
+    """
+    parent = os.path.dirname(folder)
+    aside = os.path.join(parent, f"{_ASIDE}{secrets.token_hex(4)}")
     try:
         common = _marked(folder) or _common_dir(root)
-        remove_folder(folder)
+        with suppress(FileNotFoundError):
+            os.rename(folder, aside)
         if common:
             _forget(common, folder)
         with suppress(FileNotFoundError):
             os.unlink(_mark(folder))
     except OSError as error:
         raise _stays(folder, error) from error
+    return aside
 
 
 def tidy(root: str, parent: str) -> None:

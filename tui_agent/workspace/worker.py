@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
+from tui_agent.files.folders import remove_folder
 from tui_agent.processes.serve import Announce, Handler, Send, run
 from tui_agent.workspace.git import find_repository, ignored, init_with_commit, scrub_environment
 from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, make_checkpoint
@@ -17,7 +19,7 @@ from tui_agent.workspace.git_listing import deleted_files, list_files
 from tui_agent.workspace.git_status import read_status
 from tui_agent.workspace.git_worktrees import (
     add_worktree,
-    remove_worktree,
+    detach_worktree,
     remove_worktrees,
     take_snapshot,
     tidy,
@@ -28,6 +30,9 @@ from tui_agent.workspace.walk import Listing, walk
 CHUNK: Final = 2000
 #: Worktrees are made one after the other: they share a seed, and two at once would be no faster.
 _one_at_a_time: Final = asyncio.Lock()
+#: One thread is enough for what nobody waits for.
+_one_leaves: Final = asyncio.Lock()
+_leaving: Final[set[asyncio.Future[None]]] = set()
 #: What is being made or removed, by folder.
 _at_work: Final[dict[str, asyncio.Future[Any]]] = {}
 
@@ -126,15 +131,20 @@ async def git_worktree_add(params: dict[str, Any], send: Send) -> dict[str, Any]
 
 
 async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
-    """{root, folder} → null, when the worktree there is gone."""
+    """{root, folder} → null, when no worktree is there any more; its files go in the background."""
     folder = params["folder"]
     if folder in _at_work:  # it is being made, for a call that was cancelled
         await asyncio.wait([_at_work[folder]])
-    await _to_its_end(folder, remove_worktree, params["root"], folder)
+    aside = await _to_its_end(folder, detach_worktree, params["root"], folder)
+    leaving = asyncio.ensure_future(_let_go(aside))
+    _leaving.add(leaving)
+    leaving.add_done_callback(_leaving.discard)
 
 
 async def git_worktrees_tidy(params: dict[str, Any], send: Send) -> None:
     """{root, folder} → null, when a session's folder is gone if no copy was in it."""
+    if _leaving:
+        await asyncio.wait(list(_leaving))
     async with _one_at_a_time:
         await _to_its_end(params["folder"], tidy, params["root"], params["folder"])
 
@@ -143,6 +153,13 @@ async def git_worktrees_remove(params: dict[str, Any], send: Send) -> None:
     """{folder} → null, when all copies that lie in a session's folder, and it, are gone."""
     async with _one_at_a_time:
         await _to_its_end(params["folder"], remove_worktrees, params["folder"])
+
+
+async def _let_go(folder: str) -> None:
+    """Remove what is left of a copy; what cannot be removed the next start tries again."""
+    async with _one_leaves:
+        with suppress(OSError):
+            await asyncio.to_thread(remove_folder, folder)
 
 
 async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) -> Any:
