@@ -14,7 +14,6 @@ from tui_agent.session import database, records
 from tui_agent.session.lock import holder
 from tui_agent.store.events import Growing, Lasting
 
-
 #: Two writes with less between them may leave the same time on a file, in nanoseconds.
 SOON = 100_000_000
 
