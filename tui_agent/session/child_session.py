@@ -35,6 +35,7 @@ class ChildSession(Session):
     part = ""
 
     async def start_services(self) -> None:
+        self._decisions.versions.keep_none()  # its repository is the person's, and its applies are nobody's to undo
         self.workspace.start()
 
     def _desk(self) -> Desk:

@@ -36,11 +36,15 @@ class Versions:
         self._workspace = workspace
         self._writing = writing
         self._tasks: set[asyncio.Task[None]] = set()
-        journal.store.subscribe(self._note)
+        self._listen_no_more = journal.store.subscribe(self._note)
 
     @property
     def state(self) -> State:
         return self._journal.store.state
+
+    def keep_none(self) -> None:
+        """Let git keep nothing of what is applied from now on."""
+        self._listen_no_more()
 
     async def settled(self) -> None:
         """Wait until every apply so far has its commit."""
