@@ -1,0 +1,62 @@
+"""What models are told of sub-tasks: the hand-over of each, and the report to their parent."""
+
+from __future__ import annotations
+
+from tui_agent.edits.change import FileStep
+from tui_agent.subtasks import handover, report
+from tui_agent.subtasks.graph import SubTask
+
+DONE = SubTask(
+    "api",
+    "Change the client",
+    ("api.py",),
+    state="completed",
+    summary="Changed it.",
+    changed=(FileStep("net.py", "1", "2"),),
+)
+
+
+def test_the_hand_over_leaves_out_what_there_is_not() -> None:
+    words = handover.text(handover.HandOver(SubTask("a", "Do a"), splits=True))
+    assert "Yours is “a”" in words
+    for absent in ("word for word", "Files of this part", "are done", "not in your copy", "split"):
+        assert absent not in words
+
+
+def test_the_hand_over_names_files_what_is_done_and_what_is_missing() -> None:
+    task = SubTask("b", "Do b", ("b.py", "c.py"), note="Again, on top.")
+    words = handover.text(handover.HandOver(task, "Do both", "In two parts.", (DONE,), ("vendor",)))
+    for present in (
+        "The whole request, word for word:\nDo both",
+        "What was said of it: In two parts.",
+        "Files of this part: b.py, c.py.",
+        "- api: Changed it. Changed: net.py.",
+        "leave them alone:\n- vendor",
+        "Again, on top.",
+        "Do not split this part",
+    ):
+        assert present in words
+
+
+def test_the_report_has_a_row_for_each_state() -> None:
+    failed = SubTask("b", "Do b", state="failed", reason="It declined: ask otherwise")
+    waits = SubTask("c", "Do c", dependencies=("api", "b"))
+    idle = SubTask("d", "Do d", state="completed", summary="Nothing to do.")
+    rows = report.rows((DONE, failed, waits, idle))
+    assert rows == {
+        "api": "api: completed. Changed it. Changed, and shown to the person for review: net.py "
+        "(beside its files: net.py).",
+        "b": "b: failed, It declined: ask otherwise",
+        "c": "c: waits for api, b",
+        "d": "d: completed. Nothing to do. It changed no file.",
+    }
+
+
+def test_only_news_is_told_and_what_was_taken_out_once() -> None:
+    rows = report.rows((DONE,))
+    assert report.news(rows, {}) == rows
+    assert report.news(rows, rows) == {}
+    gone = report.news({}, rows)
+    assert gone == {"api": "api: taken out by the person"}
+    assert report.news({}, {**rows, **gone}) == {}
+    assert report.section({}) == "" and report.section(gone) == f"{report.TITLE}\n- {gone['api']}"
