@@ -41,10 +41,13 @@ async def test_several_at_once_each_a_worktree_and_nothing_is_left(
     repo = repository(tmp_path / "repo", FILES)
     place = tmp_path / "data" / "s1"
     async with opened(repo) as workspace:
+        await workspace.copies.prepare(place)
+        before = (place / ".seed/a.txt").stat().st_ino
         snapshot = await workspace.copies.snapshot()
         made = await asyncio.gather(*(workspace.copies.make(place / f"t{n}", snapshot) for n in range(4)))
         assert made[1] == WorkCopy(str(place / "t1"), str(place / "t1"), "worktree")
         assert (place / "t3/src/b.txt").read_text() == "b\n"
+        assert (place / "t3/a.txt").stat().st_ino == before
         await asyncio.gather(*(workspace.copies.remove(copy) for copy in made))
         await until(lambda: not place.exists() and not (repo / ".git/worktrees").exists())
     assert git(repo, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]

@@ -19,8 +19,8 @@ from tui_agent.processes.child import Child
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.plain_copy import copy_paths
 
-#: How long what copies share is kept after the last of them was made or removed.
-KEPT_SECONDS = 5.0
+#: How long what copies share is kept after the last of them was made or removed, or when it was made beforehand.
+KEPT_SECONDS, AHEAD_SECONDS = 30.0, 300.0
 #: A file that git ignores is brought into a copy up to this many bytes.
 LARGEST_BROUGHT = 10_000_000
 
@@ -54,6 +54,15 @@ class WorkCopies:
         """
         return await self._child.ask("git_snapshot", {"root": str(self._gate.root)})
 
+    async def prepare(self, parent: Path) -> None:
+        """Make ready what copies in this folder share, while nobody waits: the first is as fast as the others then.
+
+        Raises `FileError` or `ChildFailed`.
+        """
+        self._tidy_later(parent, AHEAD_SECONDS)
+        about = {"root": str(self._gate.root), "folder": str(parent)}
+        await self._child.ask("git_worktrees_prepare", about)
+
     async def make(self, folder: Path, snapshot: str) -> WorkCopy:
         """A copy of a snapshot at a folder that is not there yet; of the paths in the index where it is "".
 
@@ -86,13 +95,13 @@ class WorkCopies:
         """Copy files of the folder that are not in the copy (git ignores them, say); those that could not be."""
         return await asyncio.to_thread(_bring, self._gate, Path(copy.root), paths)
 
-    def _tidy_later(self, parent: Path) -> None:
-        """The next copy is made in a fraction of the time while that of the last is there."""
+    def _tidy_later(self, parent: Path, seconds: float | None = None) -> None:
+        """The next copy is made in a fraction of the time while what the last shared is there."""
         waiting = self._tidying.pop(str(parent), None)
         if waiting is not None:
             waiting.cancel()
         loop = asyncio.get_running_loop()
-        self._tidying[str(parent)] = loop.call_later(KEPT_SECONDS, self._tidy, str(parent))
+        self._tidying[str(parent)] = loop.call_later(seconds or KEPT_SECONDS, self._tidy, str(parent))
 
     def _tidy(self, parent: str) -> None:
         self._tidying.pop(parent).cancel()

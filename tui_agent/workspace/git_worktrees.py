@@ -32,6 +32,21 @@ def take_snapshot(root: str) -> str:
     return commit_of(root, tree, "tui-agent snapshot") if tree else ""
 
 
+def prepare(root: str, parent: str) -> None:
+    """Make ready what the copies in a session's folder will share: the first is made as fast as the others then.
+
+    Nothing where there is no repository. One call at a time. Raises FileError.
+    """
+    repository, commit = find_repository(root), take_snapshot(root)
+    if repository is None or not commit:
+        return
+    try:
+        os.makedirs(parent, mode=0o700, exist_ok=True)
+        _check(parent, git_seeds.grow(repository, commit, parent))
+    except OSError as error:
+        raise _failed(parent, *sentence(error)) from error
+
+
 def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
     """A worktree of a commit at a folder that is not there yet → {root, submodules}. One call at a time.
 

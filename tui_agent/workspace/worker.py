@@ -20,6 +20,7 @@ from tui_agent.workspace.git_status import read_status
 from tui_agent.workspace.git_worktrees import (
     add_worktree,
     detach_worktree,
+    prepare,
     remove_worktrees,
     take_snapshot,
     tidy,
@@ -123,6 +124,12 @@ async def git_snapshot(params: dict[str, Any], send: Send) -> str:
     return await asyncio.to_thread(take_snapshot, params["root"])
 
 
+async def git_worktrees_prepare(params: dict[str, Any], send: Send) -> None:
+    """{root, folder} → null, when copies in a session's folder can be made fast."""
+    async with _one_at_a_time:
+        await _to_its_end(params["folder"], prepare, params["root"], params["folder"])
+
+
 async def git_worktree_add(params: dict[str, Any], send: Send) -> dict[str, Any]:
     """{root, commit, folder} → {root, submodules}, see `add_worktree`."""
     folder = params["folder"]
@@ -188,6 +195,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "git_commit_plan": git_commit_plan,
         "git_commit": git_commit,
         "git_snapshot": git_snapshot,
+        "git_worktrees_prepare": git_worktrees_prepare,
         "git_worktree_add": git_worktree_add,
         "git_worktree_remove": git_worktree_remove,
         "git_worktrees_tidy": git_worktrees_tidy,
