@@ -77,6 +77,12 @@ class ChildModel:
         except ChildFailed as error:
             raise _as_model_error(error, begun) from error
 
+    async def reach(self, environment: Mapping[str, str]) -> None:
+        """Add variables to what the child inherits, also in the one that runs. Raises a `ModelError`."""
+        self._child.environment.update(environment)
+        if self._warming is not None:
+            await self._ask("reach", dict(environment))
+
     async def upload(self, model: str, name: str, text: str) -> str:
         """Hand a file to the provider (P7); its id there. Raises a `ModelError`."""
         await self.start()

@@ -6,8 +6,8 @@ Three things answer to `Model`: the child process that runs litellm (`model.chil
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -99,6 +99,15 @@ class TokenCount(Struct, frozen=True):
 
     counts: tuple[int, ...]
     exact: bool
+
+
+@runtime_checkable
+class Reaching(Protocol):
+    """A model that is reached by variables of the environment, which can be told later."""
+
+    async def reach(self, environment: Mapping[str, str]) -> None:
+        """Add these to what it was started with. Raises a `ModelError`."""
+        ...
 
 
 class Model(Protocol):

@@ -1,12 +1,13 @@
 """The model child's program: counts tokens, knows models, and streams their answers through litellm.
 
-Methods: `ping`, `count`, `warm`, `abilities`, `stream`, `upload`, `delete`. tiktoken is ready first;
+Methods: `ping`, `count`, `warm`, `abilities`, `stream`, `reach`, `upload`, `delete`. tiktoken is ready first;
 litellm is imported, on a thread, only when a model is asked for. Run as `python -m tui_agent.model.worker`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
@@ -54,6 +55,9 @@ def build(announce: Announce) -> Mapping[str, Handler]:
             async for chunk in chunks:
                 await send(chunk)
 
+    async def reach(params: dict[str, Any], send: Send) -> None:
+        os.environ.update(params)
+
     async def upload(params: dict[str, Any], send: Send) -> str:
         await ready()
         return await uploading.upload(params["model"], params["name"], params["text"])
@@ -62,7 +66,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         await ready()
         await uploading.delete(params["model"], params["ids"])
 
-    handlers = (ping, count, warm, abilities, stream, upload, delete)
+    handlers = (ping, count, warm, abilities, stream, reach, upload, delete)
     return {handler.__name__: handler for handler in handlers}
 
 

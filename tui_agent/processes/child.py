@@ -40,7 +40,8 @@ class Child:
         self.name = name or module
         self._module = module
         self._nice = nice
-        self._env = dict(env or {})
+        #: What is added to our own environment in the children to come.
+        self.environment = dict(env or {})
         self._on_state = on_state or (lambda state: None)
         self._on_event = on_event or (lambda event: None)
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
@@ -112,7 +113,7 @@ class Child:
         self._count_start()
         self._enter("starting")
         try:
-            process = await spawn(self._module, self._env)
+            process = await spawn(self._module, self.environment)
         except ChildFailed:
             self._enter("failed")
             raise

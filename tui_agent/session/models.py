@@ -22,7 +22,7 @@ def make_model(
 
     Nothing is started yet, and litellm is not imported here or later.
     """
-    name = settings.model
+    name = settings.model or store.state.model.name  # one that was chosen on the screen stays chosen
     if replay is not None:
         from tui_agent.model.recorded import RecordedModel
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from tui_agent.answers import schema
 from tui_agent.context import memory
 from tui_agent.errors import NoModel, SessionError, TuiAgentError
-from tui_agent.model.client import Model
+from tui_agent.model.client import Model, Reaching
 from tui_agent.model.pacing import Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.session import mending, work_copies
@@ -230,13 +230,18 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             messages_before, self.log_path, before, count, keep=self.kept.log is not None
         )
 
-    async def choose_model(self, name: str) -> None:
-        """Answer with another model from the next request on, which is a reset (C4). Raises a `ModelError`."""
+    async def choose_model(self, name: str, environment: Mapping[str, str] | None = None) -> None:
+        """Answer with another model from the next request on, which is a reset (C4). Raises a `ModelError`.
+
+        `environment` are the variables by which it is reached, where it needs any.
+        """
         if self.state.session.rehearsal:
             raise SessionError(
                 "The rehearsal answers from its recording", "start `tui-agent --model NAME` for a real model"
             )
         self.model_name = name.strip()
+        if environment and isinstance(self.model, Reaching):
+            await self.model.reach(environment)
         await self.model.start()
         await self._get_ready()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -26,12 +26,21 @@ async def choose_model(app: App[object], session: Session) -> None:
     )
     if not name:
         return
+    environment = next((it.environment for it in found if it.model == name), {})
     try:
         await session.notice(f"Getting {name} ready …")
-        await session.choose_model(name)
-        await session.notice(f"{name} answers from the next request on")
+        await session.choose_model(name, environment)
+        await session.notice(f"{name} answers from the next request on{_to_keep(session, name, environment)}")
     except TuiAgentError as error:
         await session.notice(str(error), "error")
+
+
+def _to_keep(session: Session, name: str, environment: Mapping[str, str]) -> str:
+    """What to do so that the next session has it too, where none is configured."""
+    if session.loaded.settings.model:
+        return ""
+    variables = "".join(f", and {key}={value} into your environment" for key, value in environment.items())
+    return f'; to keep it, put model = "{name}" into your settings.toml{variables}'
 
 
 def rows(words: str, found: Sequence[Suggestion]) -> list[Row]:

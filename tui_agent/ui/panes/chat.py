@@ -17,6 +17,7 @@ from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.choices import Choices, Waiting
 from tui_agent.ui.widgets.going_on import GoingOn
+from tui_agent.ui.widgets.no_model import NoModelYet
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.picker import Picker
 from tui_agent.ui.widgets.prompt import Prompt
@@ -56,6 +57,7 @@ class ChatPane(Pane):
         yield Waiting()
         yield choices
         yield Picker()
+        yield NoModelYet(self.session)
         yield GoingOn()
         yield Prompt(choices.choose)
 
@@ -80,6 +82,7 @@ class ChatPane(Pane):
         self.query_one(Waiting).show(state.input.queue)
         self._show_progress(state)
         self._show_going_on()
+        self.query_one(NoModelYet).show()
         self._show_draft(state.input.draft)
 
     def _show_progress(self, state: State) -> None:

@@ -1,0 +1,56 @@
+"""The first run, with no model configured: the screen says what it found and which key chooses, and asks no model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.screens import on_screen
+from support.sessions import model_of, open_session, reply
+
+from tui_agent.model.discover import Suggestion
+from tui_agent.ui.widgets.no_model import words
+
+FOUND = (
+    Suggestion("openai/gpt-5", "OPENAI_API_KEY is set"),
+    Suggestion("lm_studio/a", "LM Studio answers on port 1234", {"LM_STUDIO_API_BASE": "http://here"}),
+    Suggestion("lm_studio/b", "LM Studio answers on port 1234", {"LM_STUDIO_API_BASE": "http://here"}),
+)
+
+
+def test_each_place_is_named_once() -> None:
+    said = words(FOUND, "^O M")
+    assert "OPENAI_API_KEY is set · LM Studio answers on port 1234." in said and "^O M chooses" in said
+    assert "No key and no local server was found." in words((), "^O M")
+
+
+async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found() -> tuple[Suggestion, ...]:
+        return FOUND
+
+    monkeypatch.setattr("tui_agent.model.discover.discover", found)
+    async with on_screen(tmp_path, [reply()], overrides=["model="]) as it:
+        reached: dict[str, str] = {}
+
+        async def reach(environment: dict[str, str]) -> None:
+            reached.update(environment)
+
+        monkeypatch.setattr(it.session.model, "reach", reach, raising=False)
+        await it.shows("OPENAI_API_KEY is set")
+        await it.press("ctrl+o", "M")
+        await it.shows("type a litellm name")
+        await it.press(*"o/b", "enter")
+        await it.until(lambda: it.session.state.model.name == "lm_studio/b")
+        await it.until(lambda: "No model is chosen yet" not in it.text)
+        assert reached == {"LM_STUDIO_API_BASE": "http://here"}
+        assert model_of(it.session).requests == []
+
+
+async def test_a_model_that_was_chosen_is_there_after_a_quit(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    async with open_session(work, overrides=["model="], services=False) as session:
+        await session.choose_model("some/model")
+        name = session.state.session.id
+    async with open_session(work, overrides=["model="], session=name, services=False) as session:
+        assert session.model_name == "some/model"
