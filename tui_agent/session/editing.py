@@ -44,6 +44,7 @@ class Editing:
             start = (line - 1, 0)
             end = (last_line, 0) if last_line > line else start
             self._journal.grow(e.CursorMoved(place.path, end, start))
+            self.scroll(place.path, None)
 
     async def load(self, path: str) -> None:
         """Read the text from disk into the buffer, unsaved text is given up; a file that is no text shows a note."""
@@ -92,6 +93,11 @@ class Editing:
         buffer = self.state.buffers.get(path)
         if buffer is not None and (buffer.cursor, buffer.anchor) != (cursor, anchor):
             self._journal.grow(e.CursorMoved(path, cursor, anchor))
+
+    def scroll(self, path: str, scroll: tuple[int, int] | None) -> None:
+        buffer = self.state.buffers.get(path)
+        if buffer is not None and buffer.scroll != scroll:
+            self._journal.grow(e.BufferScrolled(path, scroll))
 
     def hash_of(self, buffer: Buffer) -> str:
         """The hash that the file would have if the buffer were saved."""

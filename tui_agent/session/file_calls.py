@@ -58,6 +58,10 @@ class FileCalls:
     def move_cursor(self, path: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
         self._editing.move_cursor(path, cursor, anchor)
 
+    def scroll_buffer(self, path: str, scroll: tuple[int, int]) -> None:
+        """The editor shows the file from this line and column on."""
+        self._editing.scroll(path, scroll)
+
     async def save_buffer(self, path: str, overwrite: bool = False) -> None:
         """Write an open file; refused with `Outdated` where the disk has moved on, unless `overwrite`."""
         await self._editing.save(path, overwrite)

@@ -167,7 +167,7 @@ def ended_by(event: Lasting) -> tuple[str, ...]:
         case e.BufferSaved(path):
             return (f"buffer:{path}",)
         case e.BufferClosed(path):
-            return (f"buffer:{path}", f"cursor:{path}")
+            return (f"buffer:{path}", f"cursor:{path}", f"scroll:{path}")
         case _:
             return ()
 

@@ -685,6 +685,17 @@ class CursorMoved(Growing, frozen=True):
         return f"cursor:{self.path}"
 
 
+class BufferScrolled(Growing, frozen=True):
+    """The editor shows an open file from this line and column on; None: wherever its cursor is."""
+
+    path: str
+    scroll: tuple[int, int] | None
+
+    @property
+    def key(self) -> str:
+        return f"scroll:{self.path}"
+
+
 class BufferSaved(Lasting, frozen=True):
     """An open file was written to disk as it stands in the editor."""
 
@@ -770,5 +781,5 @@ AnyLasting = (
     | BufferActivated
     | BufferClosed
 )
-AnyGrowing = LayoutChanged | DraftChanged | ReplyGrew | BufferEdited | CursorMoved
+AnyGrowing = LayoutChanged | DraftChanged | ReplyGrew | BufferEdited | CursorMoved | BufferScrolled
 AnyKept = AnyLasting | AnyGrowing

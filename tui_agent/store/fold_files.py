@@ -124,6 +124,10 @@ def _cursor(state: State, event: e.CursorMoved) -> State:
     )
 
 
+def _scrolled(state: State, event: e.BufferScrolled) -> State:
+    return _on_buffer(state, event.path, lambda buffer: replace(buffer, scroll=event.scroll))
+
+
 def _saved(state: State, event: e.BufferSaved) -> State:
     return _on_buffer(
         state,
@@ -160,6 +164,7 @@ FOLDS = {
     e.BufferLoaded: _text_loaded,
     e.BufferEdited: _text_edited,
     e.CursorMoved: _cursor,
+    e.BufferScrolled: _scrolled,
     e.BufferSaved: _saved,
     e.BufferClashed: _clashed,
     e.BufferActivated: _activated,

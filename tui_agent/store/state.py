@@ -227,6 +227,8 @@ class Buffer(Struct, frozen=True):
     unsaved: bool = False
     cursor: tuple[int, int] = (0, 0)
     anchor: tuple[int, int] = (0, 0)
+    #: The first (line, column) in view, from 0; None: wherever the cursor is.
+    scroll: tuple[int, int] | None = None
     clash: bool = False
     note: str = ""
     #: When the file on disk last changed, in whole seconds; 0 where there is none.
@@ -400,7 +402,8 @@ class NoticesSlice(Struct, frozen=True):
 class LayoutSlice(Struct, frozen=True):
     """What the person made of the screen: kept, so that a session opens as it was left.
 
-    `place` holds a pane's own position, such as the review's change and hunk, as plain values.
+    `place` holds a pane's own position, such as the review's change and hunk, as plain values. `sizes` maps a part
+    of the screen to what it was made of its usual share (1: that).
     """
 
     focus: str = "chat"
@@ -408,6 +411,7 @@ class LayoutSlice(Struct, frozen=True):
     hidden: tuple[str, ...] = ()
     tabs: dict[str, str] = field(default_factory=dict)
     place: dict[str, Any] = field(default_factory=dict)
+    sizes: dict[str, float] = field(default_factory=dict)
 
 
 class State(Struct, frozen=True):

@@ -145,6 +145,9 @@ class BuffersPane(Pane):
     def on_text_area_selection_changed(self) -> None:
         self._hand_over_soon()
 
+    def on_editor_scrolled(self) -> None:
+        self._hand_over_soon()
+
     def _hand_over_soon(self) -> None:
         if self._timer is None:
             self._timer = self.set_timer(HAND_OVER_AFTER, self._hand_over)
@@ -163,6 +166,8 @@ class BuffersPane(Pane):
             elif (cursor, anchor) != editor.told:
                 editor.told = (cursor, anchor)
                 self.session.move_cursor(path, cursor, anchor)
+            if editor.size and editor.scroll_place != (buffer.scroll or (0, 0)):
+                self.session.scroll_buffer(path, editor.scroll_place)
 
     async def flush(self) -> None:
         if self._timer is not None:

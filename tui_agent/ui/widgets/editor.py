@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from textual.document._wrapped_document import WrappedDocument
 from textual.geometry import Size
+from textual.message import Message
 from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
 
 from tui_agent.store.state import Buffer
@@ -52,6 +53,9 @@ LANGUAGES = {
 
 class Editor(WritingArea):
     """Holds the text of one buffer; the truth is the session's."""
+
+    class Scrolled(Message):
+        """Another part of the text is in view."""
 
     DEFAULT_CSS = """
     Editor { height: 1fr; padding: 0; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
@@ -126,6 +130,8 @@ class Editor(WritingArea):
         if first:
             self.told = (buffer.cursor, buffer.anchor)
             self._select(buffer.anchor, buffer.cursor)
+        if first and buffer.scroll is not None:
+            self.call_after_refresh(self._scroll_back, buffer.scroll)
 
     def _change_text(self, text: str) -> None:
         """Take another text as one edit that can be undone; the cursor and what is in view stay."""
@@ -150,6 +156,25 @@ class Editor(WritingArea):
         """Cursor and anchor, as the session has them."""
         (row, column), (anchor_row, anchor_column) = self.selection.end, self.selection.start
         return (row + self.first_line, column), (anchor_row + self.first_line, anchor_column)
+
+    # ── what is in view ──────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def scroll_place(self) -> Place:
+        """The first line and column in view, as the session has them."""
+        return round(self.scroll_y) + self.first_line, round(self.scroll_x)
+
+    def _scroll_back(self, place: Place) -> None:
+        """Show the text from there on, as it was left, wherever the cursor is."""
+        self.scroll_to(place[1], place[0] - self.first_line, animate=False, immediate=True)
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_x(old_value, new_value)
+        self.post_message(self.Scrolled())
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.post_message(self.Scrolled())
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 
