@@ -68,7 +68,7 @@ def in_conflict(repo: Path) -> None:
 def test_a_copy_is_the_folder_as_on_disk_without_what_git_ignores(repo: Path, place: Path) -> None:
     (repo / "a.txt").write_text("c\n")  # as long as before, in the same second
     (repo / "src/b.txt").unlink()
-    (repo / "new [1]*.txt").write_text("new\n")
+    (repo / ":(top)new [1]*.txt").write_text("new\n")
     (repo / "x.log").write_text("ignored\n")
     (repo / "run.sh").write_text("#!/bin/sh\n")
     (repo / "run.sh").chmod(0o755)
@@ -80,7 +80,7 @@ def test_a_copy_is_the_folder_as_on_disk_without_what_git_ignores(repo: Path, pl
     assert standing(repo) == before
     assert content(place / "one") == {
         "a.txt": b"c\n",
-        "new [1]*.txt": b"new\n",
+        ":(top)new [1]*.txt": b"new\n",
         "link": "a.txt",
         "run.sh": b"#!/bin/sh\n",
     }
@@ -163,7 +163,13 @@ def test_nothing_that_the_repository_configures_is_run(tmp_path: Path, repo: Pat
     (repo / ".gitattributes").write_text("* filter=evil\n")
     (repo / "a.txt").write_text("changed\n")
     trap.unlink(missing_ok=True)
-    add_worktree(str(repo), take_snapshot(str(repo)), str(place / "one"))
+    snapshot = take_snapshot(str(repo))
+    assert not trap.exists()
+    git(repo, "config", "--global", "filter.large.smudge", str(program))
+    git(repo, "config", "--global", "filter.large.required", "true")
+    (repo / ".git/info/attributes").write_text("* filter=large\n")
+    add_worktree(str(repo), snapshot, str(place / "one"))
+    assert (place / "one/a.txt").read_text() == "changed\n"
     remove_worktree(str(repo), str(place / "one"))
     assert not trap.exists()
 
@@ -189,6 +195,7 @@ def test_what_is_written_into_one_copy_is_in_no_other_and_not_in_the_next(repo: 
     (place / "two/src/b.txt").write_text("by another program\n")
     add_worktree(str(repo), snapshot, str(place / "three"))
     assert (place / "three/src/b.txt").read_text() == "b\n"
+    assert (place / "three/.gitignore").stat().st_ino == (place / "one/.gitignore").stat().st_ino
     assert (repo / "src/b.txt").read_text() == "b\n"
 
 

@@ -83,7 +83,7 @@ def git(root: str, *arguments: str, feed: bytes | None = None, index: str = "") 
 
     With `index` that file takes the place of the repository's own index.
     """
-    command = ["git", *_FIXED, *_without_filters(root), *arguments]
+    command = ["git", *_FIXED, *_without_own_filters(root), *arguments]
     return _run(root, command, feed, {"GIT_INDEX_FILE": index} if index else {})
 
 
@@ -143,10 +143,9 @@ def init_with_commit(root: str, message: str) -> str:
     return git(root, "rev-parse", "HEAD").text
 
 
-@lru_cache(maxsize=64)
-def _without_filters(root: str) -> tuple[str, ...]:
-    """Options that switch off every filter which the repository's own configuration would run."""
-    told = _run(root, ["git", *_FIXED, "config", "--local", "--includes", "-z", "--name-only", "--list"])
+def without_filters(root: str, *scope: str) -> tuple[str, ...]:
+    """Options that switch off every filter which a configuration (`scope` as for `git config`, else any) would run."""
+    told = _run(root, ["git", *_FIXED, "config", *scope, "--includes", "-z", "--name-only", "--list"])
     keys = told.out.decode(errors="surrogateescape").split("\0")
     names = {found[1] for key in keys if (found := re.fullmatch(r"filter\.(.+)\.\w+", key, re.DOTALL))}
     settings = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
@@ -156,6 +155,12 @@ def _without_filters(root: str) -> tuple[str, ...]:
         for key, value in settings
         for option in ("-c", f"filter.{name}.{key}={value}")
     )
+
+
+@lru_cache(maxsize=64)
+def _without_own_filters(root: str) -> tuple[str, ...]:
+    """Those that the repository itself configures."""
+    return without_filters(root, "--local")
 
 
 def _run(

@@ -16,13 +16,11 @@ from contextlib import suppress
 from typing import Final
 
 from tui_agent.files.folders import remove_folder
-from tui_agent.workspace.git import Repository, Result, git
+from tui_agent.workspace.git import Repository, Result, git, without_filters
 
 _NAME: Final = ".seed"
 _INDEX: Final = ".seed.index"
 NAMES: Final = frozenset((_NAME, _INDEX))
-#: A link to a file changes the time at which its status changed; git is not to take that for another content.
-_CHECKOUT: Final = ("-c", "core.trustctime=false")
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
@@ -30,8 +28,8 @@ def grow(repository: Repository, commit: str, parent: str) -> Result:
     """Bring the seed in a session's folder to a commit: only what differs is written. Raises OSError."""
     seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
     os.makedirs(seed, exist_ok=True)
-    command = ("--work-tree", seed, "read-tree", "--reset", "-u", commit)
-    return git(repository.root, *_CHECKOUT, *command, index=index)
+    command = ("--work-tree", seed, *_checkout(repository.root, commit))
+    return git(repository.root, *command, index=index)
 
 
 def fill(parent: str, commit: str, folder: str) -> Result:
@@ -42,7 +40,7 @@ def fill(parent: str, commit: str, folder: str) -> Result:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        return git(folder, "read-tree", "--reset", "-u", commit)
+        return git(folder, *_checkout(folder, commit))
     told = git(folder, "rev-parse", "--git-path", "index")
     if told.ok:
         shutil.copy2(os.path.join(parent, _INDEX), os.path.join(folder, told.text))
@@ -66,6 +64,14 @@ def names_in(folder: str) -> list[str]:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def _checkout(root: str, commit: str) -> tuple[str, ...]:
+    """The person's own filters are not run either: they may be slow, or fetch what is large from somewhere.
+
+    Every link to a file changes the time of its status; that is not to count as another content.
+    """
+    return (*without_filters(root), "-c", "core.trustctime=false", "read-tree", "--reset", "-u", commit)
 
 
 def _link(source: str, target: str) -> None:
