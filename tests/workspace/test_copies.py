@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,7 +15,7 @@ from support.faults import tree
 from support.repositories import git, repository
 from support.trees import make_tree, until
 
-from tui_agent.errors import FileError, Interrupted
+from tui_agent.errors import ChildFailed, FileError, Interrupted
 from tui_agent.workspace import copies, plain_copy
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.plain_copy import copy_paths
@@ -65,6 +66,25 @@ async def test_one_that_is_stopped_while_it_is_made_leaves_nothing(tmp_path: Pat
         await asyncio.wait(making)
         assert all(task.cancelled() for task in making)
     assert not place.exists() and not (repo / ".git/worktrees").exists()
+
+
+async def test_a_child_that_dies_over_it_leaves_nothing_and_the_next_makes_another(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", FILES)
+    place = tmp_path / "data" / "s1"
+    async with opened(repo) as workspace:
+        snapshot = await workspace.copies.snapshot()
+        pid = workspace.child_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        making = asyncio.create_task(workspace.copies.make(place / "one", snapshot))
+        await asyncio.sleep(0)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ChildFailed):
+            await making
+        assert not (place / "one").exists()
+        await workspace.copies.make(place / "one", snapshot)
+        await workspace.copies.remove(place / "one")
+    assert not place.exists()
 
 
 async def test_files_that_git_ignores_and_those_of_submodules_can_be_brought(

@@ -92,6 +92,16 @@ def test_a_copy_is_the_folder_as_on_disk_without_what_git_ignores(repo: Path, pl
     assert not place.exists() and not (repo / ".git/worktrees").exists()
 
 
+def test_a_change_in_the_second_in_which_git_looked_is_seen(repo: Path) -> None:
+    then = (1_700_000_000, 1_700_000_000)
+    os.utime(repo / "a.txt", then)
+    git(repo, "add", "a.txt")
+    os.utime(repo / ".git/index", then)
+    (repo / "a.txt").write_text("c\n")
+    os.utime(repo / "a.txt", then)
+    assert git(repo, "show", f"{take_snapshot(str(repo))}:a.txt") == "c\n"
+
+
 def test_without_commits_in_a_merge_and_in_a_folder_below(tmp_path: Path, repo: Path, place: Path) -> None:
     young = tmp_path / "young"
     young.mkdir()
@@ -211,6 +221,15 @@ def test_the_next_copy_may_be_of_another_snapshot(repo: Path, place: Path) -> No
         assert git(place / name, "status", "--porcelain") == ""
     assert content(place / "two") == {"a.txt": None, "a.txt/inner.txt": b"inner\n"}
     assert content(place / "one") == content(place / "three")
+
+
+def test_a_seed_over_which_git_was_killed_is_made_anew(repo: Path, place: Path) -> None:
+    snapshot = take_snapshot(str(repo))
+    add_worktree(str(repo), snapshot, str(place / "one"))
+    (place / ".seed/half.txt").write_text("half")
+    (place / ".seed.index.lock").touch()
+    add_worktree(str(repo), snapshot, str(place / "two"))
+    assert content(place / "two") == content(place / "one")
 
 
 def test_where_no_file_can_have_two_names_it_gets_files_of_its_own(

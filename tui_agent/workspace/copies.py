@@ -71,7 +71,7 @@ class WorkCopies:
         self._tidy_later(folder.parent)
         try:
             return await (self._worktree(folder, snapshot) if snapshot else self._plain(folder))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ChildFailed):
             await asyncio.shield(self.remove(folder))
             raise
 

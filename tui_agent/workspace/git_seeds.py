@@ -20,16 +20,21 @@ from tui_agent.workspace.git import Repository, Result, git, without_filters
 
 _NAME: Final = ".seed"
 _INDEX: Final = ".seed.index"
-NAMES: Final = frozenset((_NAME, _INDEX))
+NAMES: Final = frozenset((_NAME, _INDEX, _INDEX + ".lock"))
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
 def grow(repository: Repository, commit: str, parent: str) -> Result:
     """Bring the seed in a session's folder to a commit: only what differs is written. Raises OSError."""
     seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
+    if os.path.exists(index + ".lock") or not os.path.exists(index):
+        _remove(parent)  # git was killed over it: nobody knows what is in there
     os.makedirs(seed, exist_ok=True)
     command = ("--work-tree", seed, *_checkout(repository.root, commit))
-    return git(repository.root, *command, index=index)
+    told = git(repository.root, *command, index=index)
+    if not told.ok:
+        _remove(parent)
+    return told
 
 
 def fill(parent: str, commit: str, folder: str) -> Result:
@@ -51,9 +56,7 @@ def drop(parent: str) -> None:
     """Remove the seed and the session's folder, unless a copy is in there. Raises OSError."""
     if set(names_in(parent)) - NAMES:
         return
-    remove_folder(os.path.join(parent, _NAME))
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(parent, _INDEX))
+    _remove(parent)
     with suppress(OSError):
         os.rmdir(parent)
 
@@ -64,6 +67,11 @@ def names_in(folder: str) -> list[str]:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def _remove(parent: str) -> None:
+    for name in NAMES:
+        remove_folder(os.path.join(parent, name))
 
 
 def _checkout(root: str, commit: str) -> tuple[str, ...]:
