@@ -16,6 +16,7 @@ from support.repositories import git, repository
 from support.trees import make_tree, until
 
 from tui_agent.errors import ChildFailed, FileError, Interrupted
+from tui_agent.processes.child import Child
 from tui_agent.workspace import copies, plain_copy
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.plain_copy import copy_paths
@@ -150,6 +151,21 @@ async def test_without_git_the_listed_files_are_copied(tmp_path: Path) -> None:
         assert (root / "a.txt").read_text() == "a"
         await workspace.copies.remove(copy)
     assert not (tmp_path / "data/s1").exists()
+
+
+async def test_without_the_child_a_plain_copy_is_made_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise ChildFailed("The workspace process cannot be started", "free some memory and try again")
+
+    monkeypatch.setattr(Child, "_connected", refuse)
+    root = make_tree(tmp_path / "plain", {"a.txt": "a"})
+    async with opened(root) as workspace:
+        copy = await workspace.copies.make(tmp_path / "data/one", "")
+        assert tree(Path(copy.root)) == {"a.txt": b"a"}
+        await workspace.copies.remove(copy)
+        assert not (tmp_path / "data/one").exists()
 
 
 def test_a_plain_copy_that_fails_or_is_stopped_leaves_nothing(

@@ -230,6 +230,9 @@ def test_a_seed_over_which_git_was_killed_is_made_anew(repo: Path, place: Path) 
     (place / ".seed.index.lock").touch()
     add_worktree(str(repo), snapshot, str(place / "two"))
     assert content(place / "two") == content(place / "one")
+    (place / ".seed.index").write_bytes(b"no index at all")
+    add_worktree(str(repo), snapshot, str(place / "three"))
+    assert content(place / "three") == content(place / "one")
 
 
 def test_where_no_file_can_have_two_names_it_gets_files_of_its_own(

@@ -13,6 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import ChildFailed, FileError, TuiAgentError
+from tui_agent.files.failures import file_error
+from tui_agent.files.folders import remove_folder
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.replace import mode_on_disk, replace
 from tui_agent.processes.child import Child
@@ -78,12 +80,15 @@ class WorkCopies:
     async def remove(self, copy: WorkCopy | Path) -> None:
         """Remove a copy, or what there is of one. What the copies beside it share goes a little later.
 
-        Raises `FileError` or `ChildFailed`.
+        Raises `FileError`.
         """
         folder = Path(copy.folder) if isinstance(copy, WorkCopy) else copy
         self._tidy_later(folder.parent)
         about = {"root": str(self._gate.root), "folder": str(folder)}
-        await self._child.ask("git_worktree_remove", about)
+        try:
+            await self._child.ask("git_worktree_remove", about)
+        except ChildFailed:  # what its repository knows of it the next start removes
+            await asyncio.to_thread(_remove, folder)
 
     async def close(self) -> None:
         """Remove now what would be removed later, unless a copy needs it."""
@@ -132,6 +137,13 @@ class WorkCopies:
             await asyncio.wait([copying])
             raise
         return WorkCopy(str(folder), str(folder), "copy")
+
+
+def _remove(folder: Path) -> None:
+    try:
+        remove_folder(str(folder))
+    except OSError as error:
+        raise file_error(error, folder, "removed") from error
 
 
 def _bring(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:

@@ -29,10 +29,12 @@ def grow(repository: Repository, commit: str, parent: str) -> Result:
     seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
     if os.path.exists(index + ".lock") or not os.path.exists(index):
         _remove(parent)  # git was killed over it: nobody knows what is in there
-    os.makedirs(seed, exist_ok=True)
     command = ("--work-tree", seed, *_checkout(repository.root, commit))
-    told = git(repository.root, *command, index=index)
-    if not told.ok:
+    for _ in range(2):
+        os.makedirs(seed, exist_ok=True)
+        told = git(repository.root, *command, index=index)
+        if told.ok:
+            break
         _remove(parent)
     return told
 

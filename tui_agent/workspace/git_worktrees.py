@@ -191,9 +191,11 @@ def _common_dir(root: str) -> str:
 
 
 def _check(folder: str, told: Result) -> None:
-    if not told.ok:
-        lines = told.err.decode(errors="replace").strip().splitlines() or ["git did not say why"]
-        raise _failed(folder, lines[-1].removeprefix("fatal: "), "make room on the disk, then try again")
+    if told.ok:
+        return
+    said = told.err.decode(errors="replace").strip() or "git did not say why"
+    why = re.sub("^(fatal|error): ", "", said.splitlines()[-1])
+    raise _failed(folder, why, "make room on the disk or put that right, then try again")
 
 
 def _failed(folder: str, why: str, remedy: str) -> FileError:
