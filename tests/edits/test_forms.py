@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tui_agent.answers import fenced, patches
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import forms
+from tui_agent.edits.ground import Ground, every
 from tui_agent.edits.hunks import diff_of, unified
 from tui_agent.errors import Ambiguous, EditFailed
 
@@ -256,3 +257,31 @@ def test_many_edits_in_a_long_file() -> None:
     pairs = [(f"number {number} of", f"NUMBER {number} of") for number in range(0, 5000, 100)]
     text = propose(base, edits=edits(*pairs)).new_text or ""
     assert text.count("NUMBER") == 50
+
+
+def test_edits_that_reach_into_each_other_are_made_one_after_the_other() -> None:
+    base = "a\nb\nc\nd\n"
+    pairs = (("c\nd\n", "C\nD\n"), ("a\n", "A\n"), ("b\nC\n", "B\nC2\n"), ("D\n", "DD\n"))
+    assert propose(base, edits=edits(*pairs)).new_text == "A\nB\nC2\nDD\n"
+
+
+def test_more_edits_than_can_be_found_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "MOST_EDITS", 2)
+    base = "a\nb\nc\n"
+    assert propose(base, edits=edits(("a", "A"), ("b", "B"))).new_text == "A\nB\nc\n"
+    with pytest.raises(EditFailed, match=r"a\.py has 3 edits"):
+        propose(base, edits=edits(("a", "A"), ("b", "B"), ("c", "C")))
+    with pytest.raises(EditFailed, match=r"a\.py has 3 hunks"):
+        propose(base, diff="".join(f"@@ -{n} +{n} @@\n-{t}\n+{t}{t}\n" for n, t in enumerate("abc", 1)))
+
+
+LINE = st.sampled_from(["a", "b", "", "ab", "b "])
+
+
+@given(st.lists(LINE, max_size=30), st.lists(LINE, min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_a_place_is_found_by_its_lines_where_a_search_through_the_text_finds_it(
+    lines: list[str], wanted: list[str], begun: bool, ended: bool
+) -> None:
+    ground = Ground("\n".join(lines) + "\n")
+    text = ("" if begun else "b\n") + "\n".join(wanted) + ("\n" if ended else "")
+    assert not text or ground.every(text) == every(ground.text, text)

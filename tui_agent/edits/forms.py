@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -18,6 +19,8 @@ from tui_agent.errors import Ambiguous, EditFailed
 
 #: A floor above every score: nothing is near enough.
 NEVER_NEAR = 2.0
+#: More edits, or hunks, of one file take too long to be found one by one.
+MOST_EDITS = 10_000
 
 
 class Proposal(Struct, frozen=True):
@@ -94,6 +97,7 @@ def edited(edits: Sequence[SearchReplace], base: str | None, path: str, threshol
         return whole(edits[0].replace, base), ""
     if base is None:
         raise EditFailed(f"{path} does not exist, so there is nothing to search in", "send its whole content")
+    _refuse_too_many(len(edits), "edits", path)
     ground = Ground(base)
     found: list[Place] = []
     rung = ""
@@ -107,9 +111,17 @@ def edited(edits: Sequence[SearchReplace], base: str | None, path: str, threshol
         if here is None:
             ground, found = Ground(_finished(ground, found)), []
             here = [locate(ground, wanted)]
-        found.extend(here)
+        for place in here:
+            insort(found, place, key=_start)
         rung = lower(rung, here[0].rung)
     return _like_base(base, ground, found), rung
+
+
+def _refuse_too_many(count: int, what: str, path: str) -> None:
+    if count > MOST_EDITS:
+        raise EditFailed(
+            f"the change of {path} has {count:,} {what}", f"send at most {MOST_EDITS:,}, or the whole file"
+        )
 
 
 def _distinct(edits: Sequence[SearchReplace]) -> list[tuple[int, SearchReplace]]:
@@ -121,7 +133,8 @@ def _distinct(edits: Sequence[SearchReplace]) -> list[tuple[int, SearchReplace]]
 def _places(ground: Ground, wanted: Wanted, repeats: int, found: Sequence[Place]) -> list[Place] | None:
     """Where an edit goes in the file as it was; None where only the text after the edits before it can tell.
 
-    An edit that was written as often as its text stands in the file means all of those places.
+    `found` is where those go, sorted. An edit that was written as often as its text stands in the file means
+    all of those places.
     """
     try:
         here = [locate(ground, wanted)]
@@ -133,13 +146,18 @@ def _places(ground: Ground, wanted: Wanted, repeats: int, found: Sequence[Place]
         if not found:
             raise
         return None
-    if any(_touch(place, other) for place in here for other in found):
-        return None
-    return here
+    return None if any(_touches(place, found) for place in here) else here
 
 
-def _touch(place: Place, other: Place) -> bool:
-    return place.start < other.end and other.start < place.end
+def _touches(place: Place, found: Sequence[Place]) -> bool:
+    """Whether it reaches into one of the places, which are sorted and lie apart."""
+    after = bisect_right(found, place.start, key=_start)
+    before = after > 0 and found[after - 1].end > place.start
+    return before or (after < len(found) and found[after].start < place.end)
+
+
+def _start(place: Place) -> int:
+    return place.start
 
 
 def patched(diff: str, base: str | None, path: str, threshold: float) -> tuple[str, str]:
@@ -147,6 +165,7 @@ def patched(diff: str, base: str | None, path: str, threshold: float) -> tuple[s
     hunks = [hunk for section in patches.sections(diff) for hunk in patch.parse(section.body)]
     if not hunks:
         raise EditFailed(f"the diff of {path} has no hunks", "send the lines that change, with context")
+    _refuse_too_many(len(hunks), "hunks", path)
     if base is None:
         if any(hunk.old for hunk in hunks):
             raise EditFailed(f"{path} does not exist, so its diff has no place", "send its whole content")

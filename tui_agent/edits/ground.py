@@ -12,6 +12,8 @@ from msgspec import Struct
 from tui_agent.edits.lines import BOM, plain
 
 Form = Callable[[str], str]
+#: More places of one text are not looked for.
+MOST_PLACES = 1000
 
 #: Letters that look like the ones on a keyboard, one for one.
 LOOK_ALIKES = str.maketrans(
@@ -102,6 +104,21 @@ class Ground:
         last = first + count - 1
         return Span(self.starts[first], self.starts[last] + len(self.lines[last]), first)
 
+    def every(self, wanted: str) -> list[int]:
+        """Where `wanted` begins in the text; a line that it holds whole leads there without a search."""
+        parts = wanted.split("\n")
+        longest = max(parts[1:-1], key=len, default="")
+        if not longest:
+            return every(self.text, wanted)
+        before = sum(len(part) + 1 for part in parts[: parts.index(longest, 1)])
+        starts = (self.starts[number] - before for number in self.by_line.get(longest, ()))
+        return [start for start in starts if start >= 0 and self.text.startswith(wanted, start)][:MOST_PLACES]
+
+    @cached_property
+    def by_line(self) -> dict[str, list[int]]:
+        """Line numbers under each line."""
+        return _numbered(self.lines)
+
     @cached_property
     def without_trailing(self) -> Formed:
         return Formed(self, bare_end)
@@ -122,10 +139,14 @@ class Ground:
     @cached_property
     def by_stripped(self) -> dict[str, list[int]]:
         """Line numbers under each line without its surrounding space."""
-        result: dict[str, list[int]] = {}
-        for number, line in enumerate(self.stripped):
-            result.setdefault(line, []).append(number)
-        return result
+        return _numbered(self.stripped)
+
+
+def _numbered(lines: list[str]) -> dict[str, list[int]]:
+    result: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        result.setdefault(line, []).append(number)
+    return result
 
 
 def _starts(lines: list[str]) -> list[int]:
@@ -133,11 +154,11 @@ def _starts(lines: list[str]) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in lines)]
 
 
-def every(text: str, wanted: str, most: int = 1000) -> list[int]:
-    """Where `wanted` begins in `text`, also where it overlaps itself; at most so many places."""
+def every(text: str, wanted: str) -> list[int]:
+    """Where `wanted` begins in `text`, also where it overlaps itself; at most `MOST_PLACES`."""
     found: list[int] = []
     at = text.find(wanted)
-    while at >= 0 and len(found) < most:
+    while at >= 0 and len(found) < MOST_PLACES:
         found.append(at)
         at = text.find(wanted, at + 1)
     return found

@@ -10,7 +10,7 @@ from msgspec import Struct
 from tui_agent.edits import indent, near
 from tui_agent.edits.align import matches
 from tui_agent.edits.graft import grafted
-from tui_agent.edits.ground import Ground, Span, bare_end, every, look_alike
+from tui_agent.edits.ground import Ground, Span, bare_end, look_alike
 from tui_agent.edits.lines import plain
 from tui_agent.errors import Ambiguous, EditFailed
 
@@ -111,7 +111,7 @@ def _only(wanted: Wanted, found: list[Place]) -> Place:
 def _exact(ground: Ground, wanted: Wanted) -> Iterator[Place]:
     if not wanted.search:
         return
-    for start in every(ground.text, wanted.search):
+    for start in ground.every(wanted.search):
         span = Span(start, start + len(wanted.search), ground.line_of(start))
         yield _place(ground, span, wanted.search, wanted.replace, "exact")
 

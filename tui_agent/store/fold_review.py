@@ -22,7 +22,9 @@ def _proposed(state: State, event: e.ChangeProposed) -> State:
 
 def _with_rival(change: Change, before: list[Change], new: Change) -> Change:
     """Where the change that this one conflicts with gives way, it conflicts with the new one."""
-    rival = next((other for other in before if change.rival and other.id == change.rival), None)
+    if not change.rival:
+        return change
+    rival = next((other for other in before if other.id == change.rival), None)
     gives_way = rival is not None and rival.path == new.path and rival.is_open and not new.rival
     return replace(change, rival=new.id) if gives_way and change.state == "conflict" else change
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
+
+from msgspec.structs import replace
 
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
@@ -21,6 +24,10 @@ from tui_agent.turn.making_room import make_room
 
 #: How often a request that is too long is made shorter before the person is told.
 MOST_ATTEMPTS = 3
+#: An answer of more letters is no answer: what comes after them is not read.
+MOST_LETTERS = 4_000_000
+#: More changes in one answer are more than anybody looks through.
+MOST_CHANGES = 1_000
 
 
 async def ask(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
@@ -53,7 +60,9 @@ async def _ask_once(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, N
         async for chunk in chunks:
             for event in answer.take(chunk):
                 yield event
-    reply = answer.finish(composed.request.model)
+            if answer.letters > MOST_LETTERS:
+                break
+    reply = await asyncio.to_thread(answer.finish, composed.request.model)
     gathered.reply = reply
     (sent,), _ = await keep(desk, [answer.message(reply)])
     yield e.UsageCounted(answer.usage or _estimated(composed, sent))
@@ -72,19 +81,27 @@ class _Answer:
 
     def __init__(self, desk: Desk, tools: bool) -> None:
         self.reader = ToolsReader(desk.reply_schema) if tools else StructuredReader(desk.reply_schema)
-        self.text = ""
         self.reasoning = ""
+        self.letters = 0
         self.usage: Usage | None = None
         self.end: EndChunk | None = None
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
 
     def take(self, chunk: object) -> list[e.Event]:
         match chunk:
             case TextChunk(text):
-                self.text += text
+                self.letters += len(text)
+                self._pieces.append(text)
                 return [e.ReplyStreamed(delta.part, delta.text) for delta in self._read(text)]
             case CallChunk() if isinstance(self.reader, ToolsReader):
+                self.letters += len(chunk.arguments)
                 self.reader.call(chunk)
             case ReasoningChunk(text):
+                self.letters += len(text)
                 self.reasoning += text
                 return [e.ReplyStreamed("reasoning", text)]
             case UsageChunk(given, came, cached, cost):
@@ -108,7 +125,7 @@ class _Answer:
             raise Refused(
                 f"{model} declined to answer", "word the request differently, or choose another model"
             )
-        reply = self.reader.finish(cut=end.reason in ("cut", "length"))
+        reply = _bounded(self.reader.finish(cut=end.reason in ("cut", "length")), self.letters)
         if not self.text.strip() and not reply.calls:
             raise EmptyReply(
                 f"{model} answered without a word", "send the request again, or choose another model"
@@ -130,6 +147,18 @@ class _Answer:
         if self.end and self.end.thinking:
             message["thinking_blocks"] = list(self.end.thinking)
         return message
+
+
+def _bounded(reply: Reply, letters: int) -> Reply:
+    """The reply with no more changes than can be looked through; what was left out is one of its faults."""
+    faults = list(reply.faults)
+    if letters > MOST_LETTERS:
+        faults.append(
+            f"The answer had more than {MOST_LETTERS:,} letters: what came after them was not read."
+        )
+    if (count := len(reply.changes)) > MOST_CHANGES:
+        faults.append(f"The answer held {count:,} changes: the first {MOST_CHANGES:,} were taken.")
+    return replace(reply, changes=reply.changes[:MOST_CHANGES], faults=tuple(faults))
 
 
 def _estimated(composed: Composed, sent: SentMessage) -> Usage:
