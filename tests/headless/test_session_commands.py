@@ -148,7 +148,7 @@ async def test_a_fork_says_which_files_differ_and_undo_brings_them_back(
     new = done.out.strip()
     async with open_session(workspace, session=new) as session:
         assert session.state.turn.number == 1
-        assert "api.py" in session.state.notices.items[-1].text
+        assert "api.py" in session.state.chat.messages[-1].text
         assert "timeout" in (workspace / "api.py").read_text()
         await session.undo()
         assert "timeout" not in (workspace / "api.py").read_text()

@@ -142,6 +142,33 @@ async def test_open_elsewhere_is_forked_or_looked_at(workspace: Path, choice: st
                     await session.submit("more")
 
 
+@pytest.mark.parametrize("here", [True, False], ids=["the open one", "from the list"])
+async def test_a_fork_begins_after_the_turn_that_is_chosen(workspace: Path, here: bool) -> None:
+    change = reply("Two.", fileChanges=[{"path": "a.py", "edits": [{"search": "a = 1", "replace": "a = 2"}]}])
+    async with open_session(workspace, [reply("One."), change]) as session:
+        for request in ("first", "set a.py to two"):
+            await session.submit(request)
+            await session.finished()
+        await session.apply()
+        name = session.state.session.id
+    async with program(workspace, name) as driven:
+        await driven.until(lambda: driven.screen.ready, "the panes")
+        await driven.press("ctrl+o", *(["b"] if here else ["g", "f6"]))
+        await driven.shows("The whole of it")
+        await driven.shows("set a.py to two")
+        await driven.press(*"first")
+        await driven.until(lambda: "The whole" not in driven.text, "the words to narrow it")
+        await driven.press("enter")
+        await driven.until(lambda: driven.app.next is not None, "the copy")
+        choice = driven.app.next
+    assert choice is not None and choice.session != name
+    async with open_session(workspace, session=choice.session, services=False) as session:
+        assert session.state.turn.number == 1
+        assert "These files were changed after that turn" in session.state.chat.messages[-1].text
+        await session.undo()
+        assert (workspace / "a.py").read_text() == "a = 1\n"
+
+
 async def test_what_was_sent_is_shown_by_key(workspace: Path) -> None:
     name = await make(workspace, "please explain", "Explained.")
     async with program(workspace, name) as driven:

@@ -50,7 +50,7 @@ def fork(data: Path, session: str, turn: int | None = None) -> Forked:
     ]
     copied += [e.CheckpointMade(replace(point, picks=())) for point in later]
     if forked.differing:
-        copied.append(e.NoticeGiven("warning", forked.sentence))
+        copied.append(e.SessionForked(session, forked.sentence))
     write(data, forked.id, copied, **_meta(entry, kept))
     return forked
 

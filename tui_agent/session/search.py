@@ -78,6 +78,12 @@ def preview(data: Path, session: str, count: int = 8) -> list[Line]:
     return [Line(*row) for row in reversed(found or [])]
 
 
+def requests(data: Path, session: str) -> list[Line]:
+    """What the person asked for in each turn of a session, the newest first."""
+    query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind = 'person' ORDER BY id DESC"
+    return [Line(*row) for row in _use(data, lambda c: c.execute(query, (session,)).fetchall()) or []]
+
+
 def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True) -> T | None:
     """Read from the file, brought up to date; one that is damaged is made anew, or made in memory alone."""
     if not (data / "sessions").is_dir():

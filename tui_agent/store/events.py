@@ -86,6 +86,13 @@ class SessionRenamed(Lasting, frozen=True):
     name: str
 
 
+class SessionForked(Lasting, frozen=True):
+    """The session goes on where the session `source` stood after a turn, and the person is told how files differ."""
+
+    source: str
+    text: str
+
+
 class ModelChosen(Lasting, frozen=True):
     """A model was chosen, with the dialect it is spoken to in and the size of its window in tokens."""
 
@@ -726,6 +733,7 @@ class BufferClosed(Lasting, frozen=True):
 AnyLasting = (
     SessionStarted
     | SessionRenamed
+    | SessionForked
     | ModelChosen
     | NoticeGiven
     | MessageQueued

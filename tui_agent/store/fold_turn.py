@@ -48,6 +48,10 @@ def _started(state: State, event: e.TurnStarted) -> State:
     return say(state, ChatMessage(0, "person", event.turn, event.request))
 
 
+def _forked(state: State, event: e.SessionForked) -> State:
+    return say(state, ChatMessage(0, "note", state.turn.number, event.text, level="warning"))
+
+
 def _phase(state: State, event: e.PhaseChanged) -> State:
     turn = replace(state.turn, phase=event.phase, retry_seconds=0, retry_why="", waiting_for="")
     return replace(state, turn=turn)
@@ -209,6 +213,7 @@ def _keep_partial_reply(state: State) -> State:
 
 
 FOLDS = {
+    e.SessionForked: _forked,
     e.TurnStarted: _started,
     e.PhaseChanged: _phase,
     e.PlanMade: _plan,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.session.forking import fork
+from tui_agent.ui.session_forking import fork_at_a_turn
 from tui_agent.ui.session_picker import Choice, SessionPicker, elsewhere, naming
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ async def choose_another(app: WorkspaceApp) -> None:
 
 
 async def fork_this(app: WorkspaceApp) -> None:
-    """Go on with a copy of the session that is open."""
+    """Go on with a copy of the session that is open, as it stood after a turn."""
     session = app.session
     if session is None or app.reopen is None:
         return
     try:
-        await app.switch(Choice(await _forked(session.state.session.id)))
+        forked = await fork_at_a_turn(app, session.folders.data, session.state.session.id)
+        if forked:
+            await app.switch(Choice(forked))
     except TuiAgentError as error:
         await session.notice(str(error), "error")
 

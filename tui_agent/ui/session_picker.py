@@ -19,13 +19,13 @@ from textual.widgets import Input, OptionList, Static
 from tui_agent.errors import TuiAgentError
 from tui_agent.session import managing, search
 from tui_agent.session.catalog import Entry, list_sessions
-from tui_agent.session.forking import fork
 from tui_agent.session.search import Line
+from tui_agent.ui.session_forking import fork_at_a_turn
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.chooser import MOST, Chooser, Row
 
 SORTS = ("newest", "turns", "size", "name")
-HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork · F9 delete · Esc back"
+HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork at a turn · F9 delete · Esc back"
 
 
 class Choice(NamedTuple):
@@ -152,11 +152,12 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
         if self.entry:
             entry = self.entry
             try:
-                forked = await asyncio.to_thread(fork, self._data, entry.id)
+                forked = await fork_at_a_turn(self.app, self._data, entry.id)
             except TuiAgentError as error:
                 self._say(error)
             else:
-                self.dismiss(Choice(forked.id))
+                if forked:
+                    self.dismiss(Choice(forked))
 
     @work(exclusive=True, group="change")
     async def action_rename(self) -> None:

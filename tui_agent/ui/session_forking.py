@@ -1,0 +1,45 @@
+"""Forking on the screen: at which turn the copy begins is chosen from what was asked for in each."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from textual.app import App
+
+from tui_agent.session import search
+from tui_agent.session.forking import fork
+from tui_agent.session.search import Line
+from tui_agent.ui.sink import label, parts
+from tui_agent.ui.widgets.chooser import Chooser, Row
+
+#: Stands for the whole session.
+WHOLE = "whole"
+
+
+async def fork_at_a_turn(app: App[Any], data: Path, session: str) -> str | None:
+    """The id of a copy of the session up to the turn that the person chose; None where they chose none.
+
+    Raises `SessionError`.
+    """
+    requests = await asyncio.to_thread(search.requests, data, session)
+    chosen = await app.push_screen_wait(_turns(requests)) if len(requests) > 1 else WHOLE
+    if chosen is None:
+        return None
+    turn = None if chosen == WHOLE else int(chosen)
+    return (await asyncio.to_thread(fork, data, session, turn)).id
+
+
+def _turns(requests: list[Line]) -> Chooser:
+    def rows(words: str) -> list[Row]:
+        fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
+        whole = [Row(WHOLE, label("The whole of it, as it stands now"))] if not words.strip() else []
+        return [*whole, *(_row(line) for line in fitting)]
+
+    return Chooser("Go on with a copy, as it stood after …", rows, "words of a turn")
+
+
+def _row(line: Line) -> Row:
+    words = " ".join(line.text.split())[:64]
+    return Row(str(line.turn), parts((f"turn {line.turn:>3}  ", "$muted"), words))
