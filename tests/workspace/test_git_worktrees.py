@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from support.repositories import git, repository
 
 from tui_agent.errors import FileError
 from tui_agent.workspace import git_seeds
+from tui_agent.workspace.git_trees import sweep
 from tui_agent.workspace.git_worktrees import (
     add_worktree,
     remove_worktree,
@@ -233,6 +235,19 @@ def test_a_seed_over_which_git_was_killed_is_made_anew(repo: Path, place: Path) 
     (place / ".seed.index").write_bytes(b"no index at all")
     add_worktree(str(repo), snapshot, str(place / "three"))
     assert content(place / "three") == content(place / "one")
+
+
+def test_the_index_of_one_who_was_killed_over_a_snapshot_is_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    mine, dead = tmp_path / f"tui-agent-index-{os.getpid()}-x", tmp_path / f"tui-agent-index-{process.pid}-y"
+    for folder in (mine, dead, tmp_path / "tui-agent-index-z"):
+        folder.mkdir()
+    sweep()
+    assert mine.exists() and not dead.exists() and (tmp_path / "tui-agent-index-z").exists()
 
 
 def test_where_no_file_can_have_two_names_it_gets_files_of_its_own(

@@ -7,14 +7,18 @@ touched, and no ref points at what was made.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 
+from tui_agent.files.folders import remove_folder
 from tui_agent.workspace.git import AUTHOR, Repository, Result, git
 
 #: Files that git does not track and that are larger, in bytes, are data rather than source: they are left out.
 LARGEST_UNTRACKED = 32 << 20
+_TEMPORARY = "tui-agent-index-"
 
 
 def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untracked: bool = False) -> str:
@@ -22,7 +26,7 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
 
     With `untracked` also of files that git neither tracks nor ignores. "" where it cannot be made.
     """
-    with tempfile.TemporaryDirectory(prefix="tui-agent-index-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{_TEMPORARY}{os.getpid()}-") as folder:
         return _tree(repository, os.path.join(folder, "index"), written, untracked)
 
 
@@ -32,6 +36,26 @@ def commit_of(root: str, tree: str, message: str) -> str:
     parent = ("-p", head.text) if head.ok else ()
     made = git(root, *AUTHOR, "commit-tree", tree, *parent, "-m", message)
     return made.text if made.ok else ""
+
+
+def sweep() -> None:
+    """Remove the temporary folders of those who were killed over a tree."""
+    place = tempfile.gettempdir()
+    for name in os.listdir(place):
+        owner = re.fullmatch(re.escape(_TEMPORARY) + r"(\d+)-\w+", name)
+        if owner and not _runs(int(owner[1])):
+            with suppress(OSError):
+                remove_folder(os.path.join(place, name))
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # somebody else's
+    return True
 
 
 def _tree(repository: Repository, index: str, written: Sequence[str], untracked: bool) -> str:

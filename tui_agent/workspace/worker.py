@@ -17,6 +17,7 @@ from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, mak
 from tui_agent.workspace.git_commits import commit, commit_plan
 from tui_agent.workspace.git_listing import deleted_files, list_files
 from tui_agent.workspace.git_status import read_status
+from tui_agent.workspace.git_trees import sweep
 from tui_agent.workspace.git_worktrees import (
     add_worktree,
     detach_worktree,
@@ -184,6 +185,7 @@ async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) ->
 
 def build(announce: Announce) -> Mapping[str, Handler]:
     scrub_environment()
+    sweep()
     return {
         "list": list_paths,
         "watch": watch,
