@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.geometry import Size
+from textual.geometry import Region, Size
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import PANES
-from tui_agent.ui.places import mode_of, places
+from tui_agent.ui.places import Axis, mode_of, places, resized
 
 SIZES = st.builds(Size, st.integers(20, 400), st.integers(6, 120))
 #: Any set of panes but all of them.
@@ -23,9 +24,17 @@ def test_every_pane_that_is_not_hidden_has_one_place(size: Size, hidden: tuple[s
     assert sorted(found) == sorted(set(PANES) - set(hidden))
 
 
-@given(SIZES, HIDDEN)
-def test_places_lie_on_the_screen_and_do_not_overlap(size: Size, hidden: tuple[str, ...]) -> None:
-    found = places(size, LayoutSlice(hidden=hidden))
+STEPS = st.lists(
+    st.tuples(st.sampled_from(PANES), st.sampled_from(["width", "height"]), st.integers(-9, 9)), max_size=4
+)
+
+
+@given(SIZES, HIDDEN, STEPS)
+def test_places_lie_on_the_screen_and_do_not_overlap(size: Size, hidden: tuple[str, ...], steps) -> None:
+    layout = LayoutSlice(hidden=hidden)
+    for pane, axis, count in steps:
+        layout = resized(size, layout, pane, axis, count)
+    found = places(size, layout)
     taken = [region for place in found for region in (place.header, place.body) if region]
     for at, region in enumerate(taken):
         assert region in size.region
@@ -47,6 +56,32 @@ def test_a_zoomed_pane_has_the_screen_for_itself(size: Size, pane: str) -> None:
 def test_a_chosen_tab_stays_in_front_when_the_focus_goes() -> None:
     layout = LayoutSlice(focus="chat", tabs={"wide.plan": "known"})
     assert "known" in [place.front for place in places(Size(160, 48), layout)]
+
+
+def region_of(layout: LayoutSlice, pane: str, size: Size) -> Region:
+    return next(place.body for place in places(size, layout) if pane in place.panes)
+
+
+@pytest.mark.parametrize("pane", ["files", "buffers", "chat", "todos"])
+@pytest.mark.parametrize("axis", ["width", "height"])
+def test_a_pane_grows_and_shrinks_back(pane: str, axis: Axis) -> None:
+    size, usual = Size(160, 48), LayoutSlice()
+    grown = resized(size, usual, pane, axis, 1)
+    assert getattr(region_of(grown, pane, size), axis) > getattr(region_of(usual, pane, size), axis)
+    back = resized(size, grown, pane, axis, -1)
+    assert region_of(back, pane, size) == region_of(usual, pane, size)
+
+
+def test_what_has_nothing_beside_it_keeps_its_size() -> None:
+    narrow, medium = Size(80, 24), Size(100, 40)
+    for size, pane, axis in (
+        (narrow, "chat", "width"),
+        (narrow, "chat", "height"),
+        (medium, "buffers", "height"),
+    ):
+        assert resized(size, LayoutSlice(), pane, axis, 1) == LayoutSlice()
+    zoomed = LayoutSlice(zoomed="chat")
+    assert resized(Size(160, 48), zoomed, "chat", "width", 1) == zoomed
 
 
 def test_three_columns_two_or_one() -> None:

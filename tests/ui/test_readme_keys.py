@@ -14,7 +14,7 @@ KEYS = load_keys()
 PLACES = {"everywhere": (), "panes": (), "editor": ("buffers",), "todos, sub-tasks": ("todos", "subtasks")}
 LEADER = "Ctrl+O, then a letter"
 _KEY = re.compile(r"(?:in a conflict )?((?:Ctrl\+O )?[^\s`,]+(?:, [^\s`,]+)*) \S")
-_NAMES = {"↑": "up", "pgdn": "pagedown"}
+_NAMES = {"↑": "up", "↓": "down", "←": "left", "→": "right", "pgdn": "pagedown"}
 #: The chat's input takes these itself.
 _NO_KEYS = ("1–9", "@", "before")
 
@@ -35,6 +35,7 @@ def as_bound(row: str, key: str) -> str:
     """A key as `keys.toml` has it."""
     if row == LEADER or key.startswith("Ctrl+O "):
         letter = key.removeprefix("Ctrl+O ")
+        letter = _NAMES.get(letter, letter)
         return f"leader shift+{letter.lower()}" if letter.isupper() else f"leader {letter}"
     if len(key) == 1:
         return key

@@ -104,6 +104,16 @@ async def test_zoom_and_back(workspace: Path) -> None:
         assert it.pane("files").display
 
 
+async def test_a_pane_is_resized_by_keys_and_all_come_back(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        usual = it.pane("chat").region.width
+        await it.press("ctrl+o", "right", "ctrl+o", "right")
+        await it.until(lambda: it.pane("chat").region.width > usual + 4)
+        assert it.session.state.layout.sizes
+        await it.press("ctrl+o", "a")
+        await it.until(lambda: it.pane("chat").region.width == usual)
+
+
 async def test_a_hidden_pane_comes_back_when_it_is_wanted(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await it.press("f3", "ctrl+o", "h")

@@ -75,7 +75,11 @@ _ANYWHERE = [
     Action("pane.previous", "Go to the previous pane", ANYWHERE, "step(-1)"),
     Action("pane.zoom", "Zoom the pane, or back", ANYWHERE, "zoom"),
     Action("pane.hide", "Hide the pane", ANYWHERE, "hide"),
-    Action("pane.show_all", "Show all panes again", ANYWHERE, "show_all"),
+    Action("pane.show_all", "Show all panes again, each in its usual size", ANYWHERE, "show_all"),
+    Action("pane.wider", "Make the pane wider", ANYWHERE, "resize('width', 1)"),
+    Action("pane.narrower", "Make the pane narrower", ANYWHERE, "resize('width', -1)"),
+    Action("pane.taller", "Make the pane taller", ANYWHERE, "resize('height', 1)"),
+    Action("pane.shorter", "Make the pane shorter", ANYWHERE, "resize('height', -1)"),
     *_go(*PANES),
 ]
 

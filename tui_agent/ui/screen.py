@@ -19,7 +19,7 @@ from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.attention import Attention
 from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.early import EarlyKeys
-from tui_agent.ui.places import places
+from tui_agent.ui.places import Axis, places, resized
 from tui_agent.ui.sink import plain
 from tui_agent.ui.widgets.asking import ask
 from tui_agent.ui.widgets.pane import Pane
@@ -178,7 +178,11 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             self.focus_pane("chat")
 
     def action_show_all(self) -> None:
-        self._arrange(replace(self.arrangement, zoomed="", hidden=()))
+        self._arrange(replace(self.arrangement, zoomed="", hidden=(), sizes={}))
+
+    def action_resize(self, axis: Axis, steps: int) -> None:
+        layout = self.arrangement
+        self._arrange(resized(self.workspace.size, layout, layout.focus, axis, steps))
 
     def action_close(self) -> None:
         if self.arrangement.zoomed:

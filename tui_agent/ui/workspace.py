@@ -131,6 +131,7 @@ class Workspace(Widget):
         self._title_lines(found)
         if found != self._found:
             self._found = found
+            self._clear_arrangement_cache()  # it is kept by size and children, which resizing a pane leaves alone
             self.refresh(layout=True)
 
     def regions(self, size: Size) -> dict[Widget, Region]:
