@@ -215,11 +215,17 @@ async def test_two_presses_quit_and_everything_typed_is_kept(workspace: Path) ->
         assert it.session.state.input.draft == "not sent yet"
 
 
-async def test_the_same_key_copies_what_is_selected(workspace: Path) -> None:
+async def test_the_same_key_copies_what_is_selected(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/tmux-1000/default,1,0")
+    written: list[str] = []
     async with on_screen(workspace) as it:
+        monkeypatch.setattr(it.app._driver, "write", written.append)
         await it.press(*"copy me")
         await it.press("shift+home", "ctrl+c")
         assert it.app.clipboard == "copy me"
+        assert "\x1bPtmux;\x1b\x1b]52;c;Y29weSBtZQ==\x07\x1b\\" in written
         assert "again to quit" not in it.text
 
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -134,6 +135,12 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         self.next = choice
         await self.leave(0)
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """Hand text to the terminal's clipboard, inside tmux to the terminal around it too."""
+        super().copy_to_clipboard(text)
+        if os.environ.get("TMUX") and self._driver is not None:
+            self._driver.write(through_tmux(text))
+
     def next_theme(self) -> None:
         """Take the next palette by name, at once."""
         known = names(self._theme_folders)
@@ -180,6 +187,12 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         if asked:
             await asyncio.wait(asked, timeout=SETTLE)
         self.exit(return_code=status)
+
+
+def through_tmux(text: str) -> str:
+    """What sets the clipboard of the terminal that tmux runs in: OSC 52, passed through with each escape doubled."""
+    sequence = f"\x1b]52;c;{b64encode(text.encode(errors='replace')).decode()}\a"
+    return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
 
 
 def _collect_again() -> None:
