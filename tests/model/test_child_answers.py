@@ -43,6 +43,14 @@ async def test_the_first_piece_is_here_before_the_last_was_sent(
         assert await anext(stream) == TextChunk(" two")
 
 
+async def test_a_server_is_reached_by_variables_that_are_told_later(
+    model: ChildModel, provider: Provider
+) -> None:
+    provider.answer(Answer("here"))
+    await model.reach({"LM_STUDIO_API_BASE": provider.url, "LM_STUDIO_API_KEY": "none"})
+    assert text(await answer(model, request(model="lm_studio/test-model"))) == "here"
+
+
 async def test_the_price_comes_from_litellms_own_table(model: ChildModel, provider: Provider) -> None:
     provider.answer(Answer("one", usage=(1_000_000, 0, 0)))
     chunks = await answer(model, request(model="openai/gpt-4o"))
