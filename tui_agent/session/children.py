@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -47,8 +47,10 @@ class Children:
         self._parent = parent
         self._joining = joining
         self._slots = slots
+        self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ending: set[str] = set()
         self._why = ""
         self._unsubscribe: Callable[[], None] = parent.subscribe(self._on_event)
         slots.on_free(self._begin_what_can)
@@ -78,11 +80,10 @@ class Children:
 
     async def stop(self, names: Sequence[str]) -> None:
         """Stop these, as far as they run; each is cancelled, and nothing of its copy is left, when this returns."""
-        tasks = [self._tasks[name] for name in names if name in self._tasks]
-        for task in tasks:
-            task.cancel()
+        tasks = {name: self._tasks[name] for name in names if name in self._tasks}
+        self._cancel(tasks)
         if tasks:
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks.values())
 
     async def settled(self) -> None:
         """Wait until nothing runs and nothing can begin."""
@@ -99,16 +100,20 @@ class Children:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.UsageCounted) and self._tasks:
-            self._keep_limits(state)
+            self._keep_limits()
         if isinstance(event, _NEWS) and any(task.wanted for task in state.subtasks.tasks):
             self.look()
 
     def _begin_what_can(self) -> None:
         """Begin what is ready and wanted while there are places, most urgent first; all on one look at the disk."""
-        if self._why:
+        ready = startable(self.state.subtasks.tasks)
+        if self._why or not ready:
+            return
+        if over := self._over():
+            self._refusing = asyncio.create_task(self._refuse(over))
             return
         snapshot: asyncio.Task[str] | None = None
-        for task in startable(self.state.subtasks.tasks):
+        for task in ready:
             if task.id in self._tasks or grounds.why_blocked(self.state, task):
                 continue
             if not self._slots.take():
@@ -123,29 +128,55 @@ class Children:
         taking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return taking
 
-    def _keep_limits(self, state: State) -> None:
+    def _keep_limits(self) -> None:
         """All of them together may not pass the session's limits either: then all end."""
-        limits, used = self._parent.loaded.settings.limits, state.usage.session
-        spent = Spent(used.input + used.output, used.cost)
-        over = limit_reached("session", spent, 0, None, limits.session_tokens, limits.session_cost)
+        over = self._over()
         if over and not self._why:
             self._why = f"{over}: raise it, then run it again"
-            for task in self._tasks.values():
+            self._cancel(self._tasks)
+
+    def _over(self) -> str:
+        """Why nothing more may be spent; empty while it may."""
+        limits, used = self._parent.loaded.settings.limits, self.state.usage.session
+        spent = Spent(used.input + used.output, used.cost)
+        return limit_reached("session", spent, 1, None, limits.session_tokens, limits.session_cost)
+
+    async def _refuse(self, why: str) -> None:
+        wanted = tuple(task.id for task in self.state.subtasks.tasks if task.wanted)
+        notice = e.NoticeGiven("warning", f"No sub-task begins. {why}: raise it, then run them again")
+        await self._parent.journal.record(notice, e.SubTasksWanted(wanted, wanted=False))
+
+    def _cancel(self, tasks: Mapping[str, asyncio.Task[None]]) -> None:
+        """Cancel those that are not at their end anyway, which is written down."""
+        for name, task in tasks.items():
+            if name not in self._ending:
                 task.cancel()
 
     async def _run(self, task: SubTask, snapshot: asyncio.Task[str]) -> None:
         started = time.monotonic()
         try:
             ended = await self._outcome(task, snapshot)
-            seconds = round(time.monotonic() - started, 3)
-            await self._end(task.id, ended, seconds)
+            self._ending.add(task.id)
+            await self._end(task.id, ended, round(time.monotonic() - started, 3))
             await self._parent.go_on_unattended()
         finally:
-            self._runs.pop(task.id, None)
+            self._slots.leave()  # the next begins while this copy goes
+            await self._remove(task.id)
+            self._ending.discard(task.id)
             self._tasks.pop(task.id, None)
             if not self._tasks and self._why != CLOSED:
                 self._why = ""
-            self._slots.leave()
+            self.look()
+
+    async def _remove(self, name: str) -> None:
+        run = self._runs.pop(name, None)
+        try:
+            if run is not None:
+                await run.remove()
+        except TuiAgentError as error:
+            await self._parent.notice(
+                f"The copy of {name} is not gone ({error}), the next start removes it", "warning"
+            )
 
     async def _outcome(self, task: SubTask, snapshot: asyncio.Task[str]) -> Outcome:
         run: SubTaskRun | None = None
@@ -158,9 +189,7 @@ class Children:
             return self._broken(run)
         except TuiAgentError as error:
             return Outcome("failed", reason=str(error))
-        except (
-            Exception
-        ) as error:  # a sub-task's outer edge: a fault of ours must not take the others with it
+        except Exception as error:  # the outer edge: a fault of ours must not take the others with it
             return Outcome("failed", reason=f"A fault in tui-agent ended it: {error!r}")
 
     def _broken(self, run: SubTaskRun | None) -> Outcome:

@@ -60,17 +60,18 @@ class SubTaskRun:
         self._task = task
         self._slots = slots
 
-    async def __call__(self, snapshot: Awaitable[str]) -> Outcome:
-        """Do the work; nothing of the copy is left, however it ends. Raises what kept it from beginning."""
-        parent, task = self._parent, self._task
         name = f"{task.id}.{task.runs}"
-        folder = work_copies.folder_of_run(parent.folders.data, parent.kept.folder, name)
-        try:
-            copy = await parent.workspace.copies.make(folder, await snapshot)
-            missing = await self._prepare(copy)
-            return await self._work(copy, missing)
-        finally:
-            await asyncio.shield(parent.workspace.copies.remove(folder))
+        self._folder = work_copies.folder_of_run(parent.folders.data, parent.kept.folder, name)
+
+    async def __call__(self, snapshot: Awaitable[str]) -> Outcome:
+        """Do the work. Raises what kept it from beginning. However it ends, the copy is there until `remove`."""
+        copy = await self._parent.workspace.copies.make(self._folder, await snapshot)
+        missing = await self._prepare(copy)
+        return await self._work(copy, missing)
+
+    async def remove(self) -> None:
+        """Leave nothing of the copy. Raises `FileError` or `ChildFailed`."""
+        await self._parent.workspace.copies.remove(self._folder)
 
     async def _prepare(self, copy: WorkCopy) -> tuple[str, ...]:
         """Make the copy what the sub-task is to see; what of its files is not in it."""
