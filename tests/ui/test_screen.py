@@ -215,9 +215,7 @@ async def test_two_presses_quit_and_everything_typed_is_kept(workspace: Path) ->
         assert it.session.state.input.draft == "not sent yet"
 
 
-async def test_the_same_key_copies_what_is_selected(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_same_key_copies_what_is_selected(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMUX", "/tmp/tmux-1000/default,1,0")
     written: list[str] = []
     async with on_screen(workspace) as it:
