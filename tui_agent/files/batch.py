@@ -15,7 +15,7 @@ from tui_agent.files.failures import file_error
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import Entry, Journal, forget, keep, take_back
 from tui_agent.files.locks import writing
-from tui_agent.files.names import shown
+from tui_agent.files.names import shown, without_case
 from tui_agent.files.replace import refuse_link, seen_as_expected
 from tui_agent.files.text import md5
 
@@ -85,9 +85,10 @@ def _planned(gate: Gate, blobs: Blobs, steps: Sequence[Step]) -> tuple[Entry, ..
     entries: dict[str, Entry] = {}
     for step in steps:
         entry = _entry(gate, blobs, step)
-        if entry.path in entries:
+        name = without_case(entry.path) if gate.ignore_case else entry.path
+        if name in entries:
             raise FileError(f"{shown(step.path)} stands twice in one batch", "give each file one change")
-        entries[entry.path] = entry
+        entries[name] = entry
     return tuple(entries.values())
 
 

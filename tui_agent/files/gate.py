@@ -15,7 +15,7 @@ from tui_agent.errors import FileError, PathRefused, TooLarge
 from tui_agent.files.failures import file_error, sentence
 from tui_agent.files.names import MAX_NAME, fault_of_new, is_git, is_own, is_too_long, shown
 from tui_agent.files.sensitive import governs, is_secret
-from tui_agent.files.walk import Spot, walk
+from tui_agent.files.walk import Spot, takes_case_for_nothing, walk
 
 __all__ = ["Gate", "Place", "Purpose", "governs", "is_secret", "open_checked", "read"]
 
@@ -50,11 +50,13 @@ class Place(Struct, frozen=True):
 class Gate:
     """Lets paths inside one root pass. `own` are folders of tui-agent's own; where one lies inside, it is closed.
 
+    `ignore_case` is true where the file system takes `A` and `a` for one name.
     Raises PathRefused where the root is no folder, or may not be opened.
     """
 
     def __init__(self, root: Path, own: Sequence[Path] = ()) -> None:
         self.root = _resolved(root)
+        self.ignore_case = takes_case_for_nothing(self.root)
         owned = [Path(os.path.realpath(folder)).parts for folder in own]
         length = len(self.root.parts)
         self._closed = [
@@ -73,7 +75,7 @@ class Gate:
         """The same as a place that is held open: what is done through its descriptor cannot be led astray."""
         parts = _parts(path, purpose)
         self._check_names(path, parts, purpose)
-        spot = walk(self.root, path, parts)
+        spot = walk(self.root, path, parts, ignore_case=self.ignore_case)
         try:
             self._check_names(path, spot.parts, purpose)
             _check_new(path, spot)

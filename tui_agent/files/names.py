@@ -73,6 +73,11 @@ def same_letters(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def without_case(name: str) -> str:
+    """One form for all names that a file system which ignores case takes for the same."""
+    return same_letters(name).casefold()
+
+
 def is_too_long(path: str) -> bool:
     return len(os.fsencode(path)) > MAX_PATH
 

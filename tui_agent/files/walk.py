@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_agent.errors import PathRefused
 from tui_agent.files.failures import sentence
-from tui_agent.files.names import same_letters, shown
+from tui_agent.files.names import same_letters, shown, without_case
 
 #: As many links as Linux itself follows before it calls them a loop.
 MAX_LINKS = 40
@@ -79,13 +79,23 @@ class Spot:
         self.close()
 
 
-def walk(root: Path, path: str, parts: Sequence[str]) -> Spot:
+def takes_case_for_nothing(root: Path) -> bool:
+    """Whether the file system takes `A` and `a` for one name, told by the root's own."""
+    twin = root.with_name(root.name.swapcase())
+    try:
+        return twin != root and os.path.samefile(twin, root)
+    except OSError:
+        return False
+
+
+def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> Spot:
     """Go from `root` (absolute, resolved) along `parts`; `path` is what to call it in an error.
 
+    With `ignore_case` the file system takes `A` for `a`: what is there gets the name that it has on disk.
     Raises PathRefused where a link leads out of the root, to nothing or in circles, where a component on the way
     is no folder, or where the system says no.
     """
-    going = _Walk(root, path, parts)
+    going = _Walk(root, path, parts, ignore_case)
     try:
         return going.to_end()
     except OSError as error:
@@ -100,8 +110,9 @@ class _Walk:
     A pending component is a pair: the name, and whether the caller wrote it (or a link did).
     """
 
-    def __init__(self, root: Path, path: str, parts: Sequence[str]) -> None:
+    def __init__(self, root: Path, path: str, parts: Sequence[str], ignore_case: bool) -> None:
         self.root = root
+        self.ignore_case = ignore_case
         self.path = path
         self.pending = deque((part, True) for part in parts)
         self.folders: list[int] = []
@@ -138,10 +149,19 @@ class _Walk:
     def _look(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
         """What stands under a name; where nothing does, what stands under the same letters composed otherwise."""
         status = self._status(name)
+        if status is not None and self.ignore_case:
+            return self._on_disk(name), status
         if status is not None or not asked or name.isascii():
             return name, status
         twins = [other for other in os.listdir(self.folders[-1]) if same_letters(other) == same_letters(name)]
         return (twins[0], self._status(twins[0])) if len(twins) == 1 else (name, None)
+
+    def _on_disk(self, name: str) -> str:
+        """A name that was found as the folder lists it."""
+        names = os.listdir(self.folders[-1])
+        if name in names:
+            return name
+        return next((other for other in names if without_case(other) == without_case(name)), name)
 
     def _status(self, name: str) -> os.stat_result | None:
         try:

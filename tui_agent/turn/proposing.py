@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from tui_agent.answers.values import ChangeRequest, Reply, TodoItem
 from tui_agent.edits.change import Change
 from tui_agent.edits.joining import joined
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
 from tui_agent.edits.texts import text_under
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import EditFailed, TuiAgentError
+from tui_agent.files.names import without_case
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
@@ -40,9 +43,10 @@ async def propose(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGen
         yield e.TodosAdded(added)
     todos = (*before, *added)
     first = changes_of(desk, gathered.turn) + 1
+    spelled: dict[str, str] = {}
     for number, request in enumerate(reply.changes, first):
         todo = _todo_id(request, reply, todos) or _todo_of_earlier(desk, gathered.turn, request.path)
-        change, may_come_back = await _change(desk, gathered.turn, number, request, todo)
+        change, may_come_back = await _change(desk, gathered.turn, number, request, todo, spelled)
         change = await _beside_sub_tasks(desk, change)
         yield e.ChangeProposed(change)
         if change.state == "failed":
@@ -65,10 +69,12 @@ async def _beside_sub_tasks(desk: Desk, change: Change) -> Change:
 
 
 async def _change(
-    desk: Desk, turn: int, number: int, request: ChangeRequest, todo: str
+    desk: Desk, turn: int, number: int, request: ChangeRequest, todo: str, spelled: dict[str, str]
 ) -> tuple[Change, bool]:
     """The change on the newest version of its file, and whether asking the model again could help it."""
     try:
+        if desk.workspace.gate.ignore_case:
+            request = _as_on_disk(desk, request, spelled)
         base = await _base(desk, request)
         change = await _proposed(desk, turn, number, request, todo, base)
         if change.state == "failed":
@@ -79,6 +85,21 @@ async def _change(
             f"c{turn}.{number}", turn, request.path, "edit", "failed", reason=str(error), todo=todo
         )
         return failed, False
+
+
+def _as_on_disk(desk: Desk, request: ChangeRequest, spelled: dict[str, str]) -> ChangeRequest:
+    """The request under the name that its file has on disk. One file has one name in a reply, kept in `spelled`.
+
+    Raises PathRefused, or EditFailed for a second name that differs in case only.
+    """
+    path = desk.workspace.gate.place(request.path, "write").path
+    name = spelled.setdefault(without_case(path), request.path)
+    if name != request.path:
+        raise EditFailed(
+            f"{request.path} and {name} are one file here, where upper and lower case are the same",
+            "send all that should become of it under one name",
+        )
+    return replace(request, path=path)
 
 
 async def _on_what_is_there(

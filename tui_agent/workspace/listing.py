@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from bisect import bisect_left
 from collections.abc import Callable
 from pathlib import Path
@@ -81,15 +80,6 @@ async def list_here(root: Path) -> Listed:
     """The files as a walk in a thread finds them, without the rules of ignore files."""
     listing = await asyncio.to_thread(walk, str(root))
     return Listed(listing.paths, _note({"unnamed": listing.unnamed, "cut": listing.cut}))
-
-
-def takes_case_for_nothing(root: Path) -> bool:
-    """Whether the file system takes `A` and `a` for one name, told by the root's own."""
-    twin = root.with_name(root.name.swapcase())
-    try:
-        return twin != root and os.path.samefile(twin, root)
-    except OSError:
-        return False
 
 
 def _note(facts: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from tui_agent.processes.child import Child
 from tui_agent.workspace.copies import WorkCopies
 from tui_agent.workspace.import_names import Import
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.listing import Listed, list_by_child, list_here, takes_case_for_nothing
+from tui_agent.workspace.listing import Listed, list_by_child, list_here
 from tui_agent.workspace.repository import Repository
 
 ChangeKind = Literal["added", "changed", "deleted"]
@@ -79,7 +79,7 @@ class Workspace:
         """
         self.gate = Gate(root, own)
         self.root = self.gate.root
-        self.index = Index(ignore_case=takes_case_for_nothing(self.root))
+        self.index = Index(ignore_case=self.gate.ignore_case)
         self.listen(on_index, on_batch, on_status, on_watch, on_notice)
         self._child = child or Child("tui_agent.workspace.worker", name="workspace", nice=5)
         self._owns_child = child is None
