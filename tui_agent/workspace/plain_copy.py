@@ -99,7 +99,7 @@ def _copy(source: str, target: str) -> None:
             return
         if not _clone(taken.fileno(), descriptor):
             shutil.copyfileobj(given, taken, 1 << 20)
-        os.fchmod(taken.fileno(), stat.S_IMODE(status.st_mode) | stat.S_IWUSR)
+        os.fchmod(taken.fileno(), stat.S_IMODE(status.st_mode))
 
 
 def _clone(target: int, source: int) -> bool:
