@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from textual.containers import VerticalScroll
 from textual.message import Message
@@ -12,11 +12,17 @@ from tui_agent.store.state import ChatMessage, ReviewSlice, State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.messages import LiveReply, MessageBlock, Reasoning, facts_of
 
-if TYPE_CHECKING:
-    from tui_agent.session.session import Session
-
 #: How many messages stand in the widget when it is opened, come with a page, and may stand in it at most.
 FIRST, PAGE, MOST = 30, 20, 90
+
+
+class Source(Protocol):
+    """What has a transcript: a session, as far as it matters here."""
+
+    @property
+    def state(self) -> State: ...
+
+    async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]: ...
 
 
 class NewBelow(Static):
@@ -45,9 +51,9 @@ class Transcript(VerticalScroll, can_focus=True):
             super().__init__()
             self.count = count
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, source: Source) -> None:
         super().__init__(id="transcript")
-        self._session = session
+        self._source = source
         self._blocks: dict[int, MessageBlock] = {}
         self._live: LiveReply | None = None
         self._unfolded = False
@@ -141,10 +147,10 @@ class Transcript(VerticalScroll, can_focus=True):
     async def _page(self, before: int) -> None:
         """Put a page of older messages above, and keep in view what was."""
         height = self.virtual_size.height
-        older = await self._session.earlier(before, PAGE)
+        older = await self._source.earlier(before, PAGE)
         newer = self._blocks
         self._blocks = {}
-        blocks = [self._block(message, self._session.state.review) for message in older]
+        blocks = [self._block(message, self._source.state.review) for message in older]
         self._blocks.update(newer)
         if blocks:
             await self.mount(*blocks, before=0)
