@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,9 @@ class SubTaskCalls:
         raise NotImplementedError
 
     def subtasks(self) -> SubTasks:
+        raise NotImplementedError
+
+    async def stop(self) -> None:
         raise NotImplementedError
 
     # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
@@ -122,6 +126,10 @@ class SubTaskCalls:
         if wanted:
             await self.journal.record(e.SubTasksWanted(wanted, wanted=False))
         await self.subtasks().children.stop(running)
+
+    async def stop_everything(self) -> None:
+        """Stop the turn and all sub-tasks, both at once."""
+        await asyncio.gather(self.stop(), self.stop_subtasks())
 
     async def subtasks_settled(self) -> None:
         """Wait until no sub-task runs, and none that is wanted can begin."""

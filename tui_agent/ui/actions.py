@@ -62,6 +62,9 @@ _ANYWHERE = [
     Action("session.clean", "Make room: how much is kept for undo, and less of it", ANYWHERE, "clean"),
     Action("turn.stop", "Stop the running turn", ANYWHERE, "stop"),
     Action(
+        "turn.stop_everything", "Stop everything: the turn and all sub-tasks", ANYWHERE, "stop_everything"
+    ),
+    Action(
         "changes.apply_all",
         "Apply all pending changes",
         ANYWHERE,
@@ -175,7 +178,22 @@ _PANES = [
         "subtasks",
         ("next", "Next sub-task"),
         ("previous", "Previous sub-task"),
+        ("run", "Run the sub-task", "run"),
+        ("run_ticked", "Run all sub-tasks that are ticked", "run ticked"),
+        ("tick", "Tick the sub-task for the batch", "tick"),
+        ("chat", "Open the chat of the sub-task", "chat"),
+        ("changes", "See the changes of the sub-task in the review", "changes"),
         ("skip", "Skip the sub-task", "skip"),
+        ("retry", "Run the sub-task again", "retry"),
+        ("stop", "Stop the sub-task", "stop"),
+        ("stop_all", "Stop all sub-tasks"),
+        ("add", "Add a sub-task"),
+        ("edit", "Edit the goal and the files of the sub-task"),
+        ("connect", "Choose what the sub-task waits for"),
+        ("remove", "Take the sub-task out of the graph"),
+        ("fold", "Hide the sub-tasks that are done, or show them"),
+        ("filter", "Show only sub-tasks with certain words"),
+        ("follow", "Keep the cursor on what runs, or let it stay"),
     ),
 ]
 

@@ -2,155 +2,181 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar
 
-from textual.app import ComposeResult
-from textual.widget import Widget
+from msgspec.structs import replace
+from textual import events, work
+from textual.widgets import Input
 
-from tui_agent.session.session import Session
-from tui_agent.store.state import State
-from tui_agent.subtasks.graph import DONE_STATES, SubTask, layers
-from tui_agent.ui.sink import label
+from tui_agent.ui.panes.review_place import Place, shown_changes, waiting
+from tui_agent.ui.panes.subtasks_drawing import Drawing
 from tui_agent.ui.widgets.graph_view import GraphView
-from tui_agent.ui.widgets.lines import Line, Piece
-from tui_agent.ui.widgets.marks import TASKS
-from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.words import Words
 
-_EMPTY = "Work that the model splits into parts is drawn here."
-#: Lower panes have no room for the details.
-_DETAILS_FROM = 9
-#: A graph may be wider than the pane and scroll, but not in a pane as narrow as this.
-_LIST_BELOW = 40
+_Call = Callable[[str], Coroutine[Any, Any, object]]
 
 
-class SubTasksPane(Pane):
-    """The graph or the list of tasks, and the details of the one that the cursor stands on."""
+class SubTasksPane(Drawing):
+    """Runs, stops and changes what the cursor stands on, and looks into it."""
 
     ID = "subtasks"
     TITLE = "Sub-tasks"
-    SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
+    SLICES: ClassVar[tuple[str, ...]] = ("subtasks", "usage")
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        self._tasks: tuple[SubTask, ...] = ()
-        self._cursor = ""
+    # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def compose(self) -> ComposeResult:
-        yield GraphView()
-        yield Rows(id="layers")
-        yield Rows(id="details")
+    def action_run(self) -> None:
+        self._do(self.session.run_subtask)
 
-    @property
-    def entry(self) -> Widget:
-        return self._graph if self._graph.display else self._list
+    def action_run_ticked(self) -> None:
+        self.ask(self.session.run_ticked())
 
-    def show(self, state: State) -> None:
-        self._tasks = state.subtasks.tasks
-        if self._cursor not in {task.id for task in self._tasks}:
-            self._cursor = self._first()
-        self._draw()
-
-    def action_next(self) -> None:
-        self._step(1)
-
-    def action_previous(self) -> None:
-        self._step(-1)
+    def action_tick(self) -> None:
+        self._do(self.session.tick_subtask)
 
     def action_skip(self) -> None:
-        if self._cursor:
-            self.ask(self.session.skip_subtask(self._cursor))
+        self._do(self.session.skip_subtask)
+
+    def action_retry(self) -> None:
+        self._do(self.session.retry_subtask)
+
+    def action_stop(self) -> None:
+        self._do(self.session.stop_subtask)
+
+    def action_stop_all(self) -> None:
+        self.ask(self.session.stop_subtasks())
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def action_next(self) -> None:
+        self.step(1)
+
+    def action_previous(self) -> None:
+        self.step(-1)
+
+    @work(exclusive=True, group="subtask")
+    async def action_chat(self) -> None:
+        from tui_agent.ui.subtask_view import open_chat
+
+        if self.current is not None:
+            await open_chat(self.app, self.session, self.current)
+
+    def action_changes(self) -> None:
+        """Go to the review, to the first change of this task that waits, or was decided last."""
+        task = self.current
+        if task is None:
+            return
+        shown = [change for change in shown_changes(self.session.state.review) if task.id in change.tasks]
+        if not shown:
+            said = f"No change of the sub-task {task.id} waits for review"
+            decided = any(task.id in change.tasks for change in self.session.state.review.changes)
+            more = ": all of them were decided" if decided else ": it has changed nothing so far"
+            self.ask(self.session.notice(said + more))
+            return
+        place = next(iter([*waiting(shown), Place(shown[0].id)]))
+        layout = self.session.state.layout
+        self.session.set_layout(replace(layout, place={**layout.place, "review": place.saved()}))
+        self.go_to("review")
+
+    def action_fold(self) -> None:
+        """Hide what is done, or show it again."""
+        self.look_as(replace(self.look, folded=not self.look.folded))
+
+    def action_follow(self) -> None:
+        """Let the cursor keep to what runs, or stay where it is."""
+        self.look_as(replace(self.look, follows=not self.look.follows))
+
+    def action_filter(self) -> None:
+        self._input.value = self.look.words
+        self._input.cursor_position = len(self.look.words)
+        self._input.display = True
+        self._input.focus()
+
+    # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
+
+    @work(exclusive=True, group="subtask")
+    async def action_add(self) -> None:
+        from tui_agent.ui.subtask_editing import add
+
+        await add(self.app, self.session)
+
+    @work(exclusive=True, group="subtask")
+    async def action_edit(self) -> None:
+        from tui_agent.ui.subtask_editing import edit
+
+        if self.current is not None:
+            await edit(self.app, self.session, self.current)
+
+    @work(exclusive=True, group="subtask")
+    async def action_connect(self) -> None:
+        from tui_agent.ui.subtask_editing import connect
+
+        if self.current is not None:
+            await connect(self.app, self.session, self.current)
+
+    @work(exclusive=True, group="subtask")
+    async def action_remove(self) -> None:
+        from tui_agent.ui.subtask_editing import remove
+
+        if self.current is not None:
+            await remove(self.app, self.session, self.current)
+
+    # ── the mouse, and what is written ───────────────────────────────────────────────────────────────────
 
     def on_graph_view_moved(self, event: GraphView.Moved) -> None:
         event.stop()
-        self._go(event.task)
+        self.go(event.task)
+
+    def on_graph_view_chosen(self, event: GraphView.Chosen) -> None:
+        event.stop()
+        self._look_into()
+
+    def on_graph_view_marked(self, event: GraphView.Marked) -> None:
+        event.stop()
+        self.ask(self.session.tick_subtask(event.task))
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         event.stop()
-        self._go(event.key)
+        self.go(event.key)
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         event.stop()
+        self._look_into()
 
-    def on_resize(self) -> None:
-        self._choose_view()
+    def on_rows_marked(self, event: Rows.Marked) -> None:
+        event.stop()
+        self.ask(self.session.tick_subtask(event.key))
 
-    @property
-    def _graph(self) -> GraphView:
-        return self.query_one(GraphView)
+    async def on_words_pressed(self, event: Words.Pressed) -> None:
+        event.stop()
+        await self.run_action(event.action.removeprefix("subtasks."))
 
-    @property
-    def _list(self) -> Rows:
-        return self.query_one("#layers", Rows)
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._input.display:
+            self.look_as(replace(self.look, words=event.value))
 
-    def _first(self) -> str:
-        """The task that most wants to be looked at: one that runs, is ready, or is the first."""
-        for state in ("running", "ready"):
-            for task in self._tasks:
-                if task.state == state:
-                    return task.id
-        return self._tasks[0].id if self._tasks else ""
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._stop_writing()
 
-    def _order(self) -> list[str]:
-        return [task.id for layer in layers(self._tasks) for task in layer]
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape" and self._input.has_focus:
+            event.stop()
+            self.look_as(replace(self.look, words=""))
+            self._stop_writing()
 
-    def _step(self, step: int) -> None:
-        order = self._order()
-        if self._cursor in order:
-            self._go(order[max(0, min(order.index(self._cursor) + step, len(order) - 1))])
+    def _stop_writing(self) -> None:
+        self._input.display = False
+        self.entry.focus()
 
-    def _go(self, task: str) -> None:
-        if task and task != self._cursor:
-            self._cursor = task
-            self._draw()
+    def _look_into(self) -> None:
+        """What a click on the task under the cursor means: its chat, where it has one."""
+        if self.current is not None and self.current.runs:
+            self.action_chat()
 
-    def _draw(self) -> None:
-        done = sum(task.state in DONE_STATES for task in self._tasks)
-        self.title_text = label(f"{self.TITLE} {done}/{len(self._tasks)}" if self._tasks else self.TITLE)
-        self._graph.show_tasks(self._tasks, self._cursor)
-        self._list.set_rows(_list_rows(self._tasks), cursor=self._cursor)
-        self._choose_view()
-
-    def _choose_view(self) -> None:
-        width = self.size.width
-        graph = bool(self._tasks) and (self._graph.needs <= width or width >= _LIST_BELOW)
-        had_focus = self._graph.has_focus or self._list.has_focus
-        self._graph.display, self._list.display = graph, not graph
-        details = self.query_one("#details", Rows)
-        details.display = bool(self._cursor) and self.size.height >= _DETAILS_FROM
-        task = next((task for task in self._tasks if task.id == self._cursor), None)
-        details.set_rows(_details(task) if task else [])
-        if had_focus:
-            self.entry.focus()
-
-
-def _list_rows(tasks: tuple[SubTask, ...]) -> list[Row]:
-    if not tasks:
-        return [Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)]
-    rows = []
-    for depth, layer in enumerate(layers(tasks)):
-        for task in layer:
-            needs = ", ".join(task.dependencies)
-            waits = (Piece(" ← ", "faint"), Piece(needs, "muted", "end")) if needs else ()
-            name = Piece(task.id, "", "end")
-            rows.append(
-                Row(task.id, Line((Piece("  " * min(depth, 3)), TASKS[task.state], Piece(" "), name, *waits)))
-            )
-    return rows
-
-
-def _details(task: SubTask) -> list[Row]:
-    """State and goal, files, what it waits for, and what came of it."""
-    said = [(task.goal, "")]
-    if task.files:
-        said.append((f"files: {', '.join(task.files)}", "muted"))
-    if task.dependencies:
-        said.append((f"waits for: {', '.join(task.dependencies)}", "muted"))
-    if task.summary:
-        said.append((task.summary, "muted"))
-    mark = TASKS[task.state]
-    auto = " · starts by itself" if task.auto_execute else ""
-    head = Row(
-        "", Line((mark, Piece(" "), Piece(task.id, "strong", "end"), Piece(f"  {task.state}{auto}", "muted")))
-    )
-    return [head, *(Row("", Line((Piece(f"  {text}", ink),)), wraps=True, hang=2) for text, ink in said)]
+    def _do(self, call: _Call) -> None:
+        if self.current is not None:
+            self.ask(call(self.current.id))

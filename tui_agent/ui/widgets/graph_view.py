@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import ClassVar
 
@@ -18,12 +18,14 @@ from textual.strip import Strip
 from tui_agent.subtasks.graph import SubTask, layers
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.graph_canvas import Canvas, Node
+from tui_agent.ui.widgets.graph_facts import Fact, mark_of
 from tui_agent.ui.widgets.lined import Lined
-from tui_agent.ui.widgets.lines import fit
-from tui_agent.ui.widgets.marks import TASKS
+from tui_agent.ui.widgets.lines import Piece, column, fit
 
 #: Longer names are cut: what they mean stands in the details.
 _LONGEST = 16
+#: Cells for what is told beside a name: the most of these that the whole graph has room for.
+_ROOMS = (20, 7, 0)
 
 
 class GraphView(Lined):
@@ -38,37 +40,52 @@ class GraphView(Lined):
     ]
 
     class Moved(Message):
-        """The cursor now stands on this task."""
+        """The cursor is to stand on this task."""
 
         def __init__(self, task: str) -> None:
             super().__init__()
             self.task = task
 
+    class Chosen(Moved):
+        """The task that the cursor stands on was clicked."""
+
+    class Marked(Moved):
+        """The mark of a task was clicked."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.canvas: Canvas | None = None
         self._tasks: dict[str, SubTask] = {}
+        self._facts: Mapping[str, Fact] = {}
         self._shape: object = None
+        self._columns: list[list[str]] = []
         self._cursor = ""
+        #: Cells beside a name, and what the graph needs across without them.
+        self._room = 0
+        self._narrowest = 0
 
     @property
     def needs(self) -> int:
-        """The cells across that the whole graph needs."""
-        return self.canvas.width if self.canvas else 0
+        """The cells across that the whole graph needs at least."""
+        return self._narrowest
 
-    def show_tasks(self, tasks: Sequence[SubTask], cursor: str) -> None:
-        """Draw the tasks; their places are worked out anew only when what waits for what is another."""
-        self._tasks = {task.id: task for task in tasks}
-        shape = tuple((task.id, task.dependencies) for task in tasks)
-        if shape != self._shape:
-            self._shape = shape
-            self.canvas = self._lay_out(tasks)
-            self.virtual_size = Size(self.canvas.width, self.canvas.height)
+    def show_tasks(
+        self, tasks: Sequence[SubTask], cursor: str, facts: Mapping[str, Fact] | None = None
+    ) -> None:
+        """Draw the tasks and what is told of each; where they stand is worked out anew only when what waits for what
+        is another, or the width gives them another room."""
+        by_id, facts = {task.id: task for task in tasks}, facts or {}
         moved = cursor != self._cursor
-        self._cursor = cursor
+        if not moved and by_id == self._tasks and facts == self._facts:
+            return
+        self._tasks, self._facts, self._cursor = by_id, facts, cursor
+        self._find_places()
         self.refresh()
         if moved:
             self.call_after_refresh(self._reveal)
+
+    def on_resize(self) -> None:
+        self._find_places()
 
     def action_step(self, across: int, down: int) -> None:
         """Go to the nearest task in that direction, first among those that a line leads to."""
@@ -90,12 +107,16 @@ class GraphView(Lined):
         return Strip(self._segments(self.canvas, y)).crop_extend(left, left + width, self.ink(""))
 
     def on_click(self, event: events.Click) -> None:
-        if self.canvas is None:
+        at = event.get_content_offset_capture(self) + self.scroll_offset
+        node = self._node_at(at.x, at.y)
+        if node is None:
             return
-        x, y = event.x + self.scroll_offset.x, event.y + self.scroll_offset.y
-        for node in self.canvas.nodes.values():
-            if node.y == y and node.x <= x < node.x + node.width:
-                self.post_message(self.Moved(node.name))
+        if at.x == node.x + self._mark_at(node):
+            self.post_message(self.Marked(node.name))
+        elif node.name == self._cursor:
+            self.post_message(self.Chosen(node.name))
+        else:
+            self.post_message(self.Moved(node.name))
 
     def on_focus(self) -> None:
         self.refresh()
@@ -103,14 +124,30 @@ class GraphView(Lined):
     def on_blur(self) -> None:
         self.refresh()
 
-    def _lay_out(self, tasks: Sequence[SubTask]) -> Canvas:
-        columns = [[task.id for task in layer] for layer in layers(tasks)]
+    def _find_places(self) -> None:
+        """Work out where the nodes stand, unless that is known for this graph and the room there is."""
+        shape = tuple((task.id, task.dependencies) for task in self._tasks.values())
+        if shape != self._shape:
+            self._shape, self._room = shape, 0
+            self._columns = [[task.id for task in layer] for layer in layers(tuple(self._tasks.values()))]
+            self.canvas = self._lay_out()
+            self._narrowest = self.canvas.width
+        over = self.across - self._narrowest
+        rooms = _ROOMS if self._facts else ()
+        room = next((room for room in rooms if room * len(self._columns) <= over), 0)
+        if room != self._room:
+            self._room = room
+            self.canvas = self._lay_out()
+        if self.canvas is not None:
+            self.virtual_size = Size(self.canvas.width, self.canvas.height)
+
+    def _lay_out(self) -> Canvas:
         widths = {}
-        for column in columns:
-            widest = max(cell_len(_name(task)) for task in column)
-            # the name, a space, its mark and a space before the line
-            widths |= dict.fromkeys(column, widest + 3)
-        return Canvas(columns, {task.id: task.dependencies for task in tasks}, widths)
+        for names in self._columns:
+            widest = max(cell_len(_name(name)) for name in names)
+            # the name, a space, its mark, what is told of it and a space before the line
+            widths |= dict.fromkeys(names, widest + 3 + self._room)
+        return Canvas(self._columns, {task.id: task.dependencies for task in self._tasks.values()}, widths)
 
     def _segments(self, canvas: Canvas, y: int) -> list[Segment]:
         faint, accent = self.ink("faint"), self.ink("accent")
@@ -127,18 +164,33 @@ class GraphView(Lined):
         return segments
 
     def _node(self, node: Node) -> list[Segment]:
-        name = _name(node.name)
-        mark = TASKS[self._tasks[node.name].state]
+        mark, told = self._told(node.name)
         ground = Style.null()
         if node.name == self._cursor:
             ground = self.ground("cursor" if self.has_focus else "resting")
-        padding = " " * (node.width - cell_len(name) - 2)
         ink = self.ink("strong") if node.name == self._cursor else self.ink("")
-        return [
-            Segment(name + padding, ink + ground),
+        segments = [
+            Segment(column(_name(node.name), self._mark_at(node)), ink + ground),
             Segment(mark.text, self.ink(mark.ink) + ground),
-            Segment(" ", Style.null()),
         ]
+        if self._room:
+            words = " " + column(told.text, self._room - 1)
+            segments.append(Segment(words, self.ink(told.ink) + ground))
+        return [*segments, Segment(" ", Style.null())]
+
+    def _told(self, name: str) -> tuple[Piece, Piece]:
+        """The mark of a task, and what is told of it in the room there is."""
+        fact = self._facts.get(name) or Fact(mark_of(self._tasks[name]))
+        return fact.mark, fact.long if self._room == _ROOMS[0] else fact.short
+
+    def _mark_at(self, node: Node) -> int:
+        """The cell of a node's mark, from where the node begins."""
+        return node.width - 2 - self._room
+
+    def _node_at(self, x: int, y: int) -> Node | None:
+        rows = self.canvas.rows if self.canvas else []
+        nodes = rows[y] if 0 <= y < len(rows) else []
+        return next((node for node in nodes if node.x <= x < node.x + node.width), None)
 
     def _tied(self, across: int) -> set[str]:
         if across < 0:

@@ -1,0 +1,187 @@
+"""Drawing the sub-tasks: which are seen, where the cursor stands, and the clock that ticks while one runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+from textual.app import ComposeResult
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input
+
+from tui_agent.session.session import Session
+from tui_agent.store.state import State, SubTasksSlice, Usage
+from tui_agent.subtasks.graph import SubTask, layers
+from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
+from tui_agent.ui.panes.subtasks_rows import (
+    detail_rows,
+    limits_row,
+    list_rows,
+    title,
+    unapproved,
+    words_for,
+)
+from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.graph_facts import Fact, facts_of
+from tui_agent.ui.widgets.graph_view import GraphView
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.words import Words
+
+_EMPTY = "Work that the model splits into parts is drawn here."
+_NONE_SEEN = "No sub-task is seen: others are hidden."
+#: Rows from which on a pane has room for the limits, for what can be done, for the details.
+_LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9
+#: A graph may be wider than the pane and scroll, but not in a pane as narrow as this.
+_LIST_BELOW = 40
+
+
+class Drawing(Pane):
+    """The graph or the list of tasks, and the details of the one that the cursor stands on."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._slice = SubTasksSlice()
+        self._used = Usage()
+        self._look: Look | None = None
+        self._shown: tuple[SubTask, ...] = ()
+        self._facts: Mapping[str, Fact] = {}
+        self._clock: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        limits = Rows(id="limits")
+        limits.can_focus = False
+        yield limits
+        yield GraphView()
+        yield Rows(id="layers")
+        yield Rows(id="details")
+        yield Input(compact=True, select_on_focus=False, placeholder="words of an id, a goal or a state")
+        yield Words()
+
+    def on_mount(self) -> None:
+        self._input.display = False
+
+    @property
+    def entry(self) -> Widget:
+        if not self.is_mounted:
+            return self
+        return self._graph if self._graph.display else self._list
+
+    def show(self, state: State) -> None:
+        if self._look is None:
+            self._look = read_look(state.layout.place.get(self.ID))
+        self._slice, self._used = state.subtasks, state.usage.session
+        self._keep_time()
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._choose_view()
+
+    @property
+    def look(self) -> Look:
+        return self._look or Look()
+
+    @property
+    def current(self) -> SubTask | None:
+        """The task under the cursor."""
+        return self._slice.get(self.look.cursor)
+
+    def look_as(self, look: Look) -> None:
+        """Look at the tasks like this, now and when the session is opened again."""
+        if look == self._look:
+            return
+        self._look = look
+        self._draw()
+        layout = self.session.state.layout
+        self.session.set_layout(replace(layout, place={**layout.place, self.ID: self.look.saved()}))
+
+    def go(self, task: str) -> None:
+        """Put the cursor on a task; it keeps to what runs no longer."""
+        if task and task != self.look.cursor:
+            self.look_as(replace(self.look, cursor=task, follows=False))
+
+    def step(self, step: int) -> None:
+        order = [task.id for layer in layers(self._shown) for task in layer]
+        if self.look.cursor in order:
+            self.go(order[max(0, min(order.index(self.look.cursor) + step, len(order) - 1))])
+
+    def _keep_time(self) -> None:
+        """Seconds are drawn while something runs, and no timer stays when nothing does."""
+        if self._slice.running and self._clock is None:
+            self._clock = self.set_interval(1, self._tick)
+        elif not self._slice.running and self._clock is not None:
+            self._clock.stop()
+            self._clock = None
+
+    def _tick(self) -> None:
+        if self.display:
+            self._draw()
+
+    def _draw(self) -> None:
+        tasks = self._slice.tasks
+        silent_after = self.session.loaded.settings.subtasks.silent_after
+        self._shown = seen(tasks, self.look)
+        self._look = moved_to(self.look, self._shown)
+        self._facts = facts_of(tasks, self._slice.running, time.time(), silent_after)
+        self.title_text = label(title(self.TITLE, tasks, len(self._shown)))
+        shown = {task.id: self._facts[task.id] for task in self._shown}
+        self._graph.show_tasks(self._shown, self.look.cursor, shown)
+        empty = Row("", Line((Piece(_NONE_SEEN if tasks else _EMPTY, "muted"),)), wraps=True)
+        self._list.set_rows(list_rows(self._shown, shown) or [empty], cursor=self.look.cursor)
+        self._choose_view()
+
+    def _choose_view(self) -> None:
+        width, height = self.size
+        graph = bool(self._shown) and (self._graph.needs <= width or width >= _LIST_BELOW)
+        had_focus = self._graph.has_focus or self._list.has_focus
+        self._graph.display, self._list.display = graph, not graph
+        self._show_limits(height)
+        self._show_details(height)
+        self._show_words(height)
+        if had_focus:
+            self.entry.focus()
+
+    def _show_limits(self, height: int) -> None:
+        limits = self.query_one("#limits", Rows)
+        limits.display = bool(self._slice.tasks) and height >= _LIMITS_FROM
+        if limits.display:
+            limits.set_rows([limits_row(self.session.loaded.settings, self._slice.tasks, self._used)])
+
+    def _show_details(self, height: int) -> None:
+        details, task = self.query_one("#details", Rows), self.current
+        details.display = task is not None and height >= _DETAILS_FROM
+        if task is not None and details.display:
+            states = {other.id: other.state for other in self._slice.tasks}
+            running = self._slice.running.get(task.id)
+            details.set_rows(
+                detail_rows(task, self._facts[task.id], running, states, self._why_blocked(task))
+            )
+
+    def _show_words(self, height: int) -> None:
+        words = self.query_one(Words)
+        due = unapproved(self._slice.tasks)
+        words.display = height >= _WORDS_FROM or (bool(due) and height >= _LIMITS_FROM)
+        if words.display:
+            words.set_words(words_for(self.current, self._slice.tasks, self.look))
+
+    def _why_blocked(self, task: SubTask) -> str:
+        if not (task.wanted and task.state == "ready"):
+            return ""
+        from tui_agent.session.grounds import why_blocked
+
+        return why_blocked(self.session.state, task)
+
+    @property
+    def _graph(self) -> GraphView:
+        return self.query_one(GraphView)
+
+    @property
+    def _list(self) -> Rows:
+        return self.query_one("#layers", Rows)
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one(Input)

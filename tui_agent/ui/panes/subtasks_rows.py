@@ -1,0 +1,182 @@
+"""The words of the sub-tasks: title, list, details, limits, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tui_agent.settings.schema import Settings
+from tui_agent.store.state import SubTaskProgress, Usage
+from tui_agent.subtasks.graph import DONE_STATES, OPEN_STATES, SubTask, layers
+from tui_agent.ui.panes.subtasks_look import Look
+from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, short_count
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.rows import Row
+from tui_agent.ui.widgets.words import Word
+
+#: Share of a limit from which on it is told as a warning.
+_NEAR = 0.9
+_PHASES = {
+    "starting": "getting ready",
+    "planning": "making a plan",
+    "finding": "finding files",
+    "asking": "asking the model",
+    "streaming": "answering",
+    "retrying": "waits for the provider",
+}
+
+
+def title(name: str, tasks: Sequence[SubTask], shown: int) -> str:
+    """`Sub-tasks 12/60 · ● 3 · ✗ 1 · 9 hidden`: only what there is."""
+    if not tasks:
+        return name
+    states = [task.state for task in tasks]
+    running, failed, hidden = states.count("running"), states.count("failed"), len(tasks) - shown
+    counts = [
+        f"{name} {sum(state in DONE_STATES for state in states)}/{len(tasks)}",
+        f"● {running}" if running else "",
+        f"✗ {failed}" if failed else "",
+        f"{hidden} hidden" if hidden else "",
+    ]
+    return " · ".join(count for count in counts if count)
+
+
+def unapproved(tasks: Sequence[SubTask]) -> list[str]:
+    """What is ticked and was not approved yet."""
+    return [
+        task.id
+        for task in tasks
+        if task.auto_execute and not task.wanted and task.state in ("pending", "ready")
+    ]
+
+
+def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row:
+    """How much runs by itself, how much runs, and what was used of what may be (T6)."""
+    running = sum(task.state == "running" for task in tasks)
+    left = Piece(f"{settings.autonomy} · {running}/{settings.subtasks.max_parallel} run", "muted", "end")
+    tokens, limits, each = used.input + used.output, settings.limits, settings.subtasks
+    most_tokens, most_cost = limits.session_tokens, limits.session_cost
+    near = (most_tokens and tokens >= most_tokens * _NEAR) or (
+        most_cost and (used.cost or 0) >= most_cost * _NEAR
+    )
+    ink = "warning" if near else "muted"
+    of_tokens = f" of {short_count(most_tokens)}" if most_tokens else ""
+    of_cost = f" of ${most_cost:g}" if most_cost else ""
+    cost = dollars(used.cost) or "$0"
+    said = f"{short_count(tokens)}{of_tokens} tokens, {cost}{of_cost}"
+    caps = [
+        f"{short_count(each.max_tokens)} tokens" if each.max_tokens else "",
+        f"${each.max_cost:g}" if each.max_cost else "",
+        clock(each.max_seconds) if each.max_seconds else "",
+    ]
+    capped = ", ".join(cap for cap in caps if cap)
+    long = f"{said} · each at most {capped}" if capped else said
+    short = f"{short_count(tokens)}{of_tokens.replace(' of ', '/')} {cost}{of_cost.replace(' of ', '/')}"
+    right = (long, said, short, f"{cost}{of_cost.replace(' of ', '/')}")
+    return Row("", Line((left,), tuple(Piece(words, ink) for words in right)))
+
+
+def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
+    """A row for each task, what it waits for or what it takes at its right end; its mark can be pressed."""
+    rows = []
+    for depth, layer in enumerate(layers(tasks)):
+        for task in layer:
+            fact = facts[task.id]
+            pieces = (fact.mark, Piece(" "), Piece("  " * min(depth, 3)), Piece(task.id, "", "end"))
+            right = tuple(piece for piece in (fact.long, fact.short) if piece.text)
+            rows.append(Row(task.id, Line(pieces, right), marked=True))
+    return rows
+
+
+def detail_rows(
+    task: SubTask, fact: Fact, progress: SubTaskProgress | None, states: Mapping[str, str], blocked: str
+) -> list[Row]:
+    """How a task stands, its goal, what it says, what keeps it, its files, and what came of it.
+
+    `states` are those of all tasks, by id.
+    """
+    said = [*_said(task, fact, progress, blocked), *_around(task, states)]
+    told = Piece(f"  {_standing(task, fact)}", "warning" if fact.silent else "muted", "end")
+    head = Row("", Line((fact.mark, Piece(" "), Piece(task.id, "strong", "end"), told)))
+    return [head, *(Row("", Line((Piece(f"  {text}", ink),)), wraps=True, hang=2) for text, ink in said)]
+
+
+def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: Look) -> list[Word]:
+    """What can be done now; what waits for the person's word comes first."""
+    due = len(unapproved(tasks))
+    names = [("run_ticked", f"run the {due} ticked")] if due else []
+    names += _FOR_STATE.get(task.state, ()) if task else ()
+    if any(task.state == "running" or task.wanted for task in tasks):
+        names.append(("stop_all", "stop all"))
+    names += [
+        ("follow", "follows" if look.follows else "follow"),
+        ("fold", "show done" if look.folded else "hide done"),
+        ("filter", f"filter: {look.words}" if look.words else "filter"),
+        ("add", "add"),
+    ]
+    return [Word(f"subtasks.{name}", text) for name, text in names]
+
+
+_OPEN = (("run", "run"), ("tick", "tick"), ("skip", "skip"), ("edit", "edit"), ("connect", "connect"))
+_ENDED = (("retry", "retry"), ("skip", "skip"), ("chat", "chat"))
+_FOR_STATE: Mapping[str, Sequence[tuple[str, str]]] = {
+    "pending": _OPEN,
+    "ready": _OPEN,
+    "running": (("chat", "chat"), ("stop", "stop")),
+    "completed": (("changes", "changes"), ("chat", "chat"), ("retry", "retry")),
+    "failed": _ENDED,
+    "cancelled": _ENDED,
+    "skipped": (("retry", "take up again"),),
+}
+
+
+def _standing(task: SubTask, fact: Fact) -> str:
+    if fact.silent:
+        return fact.long.text
+    if task.state in ("running", "completed"):
+        return f"{task.state} · {fact.long.text}" if fact.long.text else task.state
+    if task.state in OPEN_STATES:
+        ticked = " · ticked" if task.auto_execute and not task.wanted else ""
+        return f"{task.state}{ticked}{' · begins by itself' if task.wanted else ''}"
+    again = f" · run {task.runs} times" if task.runs > 1 else ""
+    return f"{task.state}{again}"
+
+
+def _said(
+    task: SubTask, fact: Fact, progress: SubTaskProgress | None, blocked: str
+) -> Iterator[tuple[str, str]]:
+    """What matters now, then the goal."""
+    if task.reason:
+        yield task.reason, "failed" if task.state == "failed" else "muted"
+    if progress is not None:
+        phase = _PHASES.get(progress.phase, "")
+        if phase:
+            yield f"turn {progress.turn}: {phase}" if progress.turn else phase, "running"
+        if progress.line:
+            yield f"› {progress.line}", ""
+    if blocked:
+        yield f"cannot begin: {blocked}", "warning"
+    if task.outside:
+        yield f"⚠ outside its scope: {', '.join(task.outside)}", "warning"
+    if task.summary:
+        yield task.summary, ""
+    yield task.goal, "muted" if task.summary or progress else ""
+
+
+def _around(task: SubTask, states: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    waits = [name for name in task.dependencies if states.get(name) not in DONE_STATES]
+    after = [name for name in task.dependencies if name not in waits]
+    if waits:
+        yield f"waits for: {', '.join(_with_state(name, states) for name in waits)}", "muted"
+    if after:
+        yield f"after: {', '.join(after)}", "muted"
+    if task.on_top:
+        yield f"on top of: {', '.join(task.on_top)}", "muted"
+    if task.changed:
+        yield f"changed: {', '.join(step.path for step in task.changed)}", "muted"
+    if task.files:
+        yield f"files: {', '.join(task.files)}", "muted"
+
+
+def _with_state(name: str, states: Mapping[str, str]) -> str:
+    state = states.get(name, "")
+    return f"{name} ({state})" if state in ("running", "failed", "cancelled") else name

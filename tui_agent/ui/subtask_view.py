@@ -1,0 +1,174 @@
+"""The chat of a sub-task over the whole screen: as it runs, or as it was kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.store.state import ChatMessage, State
+from tui_agent.subtasks.graph import SubTask
+from tui_agent.ui.bridge import Bridge
+from tui_agent.ui.panes import chat
+from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.widgets.graph_facts import facts_of
+from tui_agent.ui.widgets.transcript import Source, Transcript
+
+if TYPE_CHECKING:
+    from tui_agent.session.child_session import ChildSession
+    from tui_agent.session.session import Session
+
+
+async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
+    """Show the chat of a task's newest run; a sentence where it never ran."""
+    if task.runs:
+        await app.push_screen_wait(SubTaskView(session, task.id))
+    else:
+        await session.notice(f"The sub-task {task.id} has not run yet: there is no chat to show")
+
+
+class Ended:
+    """A run that is over, as far as a transcript asks."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
+        older = [message for message in self.state.chat.messages if message.number < before]
+        return tuple(older[-count:])
+
+
+class Talk(Vertical):
+    """The transcript of one run, which grows while the run goes on."""
+
+    SLICES: ClassVar[tuple[str, ...]] = ("chat", "reply", "review")
+
+    def __init__(self, source: Source, running: ChildSession | None) -> None:
+        super().__init__()
+        self._source = source
+        self._running_child = running
+        self._bridge: Bridge | None = None
+
+    def compose(self) -> Iterable[Widget]:
+        yield Transcript(self._source)
+
+    def on_mount(self) -> None:
+        if self._running_child is None:
+            self.show(self._source.state)
+        else:
+            self._bridge = Bridge(self._running_child, self.call_later)
+            self._bridge.attach(self)
+        self.query_one(Transcript).focus()
+
+    def on_unmount(self) -> None:
+        if self._bridge is not None:
+            self._bridge.close()
+
+    def show(self, state: State) -> None:
+        self.query_one(Transcript).show(state)
+
+
+class SubTaskView(ModalScreen[None], inherit_bindings=False):
+    """How the task stands, its goal, and what was said; Esc closes it."""
+
+    SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", show=False),
+        Binding("ctrl+r", "reasoning", show=False),
+    ]
+    # Messages look as they do in the chat.
+    DEFAULT_CSS = (
+        Path(chat.__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+        + """
+    SubTaskView {
+        align: center middle; background: $background 40%;
+        & > Vertical { width: 96%; height: 94%; background: $surface; padding: 1 2; }
+        & #head { height: 1; }
+        & #goal { height: auto; max-height: 4; color: $muted; margin-bottom: 1; }
+        & #nothing { height: auto; color: $muted; }
+        & Talk { height: 1fr; }
+    }
+    """
+    )
+
+    def __init__(self, session: Session, task: str) -> None:
+        super().__init__()
+        self._session = session
+        self._about = task
+        self._above: Bridge | None = None
+        #: Which run is shown, and whether it goes on.
+        self._drawn: object = None
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static("", id="head", markup=False)
+            yield Static("", id="goal", markup=False)
+            yield Static("", id="nothing", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#nothing").display = False
+        self._above = Bridge(self._session, self.call_later)
+        self._above.attach(self)
+
+    def on_unmount(self) -> None:
+        if self._above is not None:
+            self._above.close()
+
+    def action_reasoning(self) -> None:
+        for transcript in self.query(Transcript):
+            transcript.unfold_reasoning()
+
+    def show(self, state: State) -> None:
+        task = state.subtasks.get(self._about)
+        if task is None:
+            self.dismiss(None)
+            return
+        self._show_head(state, task)
+        child = self._child(task)
+        drawn = (task.runs, task.state == "running", child is None)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self.run_worker(self._open(child), exclusive=True)
+
+    def _show_head(self, state: State, task: SubTask) -> None:
+        after = self._session.loaded.settings.subtasks.silent_after
+        fact = facts_of([task], state.subtasks.running, time.time(), after)[task.id]
+        words = fact.long.text if task.state in ("running", "completed") else task.reason
+        told = f" · {words}" if words else ""
+        self.query_one("#head", Static).update(
+            parts(
+                (f"{fact.mark.text} ", f"${fact.mark.ink}"),
+                (task.id, "bold $accent"),
+                f"  {task.state}{told}",
+            )
+        )
+        self.query_one("#goal", Static).update(plain(task.goal))
+
+    def _child(self, task: SubTask) -> ChildSession | None:
+        """The session of the run, while it goes on."""
+        return self._session.subtasks().children.child(task.id) if task.state == "running" else None
+
+    async def _open(self, child: ChildSession | None) -> None:
+        """Show the run's transcript in place of the one before."""
+        source: Source | None = child
+        words = ""
+        if source is None:
+            try:
+                source = Ended(await self._session.subtask_state(self._about))
+            except TuiAgentError as error:
+                words = str(error)
+        await self.query(Talk).remove()
+        nothing = self.query_one("#nothing", Static)
+        nothing.display = source is None
+        nothing.update(label(words))
+        if source is not None:
+            await self.query_one(Vertical).mount(Talk(source, child))

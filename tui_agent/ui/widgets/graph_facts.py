@@ -1,0 +1,122 @@
+"""What is told of a sub-task beside its name: a mark, how long, how many tokens, how much, or what keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tui_agent.store.state import SubTaskProgress
+from tui_agent.subtasks.graph import DONE_STATES, SubTask
+from tui_agent.ui.widgets.lines import Piece
+from tui_agent.ui.widgets.marks import TASKS
+
+SILENT = Piece("◌", "warning")
+#: Marks of tasks that have not begun: one ticked for the batch, one that begins as soon as it can.
+TICKED, WANTED = Piece("◉", "accent"), Piece("◎", "running")
+_NOT_BEGUN = frozenset({"pending", "ready"})
+
+
+class Fact(NamedTuple):
+    """One sub-task at a glance. `short` is in a few cells and may be empty, `long` says more."""
+
+    mark: Piece
+    long: Piece = Piece("")
+    short: Piece = Piece("")
+    silent: int = 0
+
+
+def facts_of(
+    tasks: Sequence[SubTask], running: Mapping[str, SubTaskProgress], now: float, silent_after: int
+) -> dict[str, Fact]:
+    """A fact for each task, by id. `now` is in seconds since 1970, `silent_after` in seconds without a word."""
+    done = {task.id for task in tasks if task.state in DONE_STATES}
+    return {task.id: _fact(task, running.get(task.id), done, now, silent_after) for task in tasks}
+
+
+def mark_of(task: SubTask) -> Piece:
+    """Its mark, as far as the task itself tells."""
+    if task.state not in _NOT_BEGUN:
+        return TASKS[task.state]
+    if task.wanted:
+        return WANTED
+    return TICKED if task.auto_execute else TASKS[task.state]
+
+
+def waited_for(task: SubTask, done: set[str]) -> list[str]:
+    """What it still waits for."""
+    return [name for name in task.dependencies if name not in done]
+
+
+def silence(progress: SubTaskProgress, now: float, silent_after: int) -> int:
+    """Seconds for which it has been silent; 0 where that is not long."""
+    quiet = int(now - progress.heard)
+    return quiet if quiet >= silent_after else 0
+
+
+def spent(task: SubTask, progress: SubTaskProgress | None, now: float) -> tuple[float, int, float | None]:
+    """Seconds, tokens and dollars (None: not known) of all its runs, the one that is under way included."""
+    if progress is None:
+        return task.seconds, task.tokens, task.cost
+    known = task.cost is not None and progress.cost is not None
+    cost = task.cost + progress.cost if known else None  # type: ignore[operator]
+    return task.seconds + max(now - progress.started, 0), task.tokens + progress.tokens, cost
+
+
+def clock(seconds: float) -> str:
+    """`8s`, `1:12` or `2h05`."""
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 1:
+        return f"{rest}s"
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}"
+
+
+def short_count(count: int) -> str:
+    """`980`, `14.2k` or `1.3M`."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if count >= size:
+            return f"{count / size:.1f}".removesuffix(".0") + letter
+    return str(count)
+
+
+def dollars(cost: float | None) -> str:
+    """`$0.02`; a question mark where it is not known, nothing where nothing was paid."""
+    if cost is None:
+        return "$?"
+    return f"${cost:.2f}" if cost >= 0.005 else "<1¢" if cost > 0 else ""
+
+
+def _fact(
+    task: SubTask, progress: SubTaskProgress | None, done: set[str], now: float, silent_after: int
+) -> Fact:
+    if task.state == "running":
+        return _running(task, progress, now, silent_after)
+    if task.state == "pending" and (waits := waited_for(task, done)):
+        words = Piece(f"waits for {', '.join(waits)}", "muted", "end")
+        return Fact(mark_of(task), words, Piece(f"← {len(waits)}", "muted"))
+    if task.state == "failed":
+        return Fact(mark_of(task), Piece(task.reason or "failed", "failed", "end"), Piece("failed", "failed"))
+    if task.state == "completed" and task.seconds:
+        return Fact(mark_of(task), Piece(_spent_words(task, None, now), "muted"))
+    return Fact(mark_of(task), Piece(_state_words(task), "muted"))
+
+
+def _running(task: SubTask, progress: SubTaskProgress | None, now: float, silent_after: int) -> Fact:
+    if progress is None:
+        return Fact(TASKS["running"], Piece("running", "running"))
+    if quiet := silence(progress, now, silent_after):
+        return Fact(SILENT, Piece(f"silent for {clock(quiet)}", "warning"), Piece("silent", "warning"), quiet)
+    words = _spent_words(task, progress, now)
+    return Fact(TASKS["running"], Piece(words, "running"), Piece(words.partition(" ")[0], "running"))
+
+
+def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) -> str:
+    seconds, tokens, cost = spent(task, progress, now)
+    return " ".join(
+        part for part in (clock(seconds), short_count(tokens) if tokens else "", dollars(cost)) if part
+    )
+
+
+def _state_words(task: SubTask) -> str:
+    if task.state in _NOT_BEGUN:
+        return "begins soon" if task.wanted else "ticked" if task.auto_execute else ""
+    return task.state
