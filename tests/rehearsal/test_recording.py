@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST, recording
-from tui_agent.rehearsal.scenes import SCENES, SLOW_SERVICE, TIMEOUTS, Scene
+from tui_agent.rehearsal.scenes import PARTS, SCENES, SLOW_SERVICE, TIMEOUTS, Scene
 from tui_agent.rehearsal.write import chunks, lines
 
 
@@ -24,11 +24,14 @@ def test_the_header_says_what_can_be_asked() -> None:
     assert header["requests"][:2] == [FIRST_REQUEST, SECOND_REQUEST]
     assert header["requests"] == [scene.request for scene in SCENES]
     assert header["rehearsal"] is True
-    assert [exchange["ask"] for exchange in exchanges()] == header["requests"]
+    asked = {
+        purpose: [x["ask"] for x in exchanges() if x["pass"] == purpose] for purpose in ("main", "subtask")
+    }
+    assert asked == {"main": header["requests"], "subtask": [part.request for part in PARTS]}
 
 
 def test_the_pieces_make_up_the_answer_and_end_properly() -> None:
-    for scene, exchange in zip(SCENES, exchanges(), strict=True):
+    for scene, exchange in zip((*SCENES, *PARTS), exchanges(), strict=True):
         *pieces, usage, end = [chunk for _, chunk in exchange["chunks"]]
         assert json.loads("".join(piece["text"] for piece in pieces)) == scene.answer
         assert (usage["type"], end["type"], end["reason"]) == ("usage", "end", "stop")

@@ -39,8 +39,8 @@ class RecordedModel:
     """A `Model`. `speed` 1 keeps the recorded pauses, 2 halves them, 0 leaves them out; by default it is read
     from the environment (`TUI_AGENT_REPLAY_SPEED`).
 
-    Exchanges are used in order within a pass, each once, and checked by the words of the request. In a rehearsal
-    they are found by their words, and a request that has none is answered with what can be asked.
+    Exchanges are used in order within a pass, each once, and checked by the words of the request. Those of sub-tasks,
+    which run at once, and all in a rehearsal are found by their words, and a request that has none is answered with what can be asked.
     """
 
     def __init__(self, path: Path | str, *, speed: float | None = None) -> None:
@@ -87,9 +87,10 @@ class RecordedModel:
             if exchange.purpose != purpose:
                 continue
             if exchange.words == words:
-                self._left.remove(exchange)
+                if not (rehearsal and purpose == "subtask"):  # there one can be run again
+                    self._left.remove(exchange)
                 return exchange
-            if not rehearsal:
+            if not rehearsal and purpose != "subtask":  # those of sub-tasks come in any order
                 what = (
                     f"The recording goes on with “{shortened(exchange.ask)}”, not with “{shortened(words)}”"
                 )

@@ -11,7 +11,7 @@ import msgspec
 
 from tui_agent.model.client import Chunk, EndChunk, TextChunk, UsageChunk
 from tui_agent.rehearsal import recording
-from tui_agent.rehearsal.scenes import SCENES, Scene
+from tui_agent.rehearsal.scenes import PARTS, SCENES, Scene
 
 #: Seconds from the request to the first piece: long enough to see that something is awaited.
 FIRST_WAIT = 0.5
@@ -24,7 +24,7 @@ Timed = tuple[float, Chunk]
 
 
 def lines() -> Iterator[str]:
-    """The recording, a JSON line at a time: the header, then an exchange for each scene."""
+    """The recording, a JSON line at a time: the header, then an exchange for each scene and each sub-task."""
     yield _line(
         {
             "type": "recording",
@@ -36,8 +36,10 @@ def lines() -> Iterator[str]:
             "requests": [scene.request for scene in SCENES],
         }
     )
-    for scene in SCENES:
-        yield _line({"type": "exchange", "pass": "main", "ask": scene.request, "chunks": list(chunks(scene))})
+    for purpose, scenes in (("main", SCENES), ("subtask", PARTS)):
+        for scene in scenes:
+            said = list(chunks(scene))
+            yield _line({"type": "exchange", "pass": purpose, "ask": scene.request, "chunks": said})
 
 
 def chunks(scene: Scene) -> Iterator[Timed]:

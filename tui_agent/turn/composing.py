@@ -73,6 +73,7 @@ async def compose(desk: Desk, gathered: Gathered) -> Composed:
     request = ModelRequest(
         model=state.model.name,
         messages=(*(one.message for one in earlier), *new),
+        purpose="subtask" if desk.part else "main",
         tools=head.tools,
         schema=head.schema,
         timeout=float(desk.settings.request_timeout),

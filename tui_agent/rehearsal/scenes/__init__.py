@@ -9,6 +9,7 @@ from __future__ import annotations
 from tui_agent.rehearsal.scenes.batch import BATCH
 from tui_agent.rehearsal.scenes.conflict import CONFLICT
 from tui_agent.rehearsal.scenes.going_on import GOING_ON
+from tui_agent.rehearsal.scenes.parts import PARTS
 from tui_agent.rehearsal.scenes.scene import Scene
 from tui_agent.rehearsal.scenes.slow_service import SLOW_SERVICE
 from tui_agent.rehearsal.scenes.stale import STALE
@@ -20,6 +21,7 @@ __all__ = [
     "BATCH",
     "CONFLICT",
     "GOING_ON",
+    "PARTS",
     "SCENES",
     "SLOW_SERVICE",
     "STALE",

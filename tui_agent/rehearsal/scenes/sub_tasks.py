@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tui_agent.rehearsal.requests import SUB_TASKS_REQUEST
+from tui_agent.rehearsal.scenes.parts import CLIENT, COMMAND, MODEL, WORDS
 from tui_agent.rehearsal.scenes.scene import Scene
 
 SUB_TASKS = Scene(
@@ -23,31 +24,31 @@ SUB_TASKS = Scene(
         "subTasks": [
             {
                 "id": "model",
-                "goal": "Let an order say that it is cancelled, and refuse to total one that is.",
+                "goal": MODEL,
                 "files": ["shop/models.py", "tests/test_models.py"],
                 "dependencies": [],
-                "autoExecute": False,
+                "autoExecute": True,
             },
             {
                 "id": "client",
-                "goal": "Cancel an order at the service, once, and read the order that comes back.",
+                "goal": CLIENT,
                 "files": ["shop/clients/orders_v2.py", "tests/test_clients.py"],
                 "dependencies": ["model"],
-                "autoExecute": False,
+                "autoExecute": True,
             },
             {
                 "id": "words",
-                "goal": "Describe a cancelled order so that nobody takes it for an open one.",
-                "files": ["shop/cli.py", "tests/test_models.py"],
+                "goal": WORDS,
+                "files": ["shop/cli.py"],
                 "dependencies": ["model"],
-                "autoExecute": False,
+                "autoExecute": True,
             },
             {
                 "id": "command",
-                "goal": "Add `cancel` to the command line and to the README.",
+                "goal": COMMAND,
                 "files": ["shop/cli.py", "README.md"],
                 "dependencies": ["client", "words"],
-                "autoExecute": False,
+                "autoExecute": True,
             },
         ],
         "nextSteps": [],

@@ -1,0 +1,41 @@
+"""The sub-tasks of the rehearsal run, come together, and leave a project whose tests pass."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent.rehearsal import copy_project, recording
+from tui_agent.rehearsal.requests import SUB_TASKS_REQUEST
+from tui_agent.session.opening import Opening, open_session
+
+
+async def test_they_run_together_and_their_work_is_one_review(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "0")
+    project = copy_project(tmp_path / "shop")
+    session = await open_session(Opening(project, replay=recording(), rehearsal=True))
+    try:
+        await session.start_services()
+        await session.submit(SUB_TASKS_REQUEST)
+        await session.finished()
+        await session.run_ticked()
+        await session.subtasks_settled()
+        assert {task.state for task in session.state.subtasks.tasks} == {"completed"}
+        assert {change.state for change in session.state.review.open} == {"pending"}
+        cli = next(change for change in session.state.review.open if change.path == "shop/cli.py")
+        assert cli.tasks == ("words", "command")
+        await session.apply()
+        await session.retry_subtask("client")
+        await session.subtasks_settled()
+        assert session.state.subtasks.tasks[1].state == "completed"
+    finally:
+        await session.close()
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "unittest"], cwd=project, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "Ran 12 tests" in done.stderr, done.stderr
