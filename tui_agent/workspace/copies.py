@@ -70,12 +70,14 @@ class WorkCopies:
 
         Nothing is left of it where it fails or is cancelled. Raises `FileError` or `ChildFailed`.
         """
-        self._tidy_later(folder.parent)
+        self._keep(folder.parent)
         try:
             return await (self._worktree(folder, snapshot) if snapshot else self._plain(folder))
         except (asyncio.CancelledError, ChildFailed):
             await asyncio.shield(self.remove(folder))
             raise
+        finally:
+            self._tidy_later(folder.parent)
 
     async def remove(self, copy: WorkCopy | Path) -> None:
         """Remove a copy, or what there is of one. What the copies beside it share goes a little later.
@@ -83,12 +85,14 @@ class WorkCopies:
         Raises `FileError`.
         """
         folder = Path(copy.folder) if isinstance(copy, WorkCopy) else copy
-        self._tidy_later(folder.parent)
+        self._keep(folder.parent)
         about = {"root": str(self._gate.root), "folder": str(folder)}
         try:
             await self._child.ask("git_worktree_remove", about)
         except ChildFailed:  # what its repository knows of it the next start removes
             await asyncio.to_thread(_remove, folder)
+        finally:
+            self._tidy_later(folder.parent)
 
     async def close(self) -> None:
         """Remove now what would be removed later, unless a copy needs it."""
@@ -100,11 +104,14 @@ class WorkCopies:
         """Copy files of the folder that are not in the copy (git ignores them, say); those that could not be."""
         return await asyncio.to_thread(_bring, self._gate, Path(copy.root), paths)
 
-    def _tidy_later(self, parent: Path, seconds: float | None = None) -> None:
-        """The next copy is made in a fraction of the time while what the last shared is there."""
+    def _keep(self, parent: Path) -> None:
         waiting = self._tidying.pop(str(parent), None)
         if waiting is not None:
             waiting.cancel()
+
+    def _tidy_later(self, parent: Path, seconds: float | None = None) -> None:
+        """The next copy is made in a fraction of the time while what the last shared is there."""
+        self._keep(parent)
         loop = asyncio.get_running_loop()
         self._tidying[str(parent)] = loop.call_later(seconds or KEPT_SECONDS, self._tidy, str(parent))
 
