@@ -5,9 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from support.screens import Driven, on_screen
+from support.sessions import open_session
 
+from tui_agent.session.session import Session
+from tui_agent.store import events as e
+from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.messages import MessageBlock
+from tui_agent.ui.widgets.transcript import Transcript
+from tui_agent.ui.widgets.transcript_place import Stand
 
 SIZES = ((160, 48), (80, 24))
 
@@ -16,21 +24,88 @@ def the_editor(it: Driven) -> Editor:
     return next(iter(it.screen.query(Editor)))
 
 
-@pytest.mark.parametrize(("before", "after"), [SIZES, SIZES[::-1]], ids=["to narrow", "to wide"])
-async def test_the_editor_shows_the_lines_that_it_showed(
-    tmp_path: Path, before: tuple[int, int], after: tuple[int, int]
-) -> None:
+@pytest.mark.parametrize("size", SIZES, ids=["wide", "narrow"])
+async def test_the_editor_shows_the_lines_that_it_showed(tmp_path: Path, size: tuple[int, int]) -> None:
     (tmp_path / "long.py").write_text("".join(f"line_{number} = {'x' * 300}\n" for number in range(1, 500)))
-    async with on_screen(tmp_path, size=before) as it:
-        await it.session.open_file("long.py", 40)
-        await it.press("f4")
-        await it.shows("line_40 ")
-        the_editor(it).scroll_to(12, 300, animate=False)
-        await it.until(lambda: it.session.state.buffers.open[0].scroll == (300, 12), "the place to be kept")
-    async with on_screen(tmp_path, size=after, session="last") as it:
+    async with open_session(tmp_path, services=False) as session:
+        await session.open_file("long.py", 40)
+        session.scroll_buffer("long.py", (300, 12))
+        session.set_layout(replace(session.state.layout, focus="buffers"))
+    async with on_screen(tmp_path, size=size, session="last") as it:
         await it.until(lambda: the_editor(it).scroll_place == (300, 12), "the place")
         await it.pane("buffers").flush()
         assert it.session.state.buffers.open[0].scroll == (300, 12)
         assert the_editor(it).place == ((39, 0), (39, 0)), "the cursor is where it was too"
+        the_editor(it).scroll_to(8, 200, animate=False)
+        await it.until(lambda: it.session.state.buffers.open[0].scroll == (200, 8), "another to be kept")
         await it.session.open_file("long.py", 20)
         await it.shows("line_20 ")
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer messages at once than usual, so that there are several pages of them."""
+    monkeypatch.setattr(transcript, "FIRST", 12)
+    monkeypatch.setattr(transcript, "PAGE", 8)
+
+
+#: Turns of two messages each: more than the state holds.
+TURNS = 110
+
+
+async def talk(session: Session) -> None:
+    events: list[e.Event] = []
+    for turn in range(1, TURNS + 1):
+        body = "- one\n- two\n\n" if turn % 20 == 4 else "" + "word " * 60
+        events += [
+            e.TurnStarted(turn, f"question {turn}"),
+            e.ReplyRead(turn, f"Answer {turn}.", body),
+            e.TurnEnded(turn, True),
+        ]
+    await session.journal.record(*events)
+
+
+def shown(it: Driven) -> list[int]:
+    return [block.message.number for block in it.screen.query(MessageBlock)]
+
+
+@pytest.mark.parametrize(
+    ("message", "size"), [(10, SIZES[1]), (2 * TURNS - 10, SIZES[0])], ids=["far up, narrow", "near, wide"]
+)
+@pytest.mark.usefixtures("few")
+async def test_the_transcript_shows_the_messages_that_it_showed(
+    tmp_path: Path, message: int, size: tuple[int, int]
+) -> None:
+    async with open_session(tmp_path, services=False) as session:
+        await talk(session)
+        session.set_layout(replace(session.state.layout, place={"chat": Stand(message, 2).saved()}))
+    async with on_screen(tmp_path, size=size, session="last") as it:
+        chat = it.one(Transcript)
+        await it.until(lambda: chat.scroll_y > 0, "the place")
+        chat.scroll_relative(y=1, animate=False)
+        await it.until(lambda: it.session.state.layout.place["chat"]["line"] == 3, "another line to be kept")
+        assert it.session.state.layout.place["chat"]["message"] == message
+        await it.press("ctrl+end")
+        await it.until(lambda: chat.following and 2 * TURNS in shown(it), "the newest")
+        await it.pane("chat").flush()
+        assert not it.session.state.layout.place
+
+
+@pytest.mark.usefixtures("few")
+async def test_from_far_up_newer_messages_come_at_the_lower_edge(tmp_path: Path) -> None:
+    async with open_session(tmp_path, services=False) as session:
+        await talk(session)
+        session.set_layout(replace(session.state.layout, place={"chat": Stand(2 * TURNS - 24).saved()}))
+    async with on_screen(tmp_path, size=SIZES[1], session="last") as it:
+        chat = it.one(Transcript)
+        await it.until(lambda: chat.scroll_y > 0, "the place")
+        assert 2 * TURNS not in shown(it)
+        for _ in range(100):
+            top = chat.stand
+            chat.scroll_end(animate=False, immediate=True)
+            await it.pilot.pause()
+            if chat.following:
+                break
+            assert top is None or chat.stand is None or chat.stand >= top
+        assert chat.following
+        assert shown(it) == list(range(shown(it)[0], 2 * TURNS + 1)), "none is missing"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from textual import work
 from textual.content import Content
 from textual.timer import Timer
@@ -22,6 +23,7 @@ from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.picker import Picker
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
+from tui_agent.ui.widgets.transcript_place import Stand, read
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -51,7 +53,8 @@ class ChatPane(Pane):
 
     def compose(self) -> Iterable[Widget]:
         choices = Choices()
-        yield Transcript(self.session)
+        state = self.session.state
+        yield Transcript(self.session, read(state.layout.place.get(self.ID), state.chat.total))
         yield NewBelow()
         yield Static("", id="progress", markup=False)
         yield Waiting()
@@ -117,6 +120,7 @@ class ChatPane(Pane):
         if self._draft_timer is not None:
             self._draft_timer.stop()
         self._hand_over_draft()
+        self._keep_stand(self.transcript.stand)
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -209,6 +213,17 @@ class ChatPane(Pane):
 
     def action_bottom(self) -> None:
         self.transcript.follow()
+
+    def on_transcript_stood(self, message: Transcript.Stood) -> None:
+        self._keep_stand(message.stand)
+
+    def _keep_stand(self, stand: Stand | None) -> None:
+        """Keep where the person stands in the transcript; nothing is kept while the newest is followed."""
+        layout = self.session.state.layout
+        others = {pane: place for pane, place in layout.place.items() if pane != self.ID}
+        self.session.set_layout(
+            replace(layout, place={**others, self.ID: stand.saved()} if stand else others)
+        )
 
     def on_new_below_clicked(self) -> None:
         self.transcript.follow()

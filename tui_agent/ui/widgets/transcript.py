@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Protocol
 
 from textual.containers import VerticalScroll
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Static
 
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.messages import LiveReply, MessageBlock, Reasoning, facts_of
+from tui_agent.ui.widgets.transcript_place import Stand, around
 
 #: How many messages stand in the widget when it is opened, come with a page, and may stand in it at most.
 FIRST, PAGE, MOST = 30, 20, 90
+#: Seconds of quiet after which it is told where the person stands.
+TOLD_AFTER = 0.5
 
 
 class Source(Protocol):
@@ -44,6 +49,16 @@ class NewBelow(Static):
 
 
 class Transcript(VerticalScroll, can_focus=True):
+    """A run of messages without gaps. It may end before the newest, where the person left it further up: then more
+    come at the lower edge too."""
+
+    class Stood(Message):
+        """The person stands at another place; None: with the newest message."""
+
+        def __init__(self, stand: Stand | None) -> None:
+            super().__init__()
+            self.stand = stand
+
     class Behind(Message):
         """So many messages came below the part in view."""
 
@@ -51,25 +66,41 @@ class Transcript(VerticalScroll, can_focus=True):
             super().__init__()
             self.count = count
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, stand: Stand | None = None) -> None:
+        """`stand` is the place to go back to; None: the newest message."""
         super().__init__(id="transcript")
         self._source = source
         self._blocks: dict[int, MessageBlock] = {}
         self._live: LiveReply | None = None
         self._unfolded = False
+        #: A page is on its way.
         self._paging = False
+        #: There are messages below the last that is drawn.
+        self._apart = False
         self._behind = 0
+        #: Where to go back to, until the person scrolls: what is drawn late moves what is below it.
+        self._back_to = stand
+        self._going_back = False
+        self._told = stand
+        self._timer: Timer | None = None
 
     def on_mount(self) -> None:
         self.anchor()
+        if self._back_to is not None:
+            self.release_anchor()
+            self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._go_back())
 
     @property
     def following(self) -> bool:
         """Whether the newest message is in view and stays there."""
-        return not self.max_scroll_y or self.scroll_y >= self.max_scroll_y - 1
+        at_the_end = not self.max_scroll_y or self.scroll_y >= self.max_scroll_y - 1
+        return at_the_end and not self._apart and self._back_to is None
 
     def follow(self) -> None:
         """Go to the newest message and stay with what comes."""
+        self._back_to = None
+        if self._apart:
+            self._start_over()
         self._say_behind(0)
         self.anchor()
         self.scroll_end(animate=False)
@@ -83,12 +114,26 @@ class Transcript(VerticalScroll, can_focus=True):
             block = self._blocks.get(message.number)
             if block:
                 block.show_facts(facts_of(message, state.review))
+        if not self._blocks and self._back_to is not None:
+            self._page_once(self._draw_around(self._back_to))
+            return
+        if self._apart:
+            self._say_behind(state.chat.total - newest)
+            return
         fresh = [message for message in messages if message.number > newest]
         if not self._blocks:
             fresh = fresh[-FIRST:]
         if fresh:
             self._add(fresh, state.review)
         self._show_live(state)
+
+    def _start_over(self) -> None:
+        """Draw the newest messages alone."""
+        for block in self._blocks.values():
+            block.remove()
+        self._blocks = {}
+        self._apart = False
+        self.show(self._source.state)
 
     def _add(self, messages: list[ChatMessage], review: ReviewSlice) -> None:
         followed = self.following
@@ -133,16 +178,29 @@ class Transcript(VerticalScroll, can_focus=True):
         for reasoning in self.query(Reasoning):
             reasoning.unfold(self._unfolded)
 
-    # ── older messages ───────────────────────────────────────────────────────────────────────────────────
+    # ── other messages ───────────────────────────────────────────────────────────────────────────────────
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
+        if not self._going_back:
+            self._back_to = None
+            self._tell_soon()
         if self._behind and self.following:
             self._say_behind(0)
-        oldest = min(self._blocks, default=1)
-        if new_value <= 0 < self.max_scroll_y and oldest > 1 and not self._paging:
+        oldest, newest = min(self._blocks, default=1), max(self._blocks, default=0)
+        if new_value <= 0 < self.max_scroll_y and oldest > 1:
+            self._page_once(self._page(oldest))
+        if self._apart:
+            self.release_anchor()
+            if new_value >= self.max_scroll_y - 1:
+                self._page_once(self._page_below(newest))
+
+    def _page_once(self, page: Coroutine[None, None, None]) -> None:
+        if self._paging:
+            page.close()
+        else:
             self._paging = True
-            self.run_worker(self._page(oldest))
+            self.run_worker(page)
 
     async def _page(self, before: int) -> None:
         """Put a page of older messages above, and keep in view what was."""
@@ -159,3 +217,59 @@ class Transcript(VerticalScroll, can_focus=True):
     def _keep_view(self, height: int) -> None:
         self.scroll_to(y=self.virtual_size.height - height, animate=False, immediate=True)
         self._paging = False
+
+    async def _page_below(self, after: int) -> None:
+        """Put a page of newer messages below."""
+        await self._draw(after + 1, min(after + PAGE, self._source.state.chat.total))
+
+    async def _draw(self, first: int, last: int) -> None:
+        """Add these messages at the end; then what is newer, where that follows without a gap."""
+        state = self._source.state
+        messages = tuple(message for message in state.chat.messages if first <= message.number <= last)
+        if len(messages) < last - first + 1:
+            messages = await self._source.earlier(last + 1, last - first + 1)
+        if messages:
+            await self.mount(*(self._block(message, state.review) for message in messages))
+        else:
+            self._back_to = None
+        state = self._source.state
+        self._apart = bool(self._blocks) and max(self._blocks) < state.chat.messages[-1].number
+        self._paging = False
+        self.show(state)
+
+    # ── where the person stands ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def stand(self) -> Stand | None:
+        """The place at the upper edge; None where the newest message is followed."""
+        if self._back_to is not None or self.following:
+            return self._back_to
+        top = round(self.scroll_y)
+        regions = ((number, self._blocks[number].virtual_region) for number in sorted(self._blocks))
+        return next((Stand(n, max(top - region.y, 0)) for n, region in regions if region.bottom > top), None)
+
+    def _tell_soon(self) -> None:
+        if self._timer is None:
+            self._timer = self.set_timer(TOLD_AFTER, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        if self.stand != self._told:
+            self._told = self.stand
+            self.post_message(self.Stood(self._told))
+
+    async def _draw_around(self, stand: Stand) -> None:
+        """Draw the messages around a place, instead of the newest."""
+        await self._draw(*around(stand, self._source.state.chat.total, FIRST))
+        if stand.message not in self._blocks:
+            self.follow()  # it cannot be read
+
+    def _go_back(self) -> None:
+        """Bring the place into view again, whatever has been drawn since."""
+        block = self._blocks.get(self._back_to.message) if self._back_to else None
+        if block is None or self._back_to is None or not block.size:
+            return
+        region = block.virtual_region
+        self._going_back = True
+        self.scroll_to(y=region.y + min(self._back_to.line, region.height - 1), animate=False, immediate=True)
+        self._going_back = False
