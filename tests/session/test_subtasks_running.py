@@ -31,9 +31,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def left(home: Path, folder: Path) -> list[str]:
-    """What of copies lies about: folders, worktrees, branches, refs."""
+    """What of copies lies about: folders, worktrees, branches, refs; not what is about to go."""
     found = (home / "data" / "worktrees").glob("*/*")
-    copies = [str(path) for path in found if not path.name.startswith(".seed")]
+    copies = [str(path) for path in found if not path.name.startswith((".seed", ".gone-"))]
     worktrees = git(folder, "worktree", "list", "--porcelain").count("worktree ") - 1
     refs = git(folder, "for-each-ref", "--format=%(refname)").split()
     return [*copies, *["worktree"] * worktrees, *(ref for ref in refs if ref != "refs/heads/main")]
