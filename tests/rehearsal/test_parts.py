@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,12 @@ async def test_they_run_together_and_their_work_is_one_review(
         assert session.state.subtasks.tasks[1].state == "completed"
     finally:
         await session.close()
-    done = subprocess.run(
-        [sys.executable, "-B", "-m", "unittest"], cwd=project, check=False, capture_output=True, text=True
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-B", "-m", "unittest"],
+        cwd=project,
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0 and "Ran 12 tests" in done.stderr, done.stderr

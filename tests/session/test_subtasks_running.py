@@ -9,6 +9,7 @@ from support.sessions import open_session, reply
 from support.subtasks import GoalModel, states, working
 from support.trees import until
 
+from tui_agent.edits.change import Pick
 from tui_agent.errors import Refused, SessionError
 from tui_agent.model.client import EndChunk, TextChunk, UsageChunk
 from tui_agent.subtasks.graph import SubTask
@@ -203,7 +204,9 @@ async def test_together_they_keep_the_limits_of_the_session(folder: Path):
 async def test_sub_tasks_of_sub_tasks_run_to_the_depth_that_is_set(folder: Path):
     split = [{"id": "x", "goal": GOALS["b"]}, {"id": "y", "goal": GOALS["c"]}]
     for depth in (1, 2):
-        model = GoalModel({GOALS["a"]: [reply("Splits.", subTasks=split)], **answers("b", "c")})
+        model = GoalModel(
+            {GOALS["a"]: [reply("Splits.", subTasks=split), reply("No more.")], **answers("b", "c")}
+        )
         overrides = (f"subtasks.max_depth={depth}", "subtasks.max_parallel=1")
         async with working(folder, model, TASKS, overrides=overrides) as session:
             await session.run_subtask("a")
@@ -304,3 +307,79 @@ async def test_the_graph_is_made_by_hand_and_what_can_be_none_is_refused_with_it
         await session.remove_subtask("a")
         (task,) = session.state.subtasks.tasks
         assert (task.id, task.goal, task.dependencies, task.state) == ("b", "Then", (), "ready")
+
+
+async def test_what_found_no_place_is_told_and_done_again(folder: Path):
+    wrong = {"path": "start.txt", "edits": [{"search": "nowhere", "replace": "x"}]}
+    right = {"path": "start.txt", "edits": [{"search": "start", "replace": "x"}]}
+    model = GoalModel(
+        {GOALS["a"]: [reply(fileChanges=[wrong]), reply(fileChanges=[wrong]), reply(fileChanges=[right])]}
+    )
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        assert states(session)["a"] == "completed"
+        assert "Your change to start.txt was not taken" in model.asked(GOALS["a"])[-1]
+
+
+async def test_nonsense_changes_nothing_and_half_an_answer_is_a_failure(folder: Path):
+    half = [TextChunk('{"summary": "Half", "fileChanges": [{"pa'), EndChunk("cut")]
+    model = GoalModel({GOALS["a"]: ["mumble mumble"], GOALS["b"]: [half]})
+    async with working(folder, model, TASKS) as session:
+        for name in ("a", "b"):
+            await session.run_subtask(name)
+        await session.subtasks_settled()
+        assert states(session)["a"] == "completed" and states(session)["b"] == "failed"
+        assert not session.state.review.changes
+        assert session.state.subtasks.get("b").reason.startswith("The answer was cut off")  # ty: ignore[unresolved-attribute]
+
+
+async def test_one_that_never_answers_ends_when_its_time_is_up(folder: Path, home: Path):
+    model = GoalModel({GOALS["a"]: [made("a")]})
+    model.held[GOALS["a"]] = asyncio.Event()
+    async with working(folder, model, TASKS, overrides=("subtasks.max_seconds=1",)) as session:
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        task = session.state.subtasks.get("a")
+        assert task and task.state == "failed" and "longer than 1 s" in task.reason
+        assert left(home, folder) == []
+
+
+async def test_ignored_files_of_its_scope_are_brought_and_submodules_are_said_to_be_missing(
+    folder: Path, tmp_path: Path
+):
+    library = repository(tmp_path / "library", {"lib.txt": "lib\n"})
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "vendor")
+    (folder / ".gitignore").write_text("local.txt\n")
+    git(folder, "add", "--all")
+    git(folder, "commit", "-q", "-m", "Library")
+    (folder / "local.txt").write_text("local\n")
+    changes = [
+        {"path": "local.txt", "edits": [{"search": "local", "replace": "changed"}]},
+        {"path": "vendor/lib.txt", "edits": [{"search": "lib", "replace": "changed"}]},
+    ]
+    tasks = (SubTask("a", GOALS["a"], ("local.txt", "vendor/lib.txt")),)
+    model = GoalModel({GOALS["a"]: [reply(fileChanges=changes)]})
+    async with working(folder, model, tasks) as session:
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        assert sorted(change.path for change in session.state.review.open) == ["local.txt", "vendor/lib.txt"]
+        assert "leave them alone:\n- vendor" in model.requests[0].messages[0]["content"]
+        await session.apply([Pick(change.id) for change in session.state.review.open])
+    assert (folder / "local.txt").read_text() == "changed\n"
+    assert (folder / "vendor/lib.txt").read_text() == "changed\n"
+
+
+async def test_where_no_copy_can_be_made_it_fails_with_the_reason(folder: Path, home: Path):
+    model = GoalModel(answers("a", "b"))
+    async with working(folder, model, TASKS) as session:
+        (home / "data" / "worktrees").write_text("in the way")
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        task = session.state.subtasks.get("a")
+        assert task and task.state == "failed" and "worktrees" in task.reason
+        assert model.requests == []
+        (home / "data" / "worktrees").unlink()
+        await session.retry_subtask("a")
+        await session.subtasks_settled()
+        assert states(session)["a"] == "completed"

@@ -40,7 +40,8 @@ class RecordedModel:
     from the environment (`TUI_AGENT_REPLAY_SPEED`).
 
     Exchanges are used in order within a pass, each once, and checked by the words of the request. Those of sub-tasks,
-    which run at once, and all in a rehearsal are found by their words, and a request that has none is answered with what can be asked.
+    which run at once, are found by their words. So are all in a rehearsal, where a request that has none is answered
+    with what can be asked.
     """
 
     def __init__(self, path: Path | str, *, speed: float | None = None) -> None:

@@ -116,7 +116,10 @@ class SubTaskRun:
             return f"It took longer than {most} s: raise subtasks.max_seconds, or make it smaller"
 
     async def _drive(self, child: ChildSession) -> str:
-        """Turns until nothing is left to do; why it failed, if it did."""
+        """Turns until nothing is left to do; why it failed, if it did.
+
+        What could not be taken of an answer (a change without a place, say) is told with the next turn.
+        """
         most = child.loaded.settings.limits.turns or MOST_TURNS
         there = set(child.paths())
         await child.submit(self._task.goal, [path for path in self._task.files if path in there])
@@ -127,8 +130,9 @@ class SubTaskRun:
                 return turn.error.replace(
                     "limits.session_", "subtasks.max_"
                 )  # as its own settings are called
+            told_all = not child.state.conversation.untold
             await self._take_in(child)
-            if not goes_on(child.state):
+            if told_all and not goes_on(child.state):
                 return ""
             if number < most:
                 await child.submit(GO_ON)
@@ -170,14 +174,10 @@ def _exists(gate: Gate, path: str) -> bool:
 
 
 def goes_on(state: State) -> bool:
-    """Whether a sub-task that has just ended a turn has more to do: a todo is open, or a change found no place.
-
-    One whose last turn proposed nothing has said its last word.
-    """
+    """Whether a sub-task has more to do: a todo is open, and its last turn did something about it."""
     turn = state.turn.number
-    mine = [change for change in state.review.changes if change.turn == turn]
-    broken = any(change.state in ("failed", "conflict") for change in mine)
-    return broken or (bool(mine) and any(not todo.done for todo in state.todos))
+    did_something = any(change.turn == turn for change in state.review.changes)
+    return did_something and any(not todo.done for todo in state.todos)
 
 
 def outcome(state: State, reason: str = "") -> Outcome:

@@ -1,4 +1,4 @@
-"""What the sub-tasks of the rehearsal do: each is asked by its goal, and its edits stand on those of the ones before."""
+"""What the sub-tasks of the rehearsal do: each is asked by its goal, its edits stand on those of the ones before."""
 
 from __future__ import annotations
 
