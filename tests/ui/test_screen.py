@@ -104,7 +104,7 @@ async def test_zoom_and_back(workspace: Path) -> None:
         assert it.pane("files").display
 
 
-async def test_a_pane_is_resized_by_keys_and_all_come_back(workspace: Path) -> None:
+async def test_a_pane_is_resized_by_keys_and_by_the_mouse(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         usual = it.pane("chat").region.width
         await it.press("ctrl+o", "right", "ctrl+o", "right")
@@ -112,6 +112,13 @@ async def test_a_pane_is_resized_by_keys_and_all_come_back(workspace: Path) -> N
         assert it.session.state.layout.sizes
         await it.press("ctrl+o", "a")
         await it.until(lambda: it.pane("chat").region.width == usual)
+        ground = it.pane("chat").region.x - 1
+        await it.pilot.mouse_down(offset=(ground, 20))
+        await it.pilot.hover(offset=(ground - 6, 20))
+        await it.pilot.mouse_up(offset=(ground - 6, 20))
+        await it.until(lambda: it.pane("chat").region.width == usual + 6)
+        await it.pilot.hover(offset=(ground - 20, 20))
+        assert it.pane("chat").region.width == usual + 6
 
 
 async def test_a_hidden_pane_comes_back_when_it_is_wanted(workspace: Path) -> None:

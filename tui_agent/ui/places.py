@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from msgspec.structs import replace
 from textual.geometry import Region, Size
 
 from tui_agent.store.state import LayoutSlice
@@ -84,50 +83,6 @@ LAYOUTS: dict[Mode, tuple[Column, ...]] = {
 }
 
 
-#: What one step of resizing makes of a share, and how far it goes in either direction.
-STEP, FURTHEST = 1.2, 5.0
-Axis = Literal["width", "height"]
-
-
-def resized(size: Size, layout: LayoutSlice, pane: str, axis: Axis, steps: int) -> LayoutSlice:
-    """The layout with the part in which a pane stands so many steps wider or taller, or less so.
-
-    The same layout where nothing stands beside it that could give way.
-    """
-    part = _part_of(mode_of(size.width), layout, pane, axis)
-    if not part or layout.zoomed:
-        return layout
-    factor = layout.sizes.get(part, 1.0) * STEP**steps
-    return replace(layout, sizes={**layout.sizes, part: min(max(factor, 1 / FURTHEST), FURTHEST)})
-
-
-def _part_of(mode: Mode, layout: LayoutSlice, pane: str, axis: Axis) -> str:
-    """The name of the smallest part that can change; nothing where there is none."""
-    columns = [column for column in LAYOUTS[mode] if _left(column, layout)]
-    for column in columns:
-        rows = [row for _, row in column.rows if any(_shown(cell, layout) for cell in row)]
-        for row in rows:
-            cells = [cell for cell in row if _shown(cell, layout)]
-            cell = next((cell for cell in cells if pane in cell.panes), None)
-            if cell is None:
-                continue
-            if axis == "height":
-                return _name(mode, row[0]) if len(rows) > 1 else ""
-            if len(cells) > 1:
-                return _name(mode, cell, "cell")
-            return _name(mode, column.rows[0][1][0], "column") if len(columns) > 1 else ""
-    return ""
-
-
-def _name(mode: Mode, cell: Cell, part: str = "row") -> str:
-    """What a part is called in the layout's `sizes`: by the first pane that ever stands in it."""
-    return f"{mode}.{part}.{cell.panes[0]}"
-
-
-def _sized(share: float, layout: LayoutSlice, name: str) -> float:
-    return share * layout.sizes.get(name, 1.0)
-
-
 def mode_of(width: int) -> Mode:
     if width >= WIDE_FROM:
         return "wide"
@@ -139,23 +94,37 @@ def places(size: Size, layout: LayoutSlice) -> list[Place]:
     mode = mode_of(size.width)
     if layout.zoomed:
         return [_place(mode, (layout.zoomed,), layout, size.region)]
-    found = []
-    columns = [_as_sized(mode, column, layout) for column in LAYOUTS[mode] if _left(column, layout)]
-    for column, x, width in zip(
-        columns, *_columns(columns, size.width - GAP * (len(columns) - 1)), strict=True
-    ):
-        rows = [
-            (_sized(share, layout, _name(mode, row[0])), row)
-            for share, row in column.rows
-            if any(_shown(cell, layout) for cell in row)
-        ]
-        for (_, row), y, height in zip(rows, *_split([share for share, _ in rows], size.height), strict=True):
-            cells = [cell for cell in row if _shown(cell, layout)]
-            shares = [_sized(cell.share, layout, _name(mode, cell, "cell")) for cell in cells]
-            for cell, left, across in zip(cells, *_split(shares, width, GAP), strict=True):
-                region = Region(x + left, y, across, height)
-                found.append(_place(mode, _shown(cell, layout), layout, region))
-    return found
+    return [
+        _place(mode, _shown(cell, layout), layout, Region(x + left, y, across, height))
+        for column, x, width in columns_of(size, layout)
+        for row, y, height in rows_of(column, size, layout)
+        for cell, left, across in cells_of(row, width, layout)
+    ]
+
+
+def columns_of(size: Size, layout: LayoutSlice) -> list[tuple[Column, int, int]]:
+    """The columns that have something to show, each with its left edge and its width."""
+    columns = [_as_sized(column, layout) for column in LAYOUTS[mode_of(size.width)] if _left(column, layout)]
+    return list(zip(columns, *_columns(columns, size.width - GAP * (len(columns) - 1)), strict=True))
+
+
+def rows_of(column: Column, size: Size, layout: LayoutSlice) -> list[tuple[Row, int, int]]:
+    """The rows of a column that have something to show, each with its upper edge and its height."""
+    rows = [row for _, row in column.rows if any(_shown(cell, layout) for cell in row)]
+    shares = [layout.sizes.get(name_of("row", row), share) for share, row in column.rows if row in rows]
+    return list(zip(rows, *_split(shares, size.height), strict=True))
+
+
+def cells_of(row: Row, width: int, layout: LayoutSlice) -> list[tuple[Cell, int, int]]:
+    """The cells of a row that have something to show, each with its left edge in the column and its width."""
+    cells = [cell for cell in row if _shown(cell, layout)]
+    shares = [layout.sizes.get(name_of("cell", (cell,)), cell.share) for cell in cells]
+    return list(zip(cells, *_split(shares, width, GAP), strict=True))
+
+
+def name_of(part: Literal["column", "row", "cell"], row: Row) -> str:
+    """What a part of the screen is called in the layout's `sizes`: by all the panes of its (first) row."""
+    return f"{part}:{'+'.join(pane for cell in row for pane in cell.panes)}"
 
 
 def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, region: Region) -> Place:
@@ -167,14 +136,10 @@ def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, region: Regi
     return Place(key, panes, front, header, body)
 
 
-def _as_sized(mode: Mode, column: Column, layout: LayoutSlice) -> Column:
-    """The column as the person sized it, which may be wider than it is by itself."""
-    name = _name(mode, column.rows[0][1][0], "column")
-    if name not in layout.sizes:
-        return column
-    return column._replace(
-        share=_sized(column.share, layout, name), most=column.most if layout.sizes[name] <= 1 else 999
-    )
+def _as_sized(column: Column, layout: LayoutSlice) -> Column:
+    """The column as the person sized it: then as wide as it was made."""
+    name = name_of("column", column.rows[0][1])
+    return column._replace(share=layout.sizes[name], most=999) if name in layout.sizes else column
 
 
 def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.attention import Attention
 from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.early import EarlyKeys
-from tui_agent.ui.places import Axis, places, resized
+from tui_agent.ui.places import places
+from tui_agent.ui.resizing import STEPS, Axis, resized
 from tui_agent.ui.sink import plain
 from tui_agent.ui.widgets.asking import ask
 from tui_agent.ui.widgets.pane import Pane
@@ -181,8 +182,13 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self._arrange(replace(self.arrangement, zoomed="", hidden=(), sizes={}))
 
     def action_resize(self, axis: Axis, steps: int) -> None:
-        layout = self.arrangement
-        self._arrange(resized(self.workspace.size, layout, layout.focus, axis, steps))
+        self._resize(self.arrangement.focus, axis, steps * STEPS[axis])
+
+    def on_workspace_dragged(self, message: Workspace.Dragged) -> None:
+        self._resize(message.pane, "width", message.cells)
+
+    def _resize(self, pane: str, axis: Axis, cells: int) -> None:
+        self._arrange(resized(self.workspace.size, self.arrangement, pane, axis, cells))
 
     def action_close(self) -> None:
         if self.arrangement.zoomed:

@@ -9,6 +9,7 @@ from textual import events
 from textual.content import Content
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.message import Message
 from textual.widget import Widget
 
 from tui_agent.store.state import LayoutSlice
@@ -65,6 +66,14 @@ class InPlaces(Layout):
 class Workspace(Widget):
     """Holds the panes, all of them always; those in front have a place, the others are not displayed."""
 
+    class Dragged(Message):
+        """The ground after a pane was dragged so many cells to the right, or to the left."""
+
+        def __init__(self, pane: str, cells: int) -> None:
+            super().__init__()
+            self.pane = pane
+            self.cells = cells
+
     DEFAULT_CSS = "Workspace { width: 1fr; height: 1fr; background: $background; }"
 
     def __init__(self) -> None:
@@ -74,6 +83,8 @@ class Workspace(Widget):
         self._arrangement = LayoutSlice()
         self._in_places = InPlaces()
         self._found: list[Place] = []
+        #: The pane before the ground that the mouse holds.
+        self._held = ""
 
     def compose(self) -> Iterable[Widget]:
         # Arranged before it has a size, so that the first frame is drawn once and with its titles.
@@ -141,6 +152,22 @@ class Workspace(Widget):
             found[line] = place.header
             found[self._by_id[place.front]] = place.body
         return found
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        before = (place for place in self._found if place.body.right == event.x)
+        self._held = next((place.front for place in before if _beside(place, event.y)), "")
+        if self._held:
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        held = next((place for place in self._found if self._held == place.front), None)
+        if held is not None and event.x != held.body.right:
+            self.post_message(self.Dragged(self._held, event.x - held.body.right))
+
+    def on_mouse_up(self) -> None:
+        if self._held:
+            self._held = ""
+            self.release_mouse()
 
     def on_resize(self, event: events.Resize) -> None:
         self.arranged(self._arrangement)
