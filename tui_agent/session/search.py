@@ -90,9 +90,9 @@ def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True
         return None
     path = data / NAME
     for attempt in ("file", "anew", "memory"):
-        if attempt == "anew":
-            _remove(path)
         try:
+            if attempt == "anew":
+                _remove(path)
             with closing(_connect(":memory:" if attempt == "memory" else path)) as connection:
                 if fresh or attempt != "file":
                     _bring_up_to_date(connection, data)
