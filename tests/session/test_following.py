@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from support.sessions import open_session, reply
+from support.subtasks import GoalModel, states, working
 from support.trees import until
 
 from tui_agent.errors import SessionError
@@ -16,6 +17,7 @@ from tui_agent.session.following import Tail
 from tui_agent.session.lock import NAME
 from tui_agent.session.session import Session
 from tui_agent.store.state import Buffer
+from tui_agent.subtasks.graph import SubTask
 
 
 @pytest.fixture(autouse=True)
@@ -108,3 +110,15 @@ async def test_a_session_that_is_deleted_meanwhile_stays_on_the_screen(tmp_path:
         await until(lambda: here.state.notices.items, "the notice")
         assert "not shown any more" in here.state.notices.items[0].text
         assert here.state.session.name == "x"
+
+
+async def test_sub_tasks_run_there_and_never_here_too(tmp_path: Path) -> None:
+    model = GoalModel({"Do part a": [reply("Done.")]})
+    async with (
+        working(tmp_path, model, [SubTask("a", "Do part a")]) as there,
+        open_session(tmp_path, session="last", read_only=True) as here,
+    ):
+        await there.run_subtask("a")
+        await there.subtasks_settled()
+        await until(lambda: states(here) == {"a": "completed"}, "the end of it")
+        assert here._subtasks is None and len(model.requests) == 1

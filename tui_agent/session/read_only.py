@@ -14,6 +14,7 @@ from tui_agent.session.catalog import LOG
 from tui_agent.session.following import News, Tail
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
+from tui_agent.store.state import State
 
 #: What only looks, or passes. Whatever else a session can be asked to do is refused.
 LOOKS = frozenset(
@@ -72,6 +73,9 @@ class ReadOnlySession(Session):
         if self._following is not None:
             self._following.cancel()
         await super().close()
+
+    def _on_event(self, event: e.Event, state: State) -> None:
+        """Sub-tasks run in the other process."""
 
     async def _follow(self) -> None:
         """Look again and again, until the log cannot be read any more."""
