@@ -276,6 +276,25 @@ async def test_a_conflict_shows_three_sides_and_is_settled_place_by_place():
         assert session.named("settle") == [("c1", ["yours", "both"], {}, "abc")]
 
 
+async def test_a_conflict_of_two_sub_tasks_names_both_and_is_given_back_to_one():
+    broken = replace(CHANGES[0], state="conflict", tasks=("tests",), rival="c0")
+    session = reviewed(replace(CHANGES[0], id="c0", tasks=("api",)), broken)
+    session.diffs["c0"] = session.diffs["c1"]
+    session.conflicts["c1"] = replace(CONFLICT, yours_name="“api”", theirs_name="“tests”")
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(110, 30)) as pilot:
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+        assert app.line_with("yours: what “api” made of it") and app.line_with(
+            "theirs: what “tests” made of it"
+        )
+        assert "b give back" in app.text
+        for keys in (("b", "enter"), ("b", "down", "enter"), ("b", "escape")):
+            await pilot.press(*keys)
+            await pilot.pause()
+        assert session.named("give_back") == [("c1", "tests"), ("c1", "api")]
+
+
 async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse():
     session = reviewed(replace(CHANGES[0], state="conflict", reason="The same lines."))
     session.conflicts["c1"] = CONFLICT

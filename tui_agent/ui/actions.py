@@ -144,6 +144,7 @@ _PANES = [
         ("yours", "Conflict: keep the file's lines"),
         ("theirs", "Conflict: take the proposed lines"),
         ("both", "Conflict: take both"),
+        ("give_back", "Conflict of two sub-tasks: let one do its part again"),
         ("columns", "Show the diff side by side, or in one column"),
         ("next_hunk", "Next hunk", "hunk"),
         ("previous_hunk", "Previous hunk"),

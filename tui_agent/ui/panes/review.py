@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
-from textual import events
+from textual import events, work
 from textual.widgets import Input
 
 from tui_agent.edits.change import Pick
@@ -126,6 +126,14 @@ class ReviewPane(Deciding):
 
     def action_both(self) -> None:
         self._take("both")
+
+    @work(exclusive=True, group="give-back")
+    async def action_give_back(self) -> None:
+        """Let one of the two sub-tasks of a conflict do its part again."""
+        from tui_agent.ui.giving_back import give_back
+
+        if change := self._change():
+            await give_back(self.app, self.session, change)
 
     def action_columns(self) -> None:
         self._body.toggle_columns()

@@ -163,8 +163,8 @@ class Deciding(Pane):
             self._body.show_words(_EMPTY)
         else:
             self._body.show_change(change, place, self._changes)
-        broken = change is not None and change.state == "conflict"
-        self.query_one(Words).set_words(conflict_hints() if broken else hints(self._changes))
+        in_conflict = change is not None and change.state == "conflict"
+        self.query_one(Words).set_words(conflict_hints(change) if in_conflict else hints(self._changes))
 
     @property
     def _body(self) -> ReviewBody:

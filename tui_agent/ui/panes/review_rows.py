@@ -82,9 +82,10 @@ def hints(changes: Sequence[Change]) -> list[Word]:
     return [said, *(Word(f"review.{name}", text) for name, text in _DECIDED)]
 
 
-def conflict_hints() -> list[Word]:
-    """The keys that settle a conflict."""
-    return [Word(f"review.{name}", text) for name, text in _CONFLICT]
+def conflict_hints(change: Change) -> list[Word]:
+    """The keys that settle a conflict; one of two sub-tasks can also be given back."""
+    names = _CONFLICT if not change.rival else (*_CONFLICT[:4], ("give_back", "give back"), *_CONFLICT[4:])
+    return [Word(f"review.{name}", text) for name, text in names]
 
 
 def outcome(changes: Sequence[Change]) -> str:

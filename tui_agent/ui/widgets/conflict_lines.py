@@ -59,8 +59,21 @@ def _agreed(region: Region, *, first: bool, last: bool) -> Iterator[ConflictLine
 def _place(view: ConflictView, region: Region, place: int, chosen: str) -> Iterator[ConflictLine]:
     gone = {"yours": view.yours_gone, "theirs": view.theirs_gone}
     for part in _PARTS:
-        name = f"{_NAMES[part]}{' (no such file)' if gone.get(part) else ''}"
+        name = f"{_name(view, part)}{' (no such file)' if gone.get(part) else ''}"
         mark = "✓ " if chosen in (part, "both") and part != "base" else ""
         hand = "  ✓ by hand" if chosen == "by hand" and part == "theirs" else ""
         yield ConflictLine("head", f"{mark}{name}{hand}", place, part)
         yield from (ConflictLine(part, text, place) for text in getattr(region, part))
+
+
+def _name(view: ConflictView, part: Part) -> str:
+    """What a side is called: whose work it is, where two sub-tasks disagree."""
+    if view.yours_name == "yours":
+        return _NAMES[part]
+    match part:
+        case "yours":
+            return f"yours: what {view.yours_name} made of it"
+        case "theirs":
+            return f"theirs: what {view.theirs_name} made of it"
+        case _:
+            return "base: what both began with"
