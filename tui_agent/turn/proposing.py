@@ -158,7 +158,8 @@ def _seen(desk: Desk, path: str) -> Seen:
 
 async def _base(desk: Desk, request: ChangeRequest) -> tuple[str, str] | None:
     """The text that the change starts from and its hash: what the model saw, else what is there now (E3)."""
-    desk.workspace.gate.place(request.path, "write")
+    for path in filter(None, (request.path, request.rename_to)):
+        desk.workspace.gate.place(path, "write")
     seen = _seen_version(desk, request)
     if seen and desk.blobs.has(seen):
         data = await asyncio.to_thread(desk.blobs.get, seen)
