@@ -46,7 +46,7 @@ def write_batch(
     FileError too where taking back failed: then the journal stays, for `heal`.
     """
     if journal.exists():
-        raise FileError("an earlier batch was not finished", "close the session and open it again")
+        raise FileError("an earlier batch was not finished", "make room or give permission, then try again")
     plan = Journal(name=name, entries=_planned(gate, blobs, steps))
     try:
         keep(journal, plan)
@@ -152,7 +152,7 @@ def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: Journal, cause: BaseExc
     except (TuiAgentError, OSError) as error:
         raise FileError(
             f"a batch failed ({cause}) and could not be taken back ({error})",
-            "make room or give permission, then open the session again: it is finished then",
+            "make room or give permission, then try again: it is settled first",
         ) from cause
 
 

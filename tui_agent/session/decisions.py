@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tui_agent.edits.change import Change, Diff, Pick
@@ -45,7 +46,7 @@ class Decisions:
 
     async def apply(self, picks: Sequence[Pick]) -> None:
         """Write what was picked, or with no picks every open change, all or nothing. Raises `EditFailed`."""
-        async with self._one_at_a_time:
+        async with self._alone():
             changes = self._open_changes(picks)
             if not picks:
                 self._refuse_broken_batch(changes)
@@ -65,7 +66,7 @@ class Decisions:
 
         Raises `EditFailed` where nothing of it is decided.
         """
-        async with self._one_at_a_time:
+        async with self._alone():
             changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
             skipped = [change for change in changes if is_skipped(change, picks)]
             for change in skipped:
@@ -86,7 +87,7 @@ class Decisions:
         self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
     ) -> None:
         """Settle a conflict: a side, or a text, for each place."""
-        async with self._one_at_a_time:
+        async with self._alone():
             change = self._named(change_id)
             if change.state != "conflict":
                 raise SessionError(f"{change.path} is {change.state}", "only a conflict is settled")
@@ -104,15 +105,24 @@ class Decisions:
                 await self._settling.comment(self._named(pick.change), pick, text.strip())
 
     async def undo(self, checkpoint: str) -> None:
-        async with self._one_at_a_time:
+        async with self._alone():
             await self._undoing.undo(checkpoint)
 
     async def redo(self, checkpoint: str) -> None:
-        async with self._one_at_a_time:
+        async with self._alone():
             await self._undoing.redo(checkpoint)
 
+    @asynccontextmanager
+    async def _alone(self) -> AsyncGenerator[None]:
+        """Nobody else decides meanwhile, and what an earlier batch could not finish is settled first."""
+        async with self._one_at_a_time:
+            if self._writing.unfinished:
+                said = await self.heal()
+                await self._journal.record(*(e.NoticeGiven("warning", sentence) for sentence in said))
+            yield
+
     async def heal(self) -> list[str]:
-        """Settle what a crash left half done; sentences on what was done."""
+        """Settle what a crash, or a disk that failed, left half done; sentences on what was done."""
         recorded = [point.id for point in self._journal.store.state.review.checkpoints]
         return await self._writing.heal([*recorded, *self._undoing.recorded_names()])
 

@@ -98,8 +98,13 @@ class Writing:
             else:
                 await self._editing.look_again(target.now.path)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether a batch broke off, or left its journal behind."""
+        return self._batch.exists()
+
     async def heal(self, recorded: Sequence[str]) -> list[str]:
-        """Settle a batch that a crash broke off; sentences on what was done."""
+        """Settle a batch that broke off; sentences on what was done."""
         try:
             return await asyncio.to_thread(
                 heal, self._workspace.gate, self._batch, self._blobs, recorded=recorded
