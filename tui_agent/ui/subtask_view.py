@@ -11,6 +11,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -94,6 +95,7 @@ class SubTaskView(ModalScreen[None], inherit_bindings=False):
         & > Vertical { width: 96%; height: 94%; background: $surface; padding: 1 2; }
         & #head { height: 1; }
         & #goal { height: auto; max-height: 4; color: $muted; margin-bottom: 1; }
+        & #keys { dock: bottom; height: 1; color: $muted; }
         & #nothing { height: auto; color: $muted; }
         & Talk { height: 1fr; }
     }
@@ -107,12 +109,14 @@ class SubTaskView(ModalScreen[None], inherit_bindings=False):
         self._above: Bridge | None = None
         #: Which run is shown, and whether it goes on.
         self._drawn: object = None
+        self._clock: Timer | None = None
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():
             yield Static("", id="head", markup=False)
             yield Static("", id="goal", markup=False)
             yield Static("", id="nothing", markup=False)
+            yield Static(label("Esc close   Ctrl+R reasoning"), id="keys", markup=False)
 
     def on_mount(self) -> None:
         self.query_one("#nothing").display = False
@@ -132,24 +136,33 @@ class SubTaskView(ModalScreen[None], inherit_bindings=False):
         if task is None:
             self.dismiss(None)
             return
-        self._show_head(state, task)
+        self._show_head()
+        self._keep_time(running=task.state == "running")
         child = self._child(task)
         drawn = (task.runs, task.state == "running", child is None)
         if drawn != self._drawn:
             self._drawn = drawn
             self.run_worker(self._open(child), exclusive=True)
 
-    def _show_head(self, state: State, task: SubTask) -> None:
+    def _keep_time(self, *, running: bool) -> None:
+        """Seconds are drawn while it runs."""
+        if running and self._clock is None:
+            self._clock = self.set_interval(1, self._show_head)
+        elif not running and self._clock is not None:
+            self._clock.stop()
+            self._clock = None
+
+    def _show_head(self) -> None:
+        tasks = self._session.state.subtasks
+        task = tasks.get(self._about)
+        if task is None:
+            return
         after = self._session.loaded.settings.subtasks.silent_after
-        fact = facts_of([task], state.subtasks.running, time.time(), after)[task.id]
-        words = fact.long.text if task.state in ("running", "completed") else task.reason
-        told = f" · {words}" if words else ""
+        fact = facts_of([task], tasks.running, time.time(), after)[task.id]
+        words = fact.full or task.reason
+        mark, told = fact.mark, f" · {words}" if words else ""
         self.query_one("#head", Static).update(
-            parts(
-                (f"{fact.mark.text} ", f"${fact.mark.ink}"),
-                (task.id, "bold $accent"),
-                f"  {task.state}{told}",
-            )
+            parts((f"{mark.text} ", f"${mark.ink}"), (task.id, "bold $accent"), f"  {task.state}{told}")
         )
         self.query_one("#goal", Static).update(plain(task.goal))
 

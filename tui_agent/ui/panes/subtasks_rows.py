@@ -130,10 +130,8 @@ _FOR_STATE: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 def _standing(task: SubTask, fact: Fact) -> str:
-    if fact.silent:
-        return fact.long.text
     if task.state in ("running", "completed"):
-        return f"{task.state} · {fact.long.text}" if fact.long.text else task.state
+        return " · ".join(part for part in ("" if fact.silent else task.state, fact.full) if part)
     if task.state in OPEN_STATES:
         ticked = " · ticked" if task.auto_execute and not task.wanted else ""
         return f"{task.state}{ticked}{' · begins by itself' if task.wanted else ''}"

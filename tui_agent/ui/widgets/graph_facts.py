@@ -17,11 +17,13 @@ _NOT_BEGUN = frozenset({"pending", "ready"})
 
 
 class Fact(NamedTuple):
-    """One sub-task at a glance. `short` is in a few cells and may be empty, `long` says more."""
+    """One sub-task at a glance. `short` is in a few cells and may be empty, `long` says more; `full` is what it took,
+    in words. `silent` are the seconds for which it has said nothing, 0 where that is not long."""
 
     mark: Piece
     long: Piece = Piece("")
     short: Piece = Piece("")
+    full: str = ""
     silent: int = 0
 
 
@@ -96,24 +98,31 @@ def _fact(
     if task.state == "failed":
         return Fact(mark_of(task), Piece(task.reason or "failed", "failed", "end"), Piece("failed", "failed"))
     if task.state == "completed" and task.seconds:
-        return Fact(mark_of(task), Piece(_spent_words(task, None, now), "muted"))
+        long, full = _spent_words(task, None, now)
+        return Fact(mark_of(task), Piece(long, "muted"), full=full)
     return Fact(mark_of(task), Piece(_state_words(task), "muted"))
 
 
 def _running(task: SubTask, progress: SubTaskProgress | None, now: float, silent_after: int) -> Fact:
     if progress is None:
         return Fact(TASKS["running"], Piece("running", "running"))
+    long, full = _spent_words(task, progress, now)
     if quiet := silence(progress, now, silent_after):
-        return Fact(SILENT, Piece(f"silent for {clock(quiet)}", "warning"), Piece("silent", "warning"), quiet)
-    words = _spent_words(task, progress, now)
-    return Fact(TASKS["running"], Piece(words, "running"), Piece(words.partition(" ")[0], "running"))
+        words = f"silent for {clock(quiet)}"
+        return Fact(
+            SILENT, Piece(words, "warning"), Piece("silent", "warning"), f"{words} · {full}", silent=quiet
+        )
+    return Fact(TASKS["running"], Piece(long, "running"), Piece(long.partition(" ")[0], "running"), full)
 
 
-def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) -> str:
+def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) -> tuple[str, str]:
+    """What it took, in as few cells as can be and in words."""
     seconds, tokens, cost = spent(task, progress, now)
-    return " ".join(
-        part for part in (clock(seconds), short_count(tokens) if tokens else "", dollars(cost)) if part
-    )
+    parts = [part for part in (clock(seconds), short_count(tokens) if tokens else "", dollars(cost)) if part]
+    long = " ".join(parts)
+    if tokens:
+        parts[1] += " tokens"
+    return long, " · ".join(parts)
 
 
 def _state_words(task: SubTask) -> str:
