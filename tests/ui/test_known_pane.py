@@ -24,8 +24,8 @@ TOUCHES = (
 )
 
 
-def known(*files: KnownFile, touches: tuple[Touch, ...] = ()) -> PaneApp:
-    slice = KnownSlice({file.path: file for file in files}, touches)
+def known(*files: KnownFile, touches: tuple[Touch, ...] = (), dropped: tuple[str, ...] = ()) -> PaneApp:
+    slice = KnownSlice({file.path: file for file in files}, touches, dropped)
     return PaneApp(KnownPane, NotedSession(State(known=slice)))
 
 
@@ -61,6 +61,12 @@ async def test_a_file_is_opened_by_key_and_by_mouse():
         await pilot.click(offset=(5, 2))
         await pilot.pause()
         assert app.noted.named("open_file") == [("src/utils.py",), ("old.py",)]
+
+
+async def test_files_that_had_to_leave_are_counted():
+    app = known(*FILES, dropped=("a.py", "b.py"))
+    async with app.run_test(size=(60, 8)):
+        assert "2 more were seen" in app.text
 
 
 async def test_the_timeline_of_the_file_at_the_cursor_stands_below_where_there_is_room():

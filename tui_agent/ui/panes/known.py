@@ -91,6 +91,8 @@ class KnownPane(Pane):
         # one cell for the cursor's bar, one for the scrollbar
         width = max(self.size.width - 2, 1)
         rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
+        if gone := len(self._known.dropped):
+            rows.append(Row("", Line((Piece(f"{gone} more were seen, longest ago.", "muted"),))))
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
         self._files.set_rows(rows or [empty])
         self.query_one("#headings", Rows).set_rows([Row("", heading(width))] if files else [])
