@@ -188,3 +188,8 @@ class Workspace(Widget):
     def _title(self, name: str) -> str | Content:
         pane = self.pane(name)
         return pane.title_text if pane else TITLES[name]
+
+
+def _beside(place: Place, y: int) -> bool:
+    """Whether a line of the screen goes through a place, its title included."""
+    return place.header.y <= y < place.body.bottom
