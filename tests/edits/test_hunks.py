@@ -23,6 +23,8 @@ LINES = st.lists(
     max_size=14,
 )
 TEXTS = st.builds(lambda lines, end: "".join(lines) + end, LINES, st.sampled_from(["", "", "last"]))
+#: A file of this project before and after one of its commits.
+SAMPLES = Path(__file__).parent / "samples"
 IN_PLACE = [HealthCheck.function_scoped_fixture]
 
 
@@ -80,7 +82,7 @@ def test_any_subset_is_what_git_apply_gives(
             assert composed == git_apply(folder, base, unified(diff, chosen, context))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=IN_PLACE)
+@settings(max_examples=8, deadline=None, suppress_health_check=IN_PLACE)
 @given(st.data())
 def test_all_subsets_of_six_hunks_are_what_git_apply_gives(folder: Path, data: st.DataObject) -> None:
     base = "".join(f"line {number}\n" for number in range(30))
@@ -88,9 +90,28 @@ def test_all_subsets_of_six_hunks_are_what_git_apply_gives(folder: Path, data: s
     for number in range(0, 30, 5):
         replaced = data.draw(st.sampled_from(["", "changed\n", "two\nlines\n", f"line {number}\nadded\n"]))
         new = new.replace(f"line {number}\n", replaced, 1)
-    diff = diff_of("f.txt", base, new)
-    for chosen in data.draw(st.lists(st.sampled_from(subsets(len(diff.hunks))), max_size=8)):
-        assert compose(base, diff.hunks, chosen) == git_apply(folder, base, unified(diff, chosen))
+    check_every_subset(folder, base, new)
+
+
+@pytest.mark.parametrize("name", ["sent", "locate"])
+def test_every_subset_of_the_hunks_of_a_real_patch_is_what_git_apply_gives(folder: Path, name: str) -> None:
+    base, new = ((SAMPLES / f"{name}-{state}.txt").read_text() for state in ("before", "after"))
+    assert len(hunks(base, new)) == 6
+    check_every_subset(folder, base, new)
+
+
+def check_every_subset(folder: Path, base: str, new: str) -> None:
+    """Compose every subset of the hunks, and let git apply each to a file of its own, all in one patch."""
+    parts = hunks(base, new)
+    patches = []
+    for number, chosen in enumerate(subsets(len(parts))):
+        (folder / f"{number}.txt").write_text(base)
+        patches.append(unified(diff_of(f"{number}.txt", base, new), chosen))
+    if any(patches):
+        command = ["git", "apply", "--whitespace=nowarn", "-"]
+        subprocess.run(command, cwd=folder, input="".join(patches).encode(), check=True)
+    for number, chosen in enumerate(subsets(len(parts))):
+        assert (folder / f"{number}.txt").read_text() == compose(base, parts, chosen), chosen
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=IN_PLACE)
