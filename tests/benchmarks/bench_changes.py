@@ -40,6 +40,17 @@ def request(near: int = 0) -> ChangeRequest:
     return ChangeRequest("long.py", edits=tuple(edits))
 
 
+def left_out(count: int) -> ChangeRequest:
+    """So many edits of thirty lines, which leave out the one in the middle and change the first."""
+    base = text_of(LINES).splitlines(keepends=True)
+    edits = []
+    for number in range(count):
+        block = base[number * 200 + 3 : number * 200 + 33]
+        search = "".join(block[:15] + block[16:])
+        edits.append(SearchReplace(search, search.replace("other=", "another=", 1)))
+    return ChangeRequest("long.py", edits=tuple(edits))
+
+
 def changes() -> list[Figure]:
     base = text_of(LINES)
     newer = "# mine\n" + base
@@ -47,6 +58,7 @@ def changes() -> list[Figure]:
     merged = median(lambda: merge(base, newer, wanted), time.perf_counter)
     located = median(lambda: forms.propose(request(), base))
     one, six = (median(lambda near=near: forms.propose(request(near), base)) for near in (1, 6))
+    shorter, short = (median(lambda count=count: forms.propose(left_out(count), base)) for count in (1, 6))
     assert merge(base, newer, wanted).text.count("another=") == EDITS * 4
     return [
         Figure(
@@ -62,6 +74,13 @@ def changes() -> list[Figure]:
             30,
             " ms",
             f"the first {(one - located) * 1000:.0f}",
+        ),
+        Figure(
+            "each that leaves a line out",
+            max(short - shorter, 0) * 200,
+            30,
+            " ms",
+            f"the first {shorter * 1000:.0f}",
         ),
     ]
 
