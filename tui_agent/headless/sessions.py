@@ -40,15 +40,19 @@ def show_session(session: str, as_json: bool, sent: bool = False) -> int:
     """What was said, in words, or a JSON object a message; with `sent`, what the model was sent and answered."""
     if sent:
         return _show_sent(session, as_json)
-    for message in in_order(events_of(_log(session))):
+    lost: list[str] = []
+    for message in in_order(events_of(_log(session), lost)):
         _print(msgspec.to_builtins(message) if as_json else _message_text(message))
+    _say_lost(lost)
     return 0
 
 
 def _show_sent(session: str, as_json: bool) -> int:
     blobs = Blobs(user_folders().data / "blobs")
-    for exchange in exchanges(events_of(_log(session)), blobs):
+    lost: list[str] = []
+    for exchange in exchanges(events_of(_log(session), lost), blobs):
         _print(msgspec.to_builtins(exchange) if as_json else _exchange_text(exchange))
+    _say_lost(lost)
     return 0
 
 
@@ -129,11 +133,22 @@ def _log(session: str) -> Path:
 
 
 def _events(session: str) -> list[Any]:
-    return list(events_of(_log(session)))
+    lost: list[str] = []
+    events = list(events_of(_log(session), lost))
+    _say_lost(lost)
+    return events
+
+
+def _say_lost(lost: list[str]) -> None:
+    """What could not be read of a log goes to standard error."""
+    for sentence in lost:
+        sys.stderr.write(clean(sentence) + "\n")
 
 
 def _entry_values(entry: Entry) -> dict[str, Any]:
-    return msgspec.to_builtins(entry)
+    values: dict[str, Any] = msgspec.to_builtins(entry)
+    del values["rank"]  # the order of the lines says it
+    return values
 
 
 def _entry_line(entry: Entry, everywhere: bool) -> str:

@@ -18,14 +18,22 @@ from tui_agent.store.events import Lasting
 
 
 class Forked(Struct, frozen=True):
-    """The new session's id, and the paths whose files on disk are not as they were at its turn."""
+    """The new session's id, and the paths whose files on disk are not as they were at its turn.
+
+    `lost` are sentences on records that could not be read, and are not in the copy.
+    """
 
     id: str
     differing: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
-        """What the person is told about the files; empty where all are as they were."""
+        """What the person is told about the files and the log; empty where all is as it was."""
+        return ". ".join(filter(None, (self._files, *self.lost)))
+
+    @property
+    def _files(self) -> str:
         if not self.differing:
             return ""
         names = ", ".join(shown(path) for path in self.differing[:10])
@@ -39,17 +47,18 @@ def fork(data: Path, session: str, turn: int | None = None) -> Forked:
     What was applied after that turn stays on disk, and comes along as applies that can be undone. Raises SessionError.
     """
     source = catalog.existing(data, session) / catalog.LOG
-    events = log.load(source).events
+    lost: list[str] = []
+    events = list(log.events_of(source, lost))
     kept = _up_to(events, session, turn)
     later = standing(events, len(kept))
     entry = catalog.read_entry(source.parent)
     workspace = Path(entry.workspace) if entry else Path()
-    forked = Forked(catalog.new_id(), differing(workspace, later))
+    forked = Forked(catalog.new_id(), differing(workspace, later), tuple(lost))
     copied = [
         replace(event, id=forked.id) if isinstance(event, e.SessionStarted) else event for event in kept
     ]
     copied += [e.CheckpointMade(replace(point, picks=())) for point in later]
-    if forked.differing:
+    if forked.sentence:
         copied.append(e.SessionForked(session, forked.sentence))
     write(data, forked.id, copied, **_meta(entry, kept))
     return forked

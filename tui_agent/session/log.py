@@ -196,12 +196,21 @@ def load(path: Path) -> Loaded:
     return Loaded(events, growing, lost + lost_growing, last_at)
 
 
-def events_of(path: Path) -> Iterator[Lasting]:
-    """The events of a log that can be read, one after the other, none of them held. Raises SessionError."""
+def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
+    """The events of a log that can be read, one after the other, none of them held. Raises SessionError.
+
+    A sentence on each record that cannot be read goes into `lost`.
+    """
+    lost = [] if lost is None else lost
+    number = 0
     with closing(database.connect_to_read(path)) as connection:
         for record in database.read_records(connection):
+            lost += records.gap(number, record.number)
+            number = record.number
             found = records.lasting(record)
-            if not isinstance(found, str):
+            if isinstance(found, str):
+                lost.append(found)
+            else:
                 yield found
 
 

@@ -28,8 +28,10 @@ def sign(path: Path) -> None:
         pass  # then it is looked through
 
 
-def mend(path: Path) -> list[str]:
+def mend(path: Path, suspect: bool = False) -> list[str]:
     """Make sure that the log at `path` can be used; a sentence on each thing that was lost or put aside.
+
+    One that was closed in order, and is not `suspect`, is not looked through.
 
     Raises SessionError where it is of a newer version, missing, or cannot be reached.
     """
@@ -37,7 +39,7 @@ def mend(path: Path) -> list[str]:
     if new.exists() and not path.exists():
         os.replace(new, path)  # the process died between putting the old one aside and this
     try:
-        if _was_closed(path):
+        if _was_closed(path) and not suspect:
             return []
         broken, lost = look_through(path)
     except Damaged as error:

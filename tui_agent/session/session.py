@@ -80,6 +80,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self._start_folder = start_folder
         self._interactive = interactive
         self._opening_notices: list[str] = []
+        self._lost = set(kept.lost)
         self._look_later = False
         shapes = schema.load(config_folder())
         self._schema, self._planning_schema = shapes.response, shapes.planning
@@ -226,9 +227,11 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             return ()
         from tui_agent.session.transcript import messages_before
 
-        return await asyncio.to_thread(
-            messages_before, self.log_path, before, count, keep=self.kept.log is not None
-        )
+        lost: list[str] = []
+        keep = self.kept.log is not None
+        found = await asyncio.to_thread(messages_before, self.log_path, before, count, keep, lost)
+        await self._say_lost(lost)
+        return found
 
     async def choose_model(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         """Answer with another model from the next request on, which is a reset (C4). Raises a `ModelError`.
@@ -283,7 +286,10 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         path = self.log_path
         if path is None:
             return []
-        return await asyncio.to_thread(lambda: list(exchanges(events_of(path), self.kept.blobs)))
+        lost: list[str] = []
+        found = await asyncio.to_thread(lambda: list(exchanges(events_of(path, lost), self.kept.blobs)))
+        await self._say_lost(lost)
+        return found
 
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Say something that is no part of the conversation."""
@@ -331,8 +337,11 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self.subscribe(note)
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        if isinstance(event, e.SubTasksWanted | e.SubTaskGivenBack):
-            self.subtasks().children.look()
+        match event:
+            case e.SubTasksWanted() | e.SubTaskGivenBack():
+                self.subtasks().children.look()
+            case e.SubTasksProposed() if self.loaded.settings.autonomy != "manual":
+                self.subtasks().children.get_ready()
 
     async def go_on_unattended(self) -> None:
         """With autonomy `auto` and `auto_apply` write what is proposed; what must be asked about stays (T6)."""
@@ -356,6 +365,12 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
     def paced_model(self) -> PacedModel:
         """The model at the pace that all have to keep who ask it."""
         return PacedModel(self.model, self._pace)
+
+    async def _say_lost(self, lost: Sequence[str]) -> None:
+        """Say once that a record cannot be read: opening does not look at those that a snapshot stands for."""
+        fresh = [sentence for sentence in lost if sentence not in self._lost]
+        self._lost.update(fresh)
+        await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in fresh))
 
     def _desk(self) -> Desk:
         return Desk(

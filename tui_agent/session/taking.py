@@ -93,12 +93,20 @@ def find(data: Path, session: str, workspace: Path) -> Path:
 def _open(path: Path) -> tuple[Log, Read]:
     lost = mending.mend(path)
     try:
-        read = read_state(path)
-        return Log.open(path, at_least=read.number), _with_more(read, lost)
+        return _read(path, lost)
+    except (Damaged, sqlite3.Error):  # it has rotted since it was closed in order
+        lost += mending.mend(path, suspect=True)
+    try:
+        return _read(path, lost)
     except (Damaged, sqlite3.Error) as error:  # broken in a way that looking through it did not show
         aside = set_aside(path)
         lost.append(f"the session {path.parent.name} is damaged ({error}): it was put aside as {aside}")
         return Log.create(path), Read(State(), lost=tuple(lost))
+
+
+def _read(path: Path, lost: list[str]) -> tuple[Log, Read]:
+    read = read_state(path)
+    return Log.open(path, at_least=read.number), _with_more(read, lost)
 
 
 def _with_more(read: Read, lost: list[str]) -> Read:
