@@ -127,7 +127,7 @@ async def test_with_autonomy_auto_what_is_marked_runs_by_itself_and_is_applied(f
         assert (folder / "a.txt").read_text() == "new\n"
 
 
-async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_approved(folder: Path):
+async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_approved(folder: Path, home: Path):
     split = [{"id": "a", "goal": GOALS["a"], "autoExecute": True}, {"id": "b", "goal": GOALS["b"]}]
     model = GoalModel(answers("a", "b"), [reply(subTasks=split)])
     async with working(folder, model) as session:
@@ -135,6 +135,8 @@ async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_appr
         await session.finished()
         await session.subtasks_settled()
         assert set(states(session).values()) == {"ready"}
+        seeds = home / "data" / "worktrees"
+        await until(lambda: list(seeds.glob("*/.seed/start.txt")), "what copies share, made ahead")
         await session.tick_subtask("b")
         await session.run_ticked()
         await session.subtasks_settled()

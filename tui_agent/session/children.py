@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from tui_agent.context.budget import Spent, limit_reached
 from tui_agent.errors import SessionError, TuiAgentError
-from tui_agent.session import catalog, grounds
+from tui_agent.session import catalog, grounds, work_copies
 from tui_agent.session.reading import read_state
 from tui_agent.session.slots import Slots
 from tui_agent.session.subtask_run import Outcome, SubTaskRun, folder_of, outcome
@@ -47,6 +48,7 @@ class Children:
         self._parent = parent
         self._joining = joining
         self._slots = slots
+        self._getting_ready: asyncio.Task[None] | None = None
         self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -62,6 +64,16 @@ class Children:
     def look(self) -> None:
         """Begin what can begin, as soon as the loop is free."""
         asyncio.get_running_loop().call_soon(self._begin_what_can)
+
+    def get_ready(self) -> None:
+        """Begin what the first copy would have to wait for, while the person looks at what is proposed."""
+        self._getting_ready = asyncio.create_task(self._prepare())
+
+    async def _prepare(self) -> None:
+        parent = self._parent
+        folder = work_copies.folder_of_run(parent.folders.data, parent.kept.folder, "next").parent
+        with suppress(TuiAgentError):  # the first copy says what is wrong
+            await parent.workspace.copies.prepare(folder)
 
     def child(self, task: str) -> ChildSession | None:
         """The session of a sub-task that runs; None before it has one, and afterwards."""
