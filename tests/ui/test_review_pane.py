@@ -339,7 +339,7 @@ async def test_a_conflict_and_how_a_place_was_found_are_told():
     app = PaneApp(ReviewPane, reviewed(conflict, CHANGES[1]))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert app.line_with("src/api.py").endswith("conflict · found by near · +2 −2")
+        assert app.line_with("src/api.py").endswith("conflict · found by likeness · +2 −2")
         assert "Line 5 is another now." in app.text
         assert str(app.pane.title_text).startswith("Review · new.py 2/2")
 

@@ -34,6 +34,8 @@ _CONFLICT = (
     ("comment", "comment"),
     ("open", "open"),
 )
+#: How the places of a change were found, where the name of the rung alone would not say it.
+_FOUND = {"anchored": "found by its neighbours", "near": "found by likeness"}
 _DECIDED = (
     ("undo", "undo"),
     ("redo", "redo"),
@@ -118,7 +120,7 @@ def _row(change: Change) -> Row:
     count = f"+{change.added} −{change.removed}"
     words = [{"create": "new", "delete": "deleted", "rename": "renamed"}.get(change.kind, "")]
     words.append("" if change.state == "pending" else change.state)
-    words.append("" if change.rung in ("", "exact") else f"found by {change.rung}")
+    words.append("" if change.rung in ("", "exact") else _FOUND.get(change.rung, f"found by {change.rung}"))
     words.append("by hand" if change.by_hand else "")
     long = " · ".join(part for part in (*words, count) if part)
     short = " · ".join(part for part in (words[0], count) if part)
