@@ -51,8 +51,8 @@ async def connect(app: App[object], session: Session, task: SubTask) -> None:
 
 async def remove(app: App[object], session: Session, task: SubTask) -> None:
     """Take a task out of the graph, after a question."""
-    behind = sum(task.id in other.dependencies for other in session.state.subtasks.tasks)
-    waits = f"; {behind} that wait for it wait no more" if behind else ""
+    behind = ", ".join(other.id for other in session.state.subtasks.tasks if task.id in other.dependencies)
+    waits = f"; what waits for it ({behind}) waits no more" if behind else ""
     rows = [Row("", label("Leave it")), Row("remove", label(f"Take it out of the graph{waits}"))]
     chosen = await app.push_screen_wait(Chooser(f"Remove {task.id}", lambda _: rows, "Enter chooses"))
     if chosen:

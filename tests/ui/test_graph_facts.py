@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tui_agent.store.state import SubTaskProgress
+from tui_agent.subtasks.graph import SubTask
+from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, facts_of, short_count
+
+NOW = 10_000.0
+RUNS = SubTask("a", "", state="running", tokens=1000, seconds=60, cost=0.01)
+
+
+def fact(task: SubTask, progress: SubTaskProgress | None = None) -> Fact:
+    return facts_of([task], {task.id: progress} if progress else {}, NOW, 30)[task.id]
+
+
+def test_time_tokens_and_dollars_are_short():
+    assert [clock(s) for s in (0, 8.9, 72, 3599, 7500)] == ["0s", "8s", "1:12", "59:59", "2h05"]
+    assert [short_count(n) for n in (0, 980, 1000, 14_230, 1_260_000)] == ["0", "980", "1k", "14.2k", "1.3M"]
+    assert [dollars(c) for c in (None, 0.0, 0.004, 0.034, 12.0)] == ["$?", "", "<1¢", "$0.03", "$12.00"]
+
+
+def test_what_runs_tells_of_all_its_runs():
+    progress = SubTaskProgress(tokens=500, cost=0.02, started=NOW - 30, heard=NOW)
+    assert fact(RUNS, progress).long.text == "1:30 1.5k $0.03"
+    assert fact(RUNS, progress).full == "1:30 · 1.5k tokens · $0.03"
+    assert fact(RUNS, replace(progress, cost=None)).long.text == "1:30 1.5k $?"
+    assert fact(RUNS).long.text == "running"
+
+
+def test_silence_is_told_from_its_limit_on():
+    progress = SubTaskProgress(started=NOW - 99, heard=NOW - 29)
+    assert (fact(RUNS, progress).silent, fact(RUNS, progress).mark.text) == (0, "●")
+    quiet = fact(RUNS, replace(progress, heard=NOW - 30))
+    assert (quiet.silent, quiet.mark.text, quiet.short.text) == (30, "◌", "silent")
+
+
+def test_what_has_not_begun_tells_what_is_to_come():
+    words = [
+        fact(task).long.text
+        for task in (
+            SubTask("a", "", dependencies=("b", "c")),
+            SubTask("a", "", state="ready", auto_execute=True),
+            SubTask("a", "", state="ready", wanted=True),
+            SubTask("a", "", state="ready"),
+        )
+    ]
+    assert words == ["waits for b, c", "ticked", "begins soon", ""]
+
+
+def test_marks_differ_without_their_colours():
+    states = ("ready", "running", "completed", "failed", "skipped", "cancelled")
+    tasks = [SubTask("a", "", state=state) for state in states]
+    tasks += [SubTask("a", "", auto_execute=True), SubTask("a", "", wanted=True)]
+    assert len({fact(task).mark.text for task in tasks}) == len(tasks)
