@@ -46,6 +46,7 @@ async def test_its_chat_is_seen_while_it_runs_and_afterwards_and_its_changes_in_
     )
     model.held[API] = asyncio.Event()
     async with at_work(folder, model, SubTask("api", API, ("api.py",))) as driven:
+        await driven.shows("1 sub-task waits for your word")
         await driven.press("enter")
         await driven.shows("has not run yet")
         await driven.press("r")

@@ -65,6 +65,12 @@ _ANYWHERE = [
         "turn.stop_everything", "Stop everything: the turn and all sub-tasks", ANYWHERE, "stop_everything"
     ),
     Action(
+        "turn.run_ticked",
+        "Run all sub-tasks that are ticked",
+        ANYWHERE,
+        "to_pane('subtasks', 'run_ticked')",
+    ),
+    Action(
         "changes.apply_all",
         "Apply all pending changes",
         ANYWHERE,

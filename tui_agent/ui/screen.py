@@ -72,6 +72,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.order import after_the_chat
         from tui_agent.ui.panes.status import StatusPane
+        from tui_agent.ui.widgets.approving import Approving
 
         self.session = session
         self.bridge = bridge = Bridge(session, self.call_later)
@@ -79,6 +80,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         with self.app.batch_update():
             for pane in (ChatPane(session), StatusPane(session)):
                 await self._put(pane, bridge)
+            bridge.attach(self.query_one(Approving))
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement)
             self._hand_over(focus)

@@ -16,6 +16,7 @@ from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
+from tui_agent.ui.widgets.approving import Approving
 from tui_agent.ui.widgets.choices import Choices, Waiting
 from tui_agent.ui.widgets.going_on import GoingOn
 from tui_agent.ui.widgets.no_model import NoModelYet
@@ -62,6 +63,7 @@ class ChatPane(Pane):
         yield Picker()
         yield NoModelYet(self.session)
         yield GoingOn()
+        yield Approving(self.session)
         yield Prompt(choices.choose)
 
     @property
@@ -169,6 +171,9 @@ class ChatPane(Pane):
             self.prompt.set_value(queue.pop(message.index))
             self.prompt.focus()
             self.ask(self.session.set_queue(queue))
+
+    def on_approving_clicked(self) -> None:
+        self.go_to("subtasks")
 
     def on_choices_chosen(self, message: Choices.Chosen) -> None:
         self.prompt.set_value(message.step.input_text)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import cast
+
+from msgspec.structs import replace
+from support.panes import NotedSession, ThemedApp
+from textual.app import ComposeResult
+
+from tui_agent.session.session import Session
+from tui_agent.settings.loading import Loaded
+from tui_agent.settings.schema import Settings
+from tui_agent.store.state import State, SubTasksSlice
+from tui_agent.subtasks.graph import SubTask
+from tui_agent.ui.keys import load_keys
+from tui_agent.ui.widgets.approving import Approving
+
+TICKED = SubTask("api", "Do it", auto_execute=True, state="ready")
+OTHER = SubTask("ui", "Do it", dependencies=("api",))
+
+
+CASES = (
+    (Settings(), (TICKED, OTHER), "2 sub-tasks wait, 1 ticked: ^O R runs what is ticked, ^O s goes there"),
+    (Settings(), (OTHER,), "1 sub-task waits for your word: ^O s goes there, r runs one"),
+    (Settings(autonomy="manual"), (TICKED,), "1 sub-task waits for your word: ^O s goes there, r runs one"),
+    (Settings(autonomy="auto"), (TICKED, OTHER), ""),
+    (Settings(), (replace(TICKED, wanted=True), OTHER), ""),
+    (Settings(), (replace(TICKED, state="completed"),), ""),
+    (Settings(), (), ""),
+)
+
+
+class OneLine(ThemedApp):
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys = load_keys()
+        self.noted = NotedSession()
+
+    def compose(self) -> ComposeResult:
+        yield Approving(cast(Session, self.noted))
+
+
+async def test_what_waits_for_a_word_is_told_with_the_keys_that_give_it():
+    app = OneLine()
+    async with app.run_test(size=(90, 3)) as pilot:
+        for settings, tasks, said in CASES:
+            app.noted.loaded = Loaded(settings)
+            app.query_one(Approving).show(State(subtasks=SubTasksSlice(tasks)))
+            await pilot.pause()
+            assert app.text.split("\n")[0].strip() == said
