@@ -90,6 +90,11 @@ def test_what_a_side_wrote_is_merged_or_shown_in_a_conflict(
     theirs, their_lines = edited(other, "theirs")
     merged = merge("".join(BASE), ours, theirs)
     assert our_lines | their_lines <= set(merged.text.splitlines(keepends=True))
+    touched = [{n for n, choice in side.items() if choice != "keep"} for side in (mine, other)]
+    if not any(abs(one - two) <= 1 for one in touched[0] for two in touched[1]):
+        assert merged.conflicts == 0
+    if any(mine.get(n) == other.get(n) == "change" for n in mine):
+        assert merged.conflicts
 
 
 @pytest.mark.parametrize(
