@@ -140,7 +140,7 @@ HERE = object()
 @pytest.mark.parametrize(
     ("words", "name", "taken"),
     [
-        (["list", "--all"], "list_sessions", call(HERE, everywhere=True, as_json=False)),
+        (["list", "--all"], "list_sessions", call(HERE, everywhere=True, as_json=False, sort="newest")),
         (["show", "abc", "--json"], "show_session", call("abc", as_json=True, sent=False)),
         (["search", "a", "b"], "search_sessions", call("a b", HERE, everywhere=False, as_json=False)),
         (["export", "abc", "--format", "json"], "export_session", call("abc", form="json", output=None)),

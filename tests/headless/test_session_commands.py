@@ -86,6 +86,24 @@ async def test_list_show_search_rename_delete(workspace: Path, sessions: Command
     assert "no session" in sessions("show", name, status=1).sentence
 
 
+async def test_the_list_in_another_order(workspace: Path, sessions: Commands) -> None:
+    long = await make(workspace)
+    async with open_session(workspace, services=False) as session:
+        await session.rename("a short one")
+        short = session.state.session.id
+    ids = {
+        sort: [entry["id"] for entry in sessions.json("list", "--sort", sort)]
+        for sort in ("newest", "turns", "size", "name")
+    }
+    assert ids == {
+        "newest": [short, long],
+        "turns": [long, short],
+        "size": [long, short],
+        "name": [short, long],
+    }
+    assert " kB  a short one" in sessions("list").out
+
+
 async def test_what_was_sent_is_shown_word_for_word(workspace: Path, sessions: Commands) -> None:
     name = await make(workspace)
     first, second = sessions.json("show", name, "--sent")

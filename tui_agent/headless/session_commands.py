@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from tui_agent.headless import arguments
 from tui_agent.headless.command_errors import CommandGroup
 from tui_agent.headless.commands import all_option, json_option
+
+if TYPE_CHECKING:
+    from tui_agent.session.catalog import Sort
 
 
 @click.group("sessions", cls=CommandGroup)
@@ -19,12 +22,16 @@ def sessions() -> None:
 
 @sessions.command("list")
 @all_option
+@click.option(
+    "--sort", type=click.Choice(["newest", "turns", "size", "name"]), default="newest", help="In which order."
+)
 @json_option
-def list_(everywhere: bool, as_json: bool) -> int:
+def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
     """Newest first; the id comes first on each line."""
     from tui_agent.headless import sessions as body
 
-    return body.list_sessions(arguments.workspace_folder("."), everywhere=everywhere, as_json=as_json)
+    here = arguments.workspace_folder(".")
+    return body.list_sessions(here, everywhere=everywhere, as_json=as_json, sort=sort)
 
 
 @sessions.command()

@@ -15,7 +15,7 @@ from tui_agent.errors import FileError, UsageError
 from tui_agent.files.blobs import Blobs
 from tui_agent.headless.words import clean
 from tui_agent.session import catalog
-from tui_agent.session.catalog import Entry
+from tui_agent.session.catalog import Entry, Sort
 from tui_agent.session.exporting import as_json as exported_json
 from tui_agent.session.exporting import as_markdown
 from tui_agent.session.figures import Figures, figures_of
@@ -29,9 +29,9 @@ from tui_agent.settings.folders import user_folders
 from tui_agent.store.state import ChatMessage
 
 
-def list_sessions(workspace: Path, everywhere: bool, as_json: bool) -> int:
-    """Newest first; the id comes first on each line."""
-    for entry in _entries(workspace, everywhere):
+def list_sessions(workspace: Path, everywhere: bool, as_json: bool, sort: Sort = "newest") -> int:
+    """Newest first, or in another order; the id comes first on each line."""
+    for entry in catalog.sorted_by(_entries(workspace, everywhere), sort):
         _print(_entry_values(entry) if as_json else _entry_line(entry, everywhere))
     return 0
 
@@ -155,7 +155,7 @@ def _entry_line(entry: Entry, everywhere: bool) -> str:
     when = datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
     title = entry.title[:60] + (f"  ({entry.note})" if entry.note else "")
     where = f"  {entry.workspace}" if everywhere else ""
-    return f"{entry.id}  {when}  {entry.turns:>3} turns  {title}{where}"
+    return f"{entry.id}  {when}  {entry.turns:>3} turns  {entry.size_in_words:>7}  {title}{where}"
 
 
 def _message_text(message: ChatMessage) -> str:

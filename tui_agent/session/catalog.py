@@ -7,9 +7,10 @@ import re
 import secrets
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +22,8 @@ from tui_agent.session import database
 
 #: The file of a session's log, in its folder.
 LOG = "log.sqlite3"
+Sort = Literal["newest", "turns", "size", "name"]
+SORTS: tuple[Sort, ...] = ("newest", "turns", "size", "name")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -43,6 +46,11 @@ class Entry(Struct, frozen=True):
     size: int = 0
     note: str = ""
     rank: float = 0.0
+
+    @property
+    def size_in_words(self) -> str:
+        size = self.size
+        return f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size // 1024} kB"
 
     @property
     def title(self) -> str:
@@ -78,6 +86,18 @@ def list_sessions(data: Path, workspace: Path | None = None, words: str = "") ->
     from tui_agent.session import search
 
     return search.entries(data, workspace, words)
+
+
+def sorted_by(entries: Sequence[Entry], sort: Sort) -> list[Entry]:
+    """Entries that are newest first, in another order: the most turns, the largest, or by name."""
+    match sort:
+        case "turns":
+            return sorted(entries, key=lambda entry: -entry.turns)
+        case "size":
+            return sorted(entries, key=lambda entry: -entry.size)
+        case "name":
+            return sorted(entries, key=lambda entry: entry.title.lower())
+    return list(entries)
 
 
 def newest(data: Path, workspace: Path | None = None) -> Entry | None:

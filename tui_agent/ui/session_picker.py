@@ -18,13 +18,12 @@ from textual.widgets import Input, OptionList, Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.session import managing, search
-from tui_agent.session.catalog import Entry, list_sessions
+from tui_agent.session.catalog import SORTS, Entry, Sort, list_sessions, sorted_by
 from tui_agent.session.search import Line
 from tui_agent.ui.session_forking import fork_at_a_turn
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.chooser import MOST, Chooser, Row
 
-SORTS = ("newest", "turns", "size", "name")
 HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork at a turn · F9 delete · Esc back"
 
 
@@ -54,7 +53,7 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
         self._workspace = workspace
         self._current = current
         self._everywhere = False
-        self._sort = SORTS[0]
+        self._sort: Sort = SORTS[0]
         self._entries: list[Entry] = []
 
     def compose(self) -> Iterable[Widget]:
@@ -87,7 +86,7 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
         words = self.query_one(Input).value
         where = None if self._everywhere else self._workspace
         entries = await asyncio.to_thread(list_sessions, self._data, where, words)
-        self._show(_sorted(entries, self._sort)[:MOST], len(entries))
+        self._show(sorted_by(entries, self._sort)[:MOST], len(entries))
 
     def _show(self, entries: list[Entry], count: int) -> None:
         before = self.entry
@@ -206,17 +205,6 @@ def elsewhere(session: str, what: str) -> Chooser:
     return Chooser(f"{what[:1].upper()}{what[1:]}", lambda _: rows, "Enter chooses")
 
 
-def _sorted(entries: list[Entry], sort: str) -> list[Entry]:
-    match sort:
-        case "turns":
-            return sorted(entries, key=lambda entry: -entry.turns)
-        case "size":
-            return sorted(entries, key=lambda entry: -entry.size)
-        case "name":
-            return sorted(entries, key=lambda entry: entry.title.lower())
-    return entries
-
-
 def _row(entry: Entry, everywhere: bool, current: str) -> Content:
     mark = "● " if entry.id == current else "  "
     where = f"  {Path(entry.workspace).name}" if everywhere else ""
@@ -224,7 +212,7 @@ def _row(entry: Entry, everywhere: bool, current: str) -> Content:
     return parts(
         (mark, "$accent"),
         (f"{_when(entry)}  ", "$muted"),
-        (f"{entry.turns:>3} turns {_size(entry.size):>7}  ", "$faint"),
+        (f"{entry.turns:>3} turns {entry.size_in_words:>7}  ", "$faint"),
         entry.title[:60],
         (where, "$muted"),
         (note, "$error"),
@@ -233,10 +221,6 @@ def _row(entry: Entry, everywhere: bool, current: str) -> Content:
 
 def _when(entry: Entry) -> str:
     return datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _size(size: int) -> str:
-    return f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size // 1024} kB"
 
 
 def _preview_of(entry: Entry, lines: list[Line]) -> Content:
