@@ -9,11 +9,13 @@ import pytest
 from support.screens import Driven, on_screen
 from support.sessions import ScriptedModel, model_of, reply
 from textual import events
+from textual.widgets import Static
 
 from tui_agent.errors import TimedOut
 from tui_agent.model.client import Abilities
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
+from tui_agent.store.state import ChatMessage
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.messages import MessageBlock
@@ -66,6 +68,13 @@ async def test_a_message_before_the_model_is_ready_says_that_it_waits(workspace:
         assert it.session.state.turn.phase == "starting" and "hi" in it.text
         warm.set()
         await it.shows("Says hello.")
+
+
+async def test_what_became_of_a_message_can_be_told_before_it_is_drawn() -> None:
+    block = MessageBlock(ChatMessage(1, "agent", 1, "Done."), "1 file", False)
+    block.show_facts("1 file · 1 applied")
+    *_, line = block.compose()
+    assert isinstance(line, Static) and "1 applied" in str(line.content) and line.display
 
 
 async def test_a_new_line_does_not_send(workspace: Path) -> None:

@@ -40,15 +40,16 @@ class MessageBlock(Vertical):
             yield from _agent_text(message.summary, message.text)
         else:
             yield Static(plain(message.text), classes="words", markup=False)
-        yield Static(label(self.facts), classes="facts", markup=False)
-
-    def on_mount(self) -> None:
-        self.query_one(".facts").display = bool(self.facts)
+        line = Static(label(self.facts), classes="facts", markup=False)
+        line.display = bool(self.facts)
+        yield line
 
     def show_facts(self, facts: str) -> None:
-        if facts != self.facts:
-            self.facts = facts
-            line = self.query_one(".facts", Static)
+        """What became of it; also before it is composed, and while the screen goes away, when there is no line."""
+        if facts == self.facts:
+            return
+        self.facts = facts
+        for line in self.query(".facts").results(Static):
             line.update(label(facts))
             line.display = bool(facts)
 
