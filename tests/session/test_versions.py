@@ -59,6 +59,12 @@ async def test_an_apply_is_a_private_commit_that_files_are_compared_with(tmp_pat
         assert (await session.version_diff("new.txt", "HEAD")).hunks[0].removed == ()
         with pytest.raises(SessionError, match="no apply k9"):
             await session.version_diff("a.txt", "k9")
+        assert (await session.version_diff("b.txt", "k1")).hunks == ()
+        git(folder, "update-ref", "-d", f"refs/tui-agent/{session.state.session.id}/k1")
+        git(folder, "prune", "--expire=now")
+        with pytest.raises(FileError, match="not kept any more"):
+            await session.version_diff("a.txt", "k1")
+        await session.version_diff("a.txt", "HEAD")
 
 
 async def test_a_commit_is_drafted_outside_the_conversation_and_made_only_on_request(tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ def file_at(root: str, revision: str, path: str) -> bytes | None:
     return told.out if told.ok else None
 
 
+def is_kept(root: str, revision: str) -> bool:
+    """Whether a commit is there: one that nothing names any more is taken away by git some day."""
+    return not revision.startswith("-") and git(root, "cat-file", "-e", f"{revision}^{{commit}}").ok
+
+
 def _keep(root: str, tree: str, ref: str, name: str) -> str:
     made = commit_of(root, tree, f"tui-agent checkpoint {name}")
     if not made:

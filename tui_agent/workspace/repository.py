@@ -44,9 +44,14 @@ class Repository:
         return await self._child.ask("git_forget", about)
 
     async def file_at(self, revision: str, path: str) -> bytes | None:
-        """A file as it is in a commit; None where it is not in there. Raises `ChildFailed`."""
+        """A file as it is in a commit; None where it is not in there.
+
+        Raises `FileError` where that commit is not kept any more, `ChildFailed`.
+        """
         about = {"root": str(self._root), "revision": revision, "path": path}
         found = await self._child.ask("git_file", about)
+        if found is False:
+            raise FileError("the commit of that apply is not kept any more", "compare with another")
         return None if found is None else b64decode(found)
 
     async def commit_plan(self, paths: Sequence[str]) -> CommitPlan:

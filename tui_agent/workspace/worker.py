@@ -13,7 +13,7 @@ import msgspec
 from tui_agent.files.folders import remove_folder
 from tui_agent.processes.serve import Announce, Handler, Send, run
 from tui_agent.workspace.git import find_repository, ignored, init_with_commit, scrub_environment
-from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, make_checkpoint
+from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.workspace.git_commits import commit, commit_plan
 from tui_agent.workspace.git_listing import deleted_files, list_files
 from tui_agent.workspace.git_status import read_status
@@ -102,10 +102,16 @@ async def git_forget(params: dict[str, Any], send: Send) -> int:
     return await asyncio.to_thread(forget_checkpoints, params["root"], params["session"], params["names"])
 
 
-async def git_file(params: dict[str, Any], send: Send) -> str | None:
-    """{root, revision, path} → the content of a file in a commit, in base 64; null where it is not in there."""
-    found = await asyncio.to_thread(file_at, params["root"], params["revision"], params["path"])
-    return None if found is None else b64encode(found).decode()
+async def git_file(params: dict[str, Any], send: Send) -> str | bool | None:
+    """{root, revision, path} → the content of a file in a commit, in base 64.
+
+    Null where it is not in there, false where that commit is not kept any more (HEAD may be none as yet).
+    """
+    root, revision = params["root"], params["revision"]
+    found = await asyncio.to_thread(file_at, root, revision, params["path"])
+    if found is not None:
+        return b64encode(found).decode()
+    return None if revision == "HEAD" or await asyncio.to_thread(is_kept, root, revision) else False
 
 
 async def git_commit_plan(params: dict[str, Any], send: Send) -> dict[str, Any]:
