@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import Reply, calls, model_of, open_session, reply
+from support.sessions import Reply, ScriptedModel, calls, model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent.errors import ContextTooLong, RateLimited
-from tui_agent.model.client import EndChunk, ModelRequest, TextChunk, UsageChunk
+from tui_agent.model.client import Abilities, EndChunk, ModelRequest, TextChunk, UsageChunk
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
@@ -266,13 +266,28 @@ async def test_a_limit_ends_the_turn_before_the_request(workspace: Path, limit: 
 @pytest.mark.parametrize("what", ["turn", "session"])
 async def test_a_limit_of_money_that_nobody_can_keep_lets_nothing_through(workspace: Path, what: str) -> None:
     limits = [f"limits.{what}_cost=5"]
-    async with open_session(workspace, [reply()], overrides=limits) as session:
+    plans: list[Reply] = [{"actions": []}]
+    async with open_session(workspace, [reply()], plans=plans, overrides=limits) as session:
         model_of(session).known = False
-        await session.submit("Hello")
+        await session.submit("Make it more robust")
         await session.finished()
         assert session.state.turn.kind == "LimitReached"
         assert f"set limits.{what}_tokens instead and limits.{what}_cost to 0" in session.state.turn.error
         assert model_of(session).requests == []
+
+
+async def test_a_planner_whose_price_nobody_knows_is_not_asked_under_a_limit(workspace: Path) -> None:
+    class Priced(ScriptedModel):
+        async def abilities(self, model: str) -> Abilities:
+            return Abilities(model, 100_000, known=model == "scripted")
+
+    def use(session: Session) -> None:
+        session.model = Priced([reply()], plans=[{"actions": []}])
+
+    overrides = ["planner_model=other", "limits.session_cost=5"]
+    async with open_session(workspace, plans=[{}], prepare=use, overrides=overrides) as session:
+        await turn(session, "Make it more robust")
+        assert [request.purpose for request in model_of(session).requests] == ["main"]
 
 
 async def test_an_answer_whose_price_is_not_known_is_the_last_under_a_limit(workspace: Path) -> None:
