@@ -17,7 +17,7 @@ class GoingOn(Static):
         """Say it for this input, where it is so."""
         self.display = asks_to_go_on(text, state.turn.number + 1)
         if self.display:
-            what = "what you wrote" if state.input.memory else "where the work stands"
             keys = getattr(self.app, "keys", None)
             key = keys.shown("chat.go_on") if keys is not None else ""
-            self.update(label(f"with {what}{f', which {key} shows' if key else ''}"))
+            what = "your words go" if state.input.memory else "where the work stands goes"
+            self.update(label(f"{what} with it{f': {key}' if key else ''}"))
