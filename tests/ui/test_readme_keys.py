@@ -11,7 +11,13 @@ from tui_agent.ui.keys import load_keys
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 KEYS = load_keys()
 #: Where the keys of a row count; other rows are called like their pane.
-PLACES = {"everywhere": (), "panes": (), "editor": ("buffers",), "todos, sub-tasks": ("todos", "subtasks")}
+PLACES = {
+    "everywhere": (),
+    "panes": (),
+    "editor": ("buffers",),
+    "sub-tasks": ("subtasks",),
+    "todos, sub-tasks": ("todos", "subtasks"),
+}
 LEADER = "Ctrl+O, then a letter"
 _KEY = re.compile(r"(?:in a conflict )?((?:Ctrl\+O )?[^\s`,]+(?:, [^\s`,]+)*) \S")
 _NAMES = {"↑": "up", "↓": "down", "←": "left", "→": "right", "pgdn": "pagedown"}
@@ -27,6 +33,7 @@ def rows() -> list[tuple[str, str]]:
         for item in re.split(r" · |; ", items):
             named = _KEY.match(item)
             keys = [] if named is None or named[1].startswith(_NO_KEYS) else named[1].split(", ")
+            keys = [key for key in keys if key.isascii() or key.split("+")[-1] in _NAMES]  # others are signs
             found += [(row, key) for key in keys if not item.startswith(("wait,", "after it"))]
     return found
 
