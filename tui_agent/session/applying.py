@@ -70,8 +70,9 @@ class Applying:
         by name only."""
         free = []
         ignored = await self._ignored(changes)
-        for change in changes:
-            why = change.ask or self._why_guarded(change)
+        guarded = await asyncio.to_thread(lambda: [self._why_guarded(change) for change in changes])
+        for change, rule in zip(changes, guarded, strict=True):
+            why = change.ask or rule
             if not why and ignored.intersection(_paths(change)):
                 why = "it is ignored by git"
             if not why:

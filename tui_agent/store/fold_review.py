@@ -64,7 +64,11 @@ def _note_change(state: State, change: Change) -> State:
 
 
 def _moved(state: State, event: e.ChangeMoved) -> State:
-    changes = tuple(_with_move(change, event) for change in state.review.changes)
+    changes = state.review.changes
+    at = next((number for number, change in enumerate(changes) if change.id == event.id), None)
+    if at is None:
+        return state
+    changes = (*changes[:at], _with_move(changes[at], event), *changes[at + 1 :])
     return _tick(replace(state, review=replace(state.review, changes=changes)), event.id)
 
 
@@ -75,8 +79,6 @@ def _reworked(state: State, event: e.ChangeReworked) -> State:
 
 
 def _with_move(change: Change, event: e.ChangeMoved) -> Change:
-    if change.id != event.id:
-        return change
     return replace(
         change,
         state=event.state,
