@@ -129,8 +129,6 @@ class Drawing(Pane):
         self.title_text = label(title(self.TITLE, tasks, len(self._shown)))
         shown = {task.id: self._facts[task.id] for task in self._shown}
         self._graph.show_tasks(self._shown, self.look.cursor, shown)
-        empty = Row("", Line((Piece(_NONE_SEEN if tasks else _EMPTY, "muted"),)), wraps=True)
-        self._list.set_rows(list_rows(self._shown, shown) or [empty], cursor=self.look.cursor)
         self._choose_view()
 
     def _choose_view(self) -> None:
@@ -138,11 +136,17 @@ class Drawing(Pane):
         graph = bool(self._shown) and (self._graph.needs <= width or width >= _LIST_BELOW)
         had_focus = self._graph.has_focus or self._list.has_focus
         self._graph.display, self._list.display = graph, not graph
+        if not graph:
+            self._show_list()
         self._show_limits(height)
         self._show_details(height)
         self._show_words(height)
-        if had_focus:
+        if had_focus and not self.entry.has_focus:
             self.entry.focus()
+
+    def _show_list(self) -> None:
+        empty = Row("", Line((Piece(_NONE_SEEN if self._slice.tasks else _EMPTY, "muted"),)), wraps=True)
+        self._list.set_rows(list_rows(self._shown, self._facts) or [empty], cursor=self.look.cursor)
 
     def _show_limits(self, height: int) -> None:
         limits = self.query_one("#limits", Rows)

@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 
 
 class Canvas:
-    """The drawn graph: `nodes` by name, `rows` of them, `marks` by row and then by cell.
+    """The drawn graph: `nodes` by name, `rows` of them, `marks` by row and then by cell, from left to right.
 
     `lefts` and `rights` are where each layer begins and ends, in cells.
     """
@@ -136,3 +136,4 @@ class Canvas:
         for row, cells in enumerate(self._bits):
             for x, bits in cells.items():
                 self.marks[row].setdefault(x, Mark(_GLYPHS[bits], self._names[row, x]))
+            self.marks[row] = dict(sorted(self.marks[row].items()))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 #: Sweeps forth and back, and rounds of neighbours changing places: more of them part hardly a line.
-_SWEEPS, _ROUNDS = 12, 4
+_SWEEPS, _ROUNDS = 8, 4
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from textual.strip import Strip
 
 from tui_agent.subtasks.graph import SubTask, layers
 from tui_agent.ui.sink import one_line
-from tui_agent.ui.widgets.graph_canvas import Canvas, Node
+from tui_agent.ui.widgets.graph_canvas import Canvas, Mark, Node
 from tui_agent.ui.widgets.graph_facts import Fact, mark_of
 from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Piece, column, fit
@@ -75,12 +75,14 @@ class GraphView(Lined):
         """Draw the tasks and what is told of each; where they stand is worked out anew only when what waits for what
         is another, or the width gives them another room."""
         by_id, facts = {task.id: task for task in tasks}, facts or {}
+        before, canvas = (self._tasks, self._facts), self.canvas
         moved = cursor != self._cursor
-        if not moved and by_id == self._tasks and facts == self._facts:
-            return
         self._tasks, self._facts, self._cursor = by_id, facts, cursor
         self._find_places()
-        self.refresh()
+        if moved or self.canvas is not canvas:
+            self.refresh()
+        else:
+            self._refresh_changed(*before)
         if moved:
             self.call_after_refresh(self._reveal)
 
@@ -124,6 +126,14 @@ class GraphView(Lined):
     def on_blur(self) -> None:
         self.refresh()
 
+    def _refresh_changed(self, tasks: Mapping[str, SubTask], facts: Mapping[str, Fact]) -> None:
+        """Draw the rows of tasks that are others than these, or of which other things were told."""
+        for node in self.canvas.nodes.values() if self.canvas else ():
+            told = facts.get(node.name) == self._facts.get(node.name)
+            if not told or tasks[node.name] != self._tasks[node.name]:
+                y = node.y - self.scroll_offset.y
+                self.refresh(Region(0, y, self.outer_size.width, 1))
+
     def _find_places(self) -> None:
         """Work out where the nodes stand, unless that is known for this graph and the room there is."""
         shape = tuple((task.id, task.dependencies) for task in self._tasks.values())
@@ -152,8 +162,8 @@ class GraphView(Lined):
     def _segments(self, canvas: Canvas, y: int) -> list[Segment]:
         faint, accent = self.ink("faint"), self.ink("accent")
         pieces: list[tuple[int, list[Segment]]] = [(node.x, self._node(node)) for node in canvas.rows[y]]
-        for x, mark in canvas.marks[y].items():
-            pieces.append((x, [Segment(mark.glyph, accent if self._cursor in mark.names else faint)]))
+        for x, line, lit in _lines(canvas.marks[y], self._cursor):
+            pieces.append((x, [Segment(line, accent if lit else faint)]))
         segments: list[Segment] = []
         at = 0
         for x, piece in sorted(pieces, key=itemgetter(0)):
@@ -205,6 +215,20 @@ class GraphView(Lined):
 
 def _name(task: str) -> str:
     return fit(one_line(task), _LONGEST)
+
+
+def _lines(marks: Mapping[int, Mark], cursor: str) -> Iterator[tuple[int, str, bool]]:
+    """The marks of a row as pieces: where each begins, its characters, whether it leads to the cursor or from it."""
+    start, line, lit = 0, "", False
+    for x, mark in marks.items():
+        here = cursor in mark.names
+        if x != start + len(line) or here != lit:
+            if line:
+                yield start, line, lit
+            start, line, lit = x, "", here
+        line += mark.glyph
+    if line:
+        yield start, line, lit
 
 
 def _lies(here: Node, there: Node, across: int, down: int) -> bool:
