@@ -127,7 +127,9 @@ async def test_with_autonomy_auto_what_is_marked_runs_by_itself_and_is_applied(f
         assert (folder / "a.txt").read_text() == "new\n"
 
 
-async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_approved(folder: Path, home: Path):
+async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_approved(
+    folder: Path, home: Path
+):
     split = [{"id": "a", "goal": GOALS["a"], "autoExecute": True}, {"id": "b", "goal": GOALS["b"]}]
     model = GoalModel(answers("a", "b"), [reply(subTasks=split)])
     async with working(folder, model) as session:
@@ -385,3 +387,40 @@ async def test_where_no_copy_can_be_made_it_fails_with_the_reason(folder: Path, 
         await session.retry_subtask("a")
         await session.subtasks_settled()
         assert states(session)["a"] == "completed"
+
+
+async def test_the_conversation_goes_on_while_they_run(folder: Path):
+    model = GoalModel(answers("a"), [reply("Meanwhile.")])
+    model.held[GOALS["a"]] = asyncio.Event()
+    async with working(folder, model, TASKS) as session:
+        await session.run_subtask("a")
+        await until(lambda: model.open == 1)
+        await session.submit("And what else?")
+        await session.finished()
+        assert session.state.chat.messages[-1].summary == "Meanwhile." and states(session)["a"] == "running"
+        assert "- a: running" in model.requests[-1].messages[-1]["content"]
+        await session.tick_subtask("a")
+        model.held[GOALS["a"]].set()
+        await session.subtasks_settled()
+        assert states(session)["a"] == "completed"
+
+
+async def test_the_same_parts_said_again_are_no_news_and_others_join_them(folder: Path):
+    parts = [{"id": name, "goal": GOALS[name]} for name in ("a", "b", "c")]
+    replies = [
+        reply(subTasks=parts[:2]),
+        reply(subTasks=parts),
+        reply(subTasks=[{"id": "a", "goal": "Another"}]),
+    ]
+    async with working(folder, GoalModel({}, replies)) as session:
+        for words in ("Split", "More", "Again"):
+            await session.submit(words)
+            await session.finished()
+        assert list(states(session)) == ["a", "b", "c"]
+        assert "stand twice: a" in session.state.notices.items[-1].text
+
+
+async def test_with_autonomy_manual_a_batch_is_not_run(folder: Path):
+    async with working(folder, GoalModel({}), TASKS, overrides=("autonomy=manual",)) as session:
+        with pytest.raises(SessionError, match="autonomy = manual"):
+            await session.run_ticked()

@@ -89,6 +89,10 @@ class SubTaskCalls:
 
     async def run_ticked(self) -> None:
         """Approve the batch: all that is marked begins as soon as it can."""
+        if self._manual:
+            raise SessionError(
+                "With autonomy = manual each sub-task is run by itself", "choose one that is ready"
+            )
         ticked = [
             task.id
             for task in self.state.subtasks.tasks

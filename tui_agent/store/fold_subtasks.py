@@ -35,10 +35,11 @@ def _moved(state: State, event: e.SubTaskMoved) -> State:
 
 
 def _changed(state: State, event: e.SubTaskChanged) -> State:
-    tasks = [task if task.id != event.task.id else event.task for task in state.subtasks.tasks]
-    if event.task not in tasks:
-        tasks.append(event.task)
-    return _with_tasks(state, tasks)
+    new = event.task
+    if state.subtasks.get(new.id) is None:
+        return _with_tasks(state, (*state.subtasks.tasks, new))
+    words = {"goal": new.goal, "files": new.files, "dependencies": new.dependencies}
+    return _each(state, new.id, lambda task: replace(task, **words, auto_execute=new.auto_execute))
 
 
 def _removed(state: State, event: e.SubTaskRemoved) -> State:

@@ -17,10 +17,14 @@ def split(desk: Desk, reply: Reply) -> Iterator[e.Event]:
     sub-task, which nobody can be asked about."""
     if not reply.sub_tasks:
         return
+    known = {(task.id, task.goal) for task in desk.state().subtasks.tasks}
     tasks = tuple(
         SubTask(task.id, task.goal, task.files, tuple(dict.fromkeys(task.dependencies)), task.auto_execute)
         for task in reply.sub_tasks
+        if (task.id, task.goal) not in known  # said again, as some models do with all that is open
     )
+    if not tasks:
+        return
     wrong = faults(together(desk.state().subtasks.tasks, tasks))
     if not desk.settings.subtasks.max_depth:
         wrong = [TOO_DEEP]
