@@ -75,8 +75,7 @@ class BundlingSettings(Struct, frozen=True):
 
 class ReviewSettings(Struct, frozen=True):
     near_threshold: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.9
-    """How alike a place must be to the text of an edit, where no place is equal to it; 1 is equal.
-    Where its first and last lines are equal, twice as much may differ."""
+    """How alike a place must be to the text of an edit, 1 is equal; between equal ends twice as much may differ."""
 
 
 class SubTaskSettings(Struct, frozen=True):
