@@ -191,3 +191,20 @@ async def test_places_are_worked_out_once_while_only_states_change():
         view.show_tasks([SubTask("api", "", state="completed"), tasks[1]], "api")
         await pilot.pause()
         assert view.canvas is canvas and "api ✓" in app.text
+
+
+async def test_a_change_of_state_draws_the_row_of_its_task_and_no_other():
+    tasks = [SubTask(name, "") for name in ("api", "ui", "docs", "tests")]
+    app = GraphApp(tasks)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await pilot.pause()
+        view = app.query_one(GraphView)
+        drawn: list[int] = []
+        render_line = view.render_line
+        view.render_line = lambda y: drawn.append(y) or render_line(y)  # type: ignore[method-assign,func-returns-value]
+        view.show_tasks(tasks, "api")
+        await pilot.pause()
+        assert drawn == []
+        view.show_tasks([*tasks[:2], SubTask("docs", "", state="completed"), tasks[3]], "api")
+        await pilot.pause()
+        assert set(drawn) == {2} and "docs  ✓" in app.text
