@@ -82,7 +82,7 @@ def test_any_subset_is_what_git_apply_gives(
             assert composed == git_apply(folder, base, unified(diff, chosen, context))
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=IN_PLACE)
+@settings(max_examples=5, deadline=None, suppress_health_check=IN_PLACE)
 @given(st.data())
 def test_all_subsets_of_six_hunks_are_what_git_apply_gives(folder: Path, data: st.DataObject) -> None:
     base = "".join(f"line {number}\n" for number in range(30))

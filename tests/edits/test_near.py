@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tui_agent.answers.values import ChangeRequest, SearchReplace
@@ -187,6 +187,7 @@ def test_an_edit_changes_its_own_line_or_nothing(lines: list[str], data: st.Data
     assert text == base.replace(block[edited], "CHANGED")
 
 
+@settings(max_examples=40)
 @given(TEXTS, TEXTS, TEXTS)
 def test_what_is_grafted_keeps_the_lines_that_the_edit_leaves_alone(
     search: list[str], found: list[str], replaced: list[str]

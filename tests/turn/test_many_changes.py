@@ -53,7 +53,7 @@ async def test_a_diff_of_a_hundred_megabytes_is_not_read_to_its_end(tmp_path: Pa
 async def test_ten_thousand_changes_in_one_reply_are_taken_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "MOST_CHANGES", 40)
+    monkeypatch.setattr(asking, "MOST_CHANGES", 10)
     changes = [{"path": f"f{number}.txt", "content": f"{number}\n"} for number in range(10_000)]
     answer = [TextChunk(json.dumps(reply("All.", fileChanges=changes))), EndChunk("stop")]
     other_work = 0
@@ -68,12 +68,12 @@ async def test_ten_thousand_changes_in_one_reply_are_taken_up_to_a_number(
         beside = asyncio.create_task(work())
         said = await turn(session)
         beside.cancel()
-        assert "10,000 changes: the first 40 were taken" in said
-        assert [change.path for change in session.state.review.open] == [f"f{n}.txt" for n in range(40)]
+        assert "10,000 changes: the first 10 were taken" in said
+        assert [change.path for change in session.state.review.open] == [f"f{n}.txt" for n in range(10)]
         assert any("10,000 changes" in fact for fact in session.state.conversation.untold)
-        assert other_work > 40
+        assert other_work > 10
         await session.apply()
-        assert len(files(tmp_path)) == 40
+        assert len(files(tmp_path)) == 10
         await session.undo()
         assert not files(tmp_path)
 
