@@ -238,6 +238,18 @@ async def test_its_chat_is_there_while_it_runs_and_afterwards(folder: Path):
         assert ended.known.files == {} or "a.txt" not in ended.known.stale
 
 
+async def test_the_instructions_in_force_for_the_parent_are_in_force_for_it(folder: Path):
+    (folder / "deep").mkdir()
+    for place in ("", "deep/"):
+        (folder / f"{place}AGENTS.md").write_text(f"Rules of {place or 'the root'}.\n")
+    model = GoalModel(answers("a"))
+    async with working(folder, model, TASKS, started_from=folder / "deep") as session:
+        await session.run_subtask("a")
+        await session.subtasks_settled()
+        system = model.requests[0].messages[0]["content"]
+        assert "Rules of the root." in system and "Rules of deep/." in system
+
+
 async def test_the_hand_over_tells_of_the_request_the_scope_and_what_came_before(folder: Path):
     tasks = (TASKS[0], SubTask("b", GOALS["b"], ("b.txt", "start.txt"), ("a",)))
     model = GoalModel(answers("a", "b"), [reply("Parts it.")])
@@ -354,21 +366,27 @@ async def test_ignored_files_of_its_scope_are_brought_and_submodules_are_said_to
 ):
     library = repository(tmp_path / "library", {"lib.txt": "lib\n"})
     git(folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "vendor")
-    (folder / ".gitignore").write_text("local.txt\n")
+    (folder / ".gitignore").write_text("local.txt\n.env\n")
     git(folder, "add", "--all")
     git(folder, "commit", "-q", "-m", "Library")
-    (folder / "local.txt").write_text("local\n")
+    for name in ("local.txt", ".env"):
+        (folder / name).write_text("local\n")
     changes = [
         {"path": "local.txt", "edits": [{"search": "local", "replace": "changed"}]},
         {"path": "vendor/lib.txt", "edits": [{"search": "lib", "replace": "changed"}]},
     ]
-    tasks = (SubTask("a", GOALS["a"], ("local.txt", "vendor/lib.txt")),)
+    tasks = (SubTask("a", GOALS["a"], ("local.txt", "vendor/lib.txt", ".env")),)
     model = GoalModel({GOALS["a"]: [reply(fileChanges=changes)]})
     async with working(folder, model, tasks) as session:
         await session.run_subtask("a")
         await session.subtasks_settled()
         assert sorted(change.path for change in session.state.review.open) == ["local.txt", "vendor/lib.txt"]
-        assert "leave them alone:\n- vendor" in model.requests[0].messages[0]["content"]
+        system = model.requests[-1].messages[0]["content"]
+        assert "leave them alone:\n- vendor" in system
+        child = await session.subtask_state("a")
+        assert ".env" not in child.known.files and not any(
+            "local" in note.text for note in child.notices.items
+        )
         await session.apply([Pick(change.id) for change in session.state.review.open])
     assert (folder / "local.txt").read_text() == "changed\n"
     assert (folder / "vendor/lib.txt").read_text() == "changed\n"

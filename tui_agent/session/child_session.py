@@ -55,7 +55,7 @@ async def open_child(
         loaded=replace(parent.loaded, settings=settings_of(parent.loaded.settings, task)),
         folders=parent.folders,
         workspace=Workspace(Path(copy.root), child=parent.workspace.child, watched=False),
-        start_folder=".",
+        start_folder=parent.start_folder,
         model=model,
         model_name=parent.model_name,
         interactive=False,

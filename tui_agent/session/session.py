@@ -77,7 +77,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self.model = model
         self.model_name = model_name
         self._pace = Pace()
-        self._start_folder = start_folder
+        self.start_folder = start_folder
         self._interactive = interactive
         self._opening_notices: list[str] = []
         self._lost = set(kept.lost)
@@ -381,7 +381,7 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             blobs=self.kept.blobs,
             prompt_words=self._words,
             reply_schema=self._schema,
-            start_folder=self._start_folder,
+            start_folder=self.start_folder,
             ask=self._turns.ask if self._interactive else None,
             decided=self._turns.decided,
             provider_files=self._store_of_files(),

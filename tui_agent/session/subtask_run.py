@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -76,7 +77,7 @@ class SubTaskRun:
     async def _prepare(self, copy: WorkCopy) -> tuple[str, ...]:
         """Make the copy what the sub-task is to see; what of its files is not in it."""
         parent, task = self._parent, self._task
-        there = [path for path in task.files if await asyncio.to_thread(_exists, parent.workspace.gate, path)]
+        there = await asyncio.to_thread(_there, parent.workspace.gate, task.files)
         missing = await parent.workspace.copies.bring(copy, there)
         await asyncio.to_thread(self._lay_over, copy)
         return (*copy.missing, *missing)
@@ -166,11 +167,15 @@ class SubTaskRun:
         )
 
 
-def _exists(gate: Gate, path: str) -> bool:
-    try:
-        return gate.place(path, "read").exists
-    except PathRefused:
-        return False
+def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
+    """Those of the paths that are there and may be copied: what git ignores too, but nothing that looks secret."""
+    found = []
+    for path in paths:
+        with suppress(PathRefused):
+            place = gate.place(path, "read")
+            if place.exists and not place.secret:
+                found.append(path)
+    return found
 
 
 def goes_on(state: State) -> bool:
