@@ -19,9 +19,9 @@ OTHER = SubTask("ui", "Do it", dependencies=("api",))
 
 
 CASES = (
-    (Settings(), (TICKED, OTHER), "2 sub-tasks wait, 1 ticked: ^O R runs what is ticked, ^O s goes there"),
-    (Settings(), (OTHER,), "1 sub-task waits for your word: ^O s goes there, r runs one"),
-    (Settings(autonomy="manual"), (TICKED,), "1 sub-task waits for your word: ^O s goes there, r runs one"),
+    (Settings(), (TICKED, OTHER), "2 sub-tasks wait · ^O R run the 1 ticked · ^O s look"),
+    (Settings(), (OTHER,), "1 sub-task waits for you · ^O s look, then r run"),
+    (Settings(autonomy="manual"), (TICKED,), "1 sub-task waits for you · ^O s look, then r run"),
     (Settings(autonomy="auto"), (TICKED, OTHER), ""),
     (Settings(), (replace(TICKED, wanted=True), OTHER), ""),
     (Settings(), (replace(TICKED, state="completed"),), ""),

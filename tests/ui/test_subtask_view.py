@@ -40,13 +40,13 @@ async def at_work(folder: Path, model: GoalModel, *tasks: SubTask) -> AsyncGener
         yield driven
 
 
-async def test_its_chat_is_seen_while_it_runs_and_afterwards_and_its_changes_in_the_review(folder: Path):
+async def test_its_chat_is_seen_while_it_runs_and_afterwards_and_one_key_stops_it_from_there(folder: Path):
     model = GoalModel(
         {API: [reply("Gives them.", message=f"Now it waits five seconds. {HOSTILE}", fileChanges=[EDIT])]}
     )
     model.held[API] = asyncio.Event()
     async with at_work(folder, model, SubTask("api", API, ("api.py",))) as driven:
-        await driven.shows("1 sub-task waits for your word")
+        await driven.shows("1 sub-task waits for you")
         await driven.press("enter")
         await driven.shows("has not run yet")
         await driven.press("r")
@@ -65,3 +65,11 @@ async def test_its_chat_is_seen_while_it_runs_and_afterwards_and_its_changes_in_
         await driven.press("escape", "v")
         await driven.until(lambda: driven.session.state.layout.focus == "review", "the review in front")
         assert "a = 2" in driven.text
+        driven.screen.focus_pane("subtasks")
+        model.held[API] = asyncio.Event()
+        await driven.press("t")
+        await driven.until(lambda: model.open, "the model asked again")
+        await driven.press("enter")
+        await driven.shows("● api  running")
+        await driven.press("f10")
+        await driven.shows("× api  cancelled")

@@ -62,9 +62,6 @@ _ANYWHERE = [
     Action("session.clean", "Make room: how much is kept for undo, and less of it", ANYWHERE, "clean"),
     Action("turn.stop", "Stop the running turn", ANYWHERE, "stop"),
     Action(
-        "turn.stop_everything", "Stop everything: the turn and all sub-tasks", ANYWHERE, "stop_everything"
-    ),
-    Action(
         "turn.run_ticked",
         "Run all sub-tasks that are ticked",
         ANYWHERE,
@@ -208,6 +205,7 @@ ACTIONS: dict[str, Action] = {
     action.id: action
     for action in [
         Action("app.quit", "Quit (press twice); everything is kept", APP, "quit"),
+        Action("app.stop_everything", "Stop everything: the turn and all sub-tasks", APP, "stop_everything"),
         *_ANYWHERE,
         *_PANES,
     ]

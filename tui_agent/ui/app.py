@@ -22,7 +22,7 @@ from tui_agent.ui.keys import load_keys
 from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Palette, load_palette, names, theme_of
-from tui_agent.ui.widgets.asking import GROUP
+from tui_agent.ui.widgets.asking import GROUP, ask
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -168,6 +168,10 @@ class WorkspaceApp(App[int], inherit_bindings=False):
             self.notify(f"Press {key} again to quit; everything is kept.", timeout=QUIT_WITHIN, markup=False)
         else:
             await self.leave(0)
+
+    def action_stop_everything(self) -> None:
+        if self.session is not None:
+            ask(self, self.session, self.session.stop_everything())
 
     def _fatal_error(self) -> None:
         """A fault of ours ends the screen; `_run` raises it, so that it is told in one sentence.

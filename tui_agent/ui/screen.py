@@ -208,10 +208,6 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if self.session:
             self.ask(self.session.stop())
 
-    def action_stop_everything(self) -> None:
-        if self.session:
-            self.ask(self.session.stop_everything())
-
     def action_theme(self) -> None:
         self.owner.next_theme()
 

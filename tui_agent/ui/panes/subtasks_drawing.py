@@ -31,7 +31,7 @@ from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 from tui_agent.ui.widgets.words import Words
 
-_EMPTY = "Work that the model splits into parts is drawn here."
+_EMPTY = "Work that the model splits into parts is drawn here, and what you add."
 _NONE_SEEN = "No sub-task is seen: others are hidden."
 #: Rows from which on a pane has room for the limits, for what can be done, for the details.
 _LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9

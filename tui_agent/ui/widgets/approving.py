@@ -50,10 +50,10 @@ class Approving(Static):
         keys = getattr(self.app, "keys", None)
         go, run, one = (keys.shown(name) for name in _KEYS) if keys else ("", "", "")
         if autonomy == "assisted" and ticked:
-            return f"{_count(waiting)}, {ticked} ticked: {run} runs what is ticked, {go} goes there"
+            return f"{_count(waiting)} · {run} run the {ticked} ticked · {go} look"
         if any(task.wanted or task.state == "running" for task in tasks):
             return ""
-        return f"{_count(waiting)} for your word: {go} goes there, {one} runs one"
+        return f"{_count(waiting)} for you · {go} look, then {one} run"
 
 
 _KEYS = ("pane.subtasks", "turn.run_ticked", "subtasks.run")
