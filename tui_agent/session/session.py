@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.answers import schema
-from tui_agent.context import memory
 from tui_agent.errors import NoModel, SessionError, TuiAgentError
 from tui_agent.model.client import Model, Reaching
 from tui_agent.model.pacing import Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.session import mending, work_copies
+from tui_agent.session.chat_calls import ChatCalls
 from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
 from tui_agent.session.file_calls import FileCalls
@@ -38,9 +38,9 @@ from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import Loaded
 from tui_agent.settings.shipped import config_folder
 from tui_agent.store import events as e
-from tui_agent.store.state import ChatMessage, LayoutSlice, State
+from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
-from tui_agent.turn.desk import Decision, Desk, Gathered
+from tui_agent.turn.desk import Desk
 from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
@@ -53,7 +53,7 @@ SYSTEM_PROMPT = "system-prompt.json"
 PLANNING_PROMPT = "planning-prompt.json"
 
 
-class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
+class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
     """One session of one workspace. Belongs to the loop that made it."""
 
     def __init__(
@@ -165,73 +165,12 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         if self.kept.lock is not None:
             self.kept.lock.release()
 
-    # ── chat ─────────────────────────────────────────────────────────────────────────────────────────────
+    # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
 
-    async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
-        """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done."""
-        await self._turns.submit(text, attachments)
-
-    async def memory(self) -> str:
-        """What the next request to go on tells the model of where the work stands, to be read and edited (C10).
-
-        Empty where there is nothing to go on with. Raises `SessionError` while a turn runs.
-        """
-        if self.state.turn.running:
-            raise SessionError(
-                "A turn is running: where the work stands is known when it has ended",
-                "wait for it, or stop it",
-            )
-        if not self.state.turn.number or self.state.input.memory:
-            return self.state.input.memory
-        from tui_agent.turn.remembering import remembered
-
-        await self._watching.look_at_known()
-        return memory.untitled(remembered(self.state, self.state.turn.number + 1, {}))
-
-    async def go_on(self, text: str, remembered: str) -> None:
-        """Send a message that asks to go on, with these words in place of the memory that would be built (C10)."""
-        await self.journal.record(e.MemoryEdited(remembered))
-        await self.submit(text)
-
-    async def finished(self) -> None:
-        """Wait until no turn runs and none is queued."""
-        await self._turns.finished()
-
-    async def stop(self) -> None:
-        """Stop the running turn; what came so far is kept. Nothing happens when none runs."""
-        await self._turns.stop()
-
-    def set_draft(self, text: str) -> None:
-        """What stands in the chat's input; kept within a second."""
-        if text != self.state.input.draft:
-            self.journal.grow(e.DraftChanged(text))
-
-    async def set_queue(self, queue: Sequence[str]) -> None:
-        """The messages that wait for the turn to end, as the person left them."""
-        await self._turns.set_queue(queue)
-
-    async def answer(self, action: str, path: str = "") -> None:
-        """Answer the plan's open question: the path that `action` means, or nothing to let it go."""
-        await self._turns.answer(action, path)
-
-    async def decide(
-        self, action: str, path: str = "", patterns: Sequence[str] = (), everything: bool = False
-    ) -> None:
-        """The person's word on an action of the plan, asked or not: another file, other patterns, all the files
-        that its name fits, or nothing to let it go. With the plan's own patterns it is looked for again."""
-        await self._turns.decide(Decision(action, path, tuple(patterns), everything))
-
-    async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
-        """Up to `count` messages of the transcript from before message number `before`, oldest first."""
-        if self.log_path is None or before <= 1:
-            return ()
-        from tui_agent.session.transcript import messages_before
-
-        lost: list[str] = []
-        keep = self.kept.log is not None
-        found = await asyncio.to_thread(messages_before, self.log_path, before, count, keep, lost)
-        await self._say_lost(lost)
-        return found
+    def set_layout(self, layout: LayoutSlice) -> None:
+        """What the person made of the screen; kept within a second."""
+        if layout != self.state.layout:
+            self.journal.grow(e.LayoutChanged(layout))
 
     async def choose_model(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         """Answer with another model from the next request on, which is a reset (C4). Raises a `ModelError`.
@@ -247,32 +186,6 @@ class Session(ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             await self.model.reach(environment)
         await self.model.start()
         await self._get_ready()
-
-    async def summary(self) -> str:
-        """The summary that stands for older messages, as the model gets it; empty where there is none (C5)."""
-        sent = next((it for it in self.state.conversation.messages if it.kind == "summary"), None)
-        if sent is None:
-            return ""
-        from tui_agent.turn.condensing import words_of
-
-        message = json.loads(await asyncio.to_thread(self.kept.blobs.get_text, sent.blob))
-        return words_of(str(message["content"]))
-
-    async def edit_summary(self, text: str) -> bool:
-        """Put the person's words in place of the summary of older messages; False where there is none (C5)."""
-        from tui_agent.turn.condensing import edited
-
-        begun = await edited(self._desk(), Gathered("", self.state.turn.number), text)
-        if begun is not None:
-            await self.journal.record(begun)
-        return begun is not None
-
-    # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
-
-    def set_layout(self, layout: LayoutSlice) -> None:
-        """What the person made of the screen; kept within a second."""
-        if layout != self.state.layout:
-            self.journal.grow(e.LayoutChanged(layout))
 
     async def rename(self, name: str) -> None:
         """Give the session a name."""
