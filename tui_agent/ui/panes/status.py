@@ -70,13 +70,14 @@ class StatusPane(Pane):
 
 
 def facts_line(state: State, width: int) -> Content:
-    """As many of the facts as fit, the most telling first."""
+    """As many of the facts as fit, the most telling first; only a long reason is passed over."""
     line = Content()
     for piece in _facts(state):
         more = parts(piece) if not line else parts((" · ", "$faint"), piece)
-        if line.cell_length + more.cell_length > width:
+        if line.cell_length + more.cell_length <= width:
+            line += more
+        elif piece[0] != state.session.not_kept:
             break
-        line += more
     return line
 
 
@@ -109,7 +110,10 @@ def _facts(state: State) -> Iterable[Piece]:
     elif state.session.replay:
         yield (f"replies are recorded: {state.session.replay}", "$warning")
     if state.session.not_kept:
-        yield (f"nothing is kept: {state.session.not_kept}", "$error")
+        yield ("nothing is kept", "$error")
+        yield (state.session.not_kept, "$error")
+    if state.session.read_only:
+        yield ("read only: open elsewhere", "$warning")
     yield (state.model.name or "no model", "$text" if state.model.name else "$warning")
     if state.model.status in ("starting", "failed"):
         yield (state.model.status, "$error" if state.model.status == "failed" else "$muted")
