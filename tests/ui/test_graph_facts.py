@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tui_agent.edits.change import FileStep
 from tui_agent.store.state import SubTaskProgress
 from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, facts_of, short_count
@@ -53,3 +54,9 @@ def test_marks_differ_without_their_colours():
     tasks = [SubTask("a", "", state=state) for state in states]
     tasks += [SubTask("a", "", auto_execute=True), SubTask("a", "", wanted=True)]
     assert len({fact(task).mark.text for task in tasks}) == len(tasks)
+
+
+def test_changes_outside_the_scope_are_marked():
+    done = SubTask("a", "", ("a.py",), state="completed", seconds=8, changed=(FileStep("b.py", "x", "y"),))
+    assert (fact(done).long.text, fact(done).short.text) == ("8s ⚠", "⚠")
+    assert fact(replace(done, files=())).short.text == ""

@@ -99,7 +99,8 @@ def _fact(
         return Fact(mark_of(task), Piece(task.reason or "failed", "failed", "end"), Piece("failed", "failed"))
     if task.state == "completed" and task.seconds:
         long, full = _spent_words(task, None, now)
-        return Fact(mark_of(task), Piece(long, "muted"), full=full)
+        beyond = " ⚠" if task.outside else ""
+        return Fact(mark_of(task), Piece(long + beyond, "muted"), Piece(beyond.strip(), "warning"), full)
     return Fact(mark_of(task), Piece(_state_words(task), "muted"))
 
 
