@@ -1,0 +1,157 @@
+"""Events of the conversation with the model: what was sent, what came back, what it cost."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import field
+
+from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
+from tui_agent.store.event import Growing, Lasting, Passing
+from tui_agent.store.state import InstructionFile, SentMessage, Usage
+
+
+class UploadsEnded(Lasting, frozen=True):
+    """What was uploaded is deleted, or was another process's: the next request begins anew with text."""
+
+
+class ConversationBegun(Lasting, frozen=True):
+    """The conversation as sent begins anew with `messages`: what the next request appends to.
+
+    `files`, `contexts` and `head` are as in `ConversationSlice`; `open_calls` are carried over.
+    """
+
+    turn: int
+    why: Literal["first", "model", "files", "condensed", "edited"]
+    messages: tuple[SentMessage, ...]
+    files: dict[str, str] = field(default_factory=dict)
+    contexts: dict[str, str] = field(default_factory=dict)
+    model: str = ""
+    protocol: Literal["", "tools", "structured"] = ""
+    head: str = ""
+    head_tokens: int = 0
+    open_calls: tuple[str, ...] = ()
+
+
+class SummaryMade(Lasting, frozen=True):
+    """Older messages were summarised into this text, or (`kept`) only the most recent were kept, so many of all."""
+
+    turn: int
+    text: str
+    kept: int = 0
+    of: int = 0
+
+
+class MemoryEdited(Lasting, frozen=True):
+    """The person wrote what the next request to go on tells the model of where the work stands (C10)."""
+
+    text: str
+
+
+class MemoryBuilt(Lasting, frozen=True):
+    """The person asked to go on: this is what the model is told of where the work stands (C10)."""
+
+    turn: int
+    text: str
+
+
+class InstructionsRead(Lasting, frozen=True):
+    """Which instruction files are in force, and which were left out, has changed."""
+
+    files: tuple[InstructionFile, ...]
+
+
+class RequestSent(Lasting, frozen=True):
+    """A request went to a model: what it added to the conversation, and how much of it was there before.
+
+    `messages` are those that this request appended to the conversation; `reset` says that this had begun anew.
+    `rows`, `blocks` and `contexts` are the table rows, the digests of editor blocks and the hashes of instruction
+    files as they now stand in it. `prefix_share` is the share of the last request's bytes that begin this one.
+    """
+
+    turn: int
+    purpose: Literal["plan", "main", "condense", "subtask"]
+    messages: tuple[SentMessage, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, str] = field(default_factory=dict)
+    blocks: dict[str, str] = field(default_factory=dict)
+    tokens: int = 0
+    estimated: bool = False
+    parts: dict[str, int] = field(default_factory=dict)
+    prefix_share: float = 0.0
+    reset: bool = False
+    model: str = ""
+    protocol: Literal["", "tools", "structured"] = ""
+    contexts: dict[str, str] = field(default_factory=dict)
+    #: Ids of the provider's files that the new messages refer to (P7).
+    uploads: tuple[str, ...] = ()
+    #: What was told of each sub-task, by its id.
+    tasks: dict[str, str] = field(default_factory=dict)
+
+
+class RetryCounted(Passing, frozen=True):
+    """The provider asked us to wait; `seconds` are left before the next attempt."""
+
+    seconds: int
+    attempt: int
+    why: str
+
+
+class ReplyStreamed(Passing, frozen=True):
+    """A piece of the answer came."""
+
+    part: Literal["summary", "message", "reasoning"]
+    text: str
+
+
+class ReplyGrew(Growing, frozen=True):
+    """The answer so far, as a crash would leave it."""
+
+    turn: int
+    summary: str
+    message: str
+    reasoning: str = ""
+
+    @property
+    def key(self) -> str:
+        return "reply"
+
+
+class ReplyRead(Lasting, frozen=True):
+    """An answer ended and was read. `sent` is the message as the next request will carry it."""
+
+    turn: int
+    summary: str
+    message: str
+    reasoning: str = ""
+    sent: SentMessage | None = None
+    open_calls: tuple[str, ...] = ()
+    #: The ids that its changes get, in order; each is told by a `ChangeProposed` of its own.
+    changes: tuple[str, ...] = ()
+    todos: tuple[TodoItem, ...] = ()
+    sub_tasks: tuple[SubTaskRequest, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
+    cut: bool = False
+    faults: tuple[str, ...] = ()
+
+
+class ReplyLeftOff(Lasting, frozen=True):
+    """An answer broke off (stopped, crashed): what had come of it stays in the transcript, as far as it came."""
+
+    turn: int
+    summary: str = ""
+    message: str = ""
+    reasoning: str = ""
+
+
+class UsageCounted(Lasting, frozen=True):
+    """A request was paid for."""
+
+    usage: Usage
+    purpose: Literal["plan", "main", "condense", "subtask", "draft"] = "main"
+
+
+class ModelOwesNews(Lasting, frozen=True):
+    """Something happened that the model is told with the next request, once."""
+
+    fact: str

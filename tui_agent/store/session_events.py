@@ -1,0 +1,127 @@
+"""Events of the session itself: what it is, the folder it is in, and what the person types."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import field
+
+from tui_agent.store.event import Growing, Lasting, Passing
+from tui_agent.store.state import LayoutSlice
+
+
+class SessionStarted(Lasting, frozen=True):
+    """A session began in a workspace, maybe with a recording to answer from."""
+
+    id: str
+    workspace: str
+    replay: str = ""
+    rehearsal: bool = False
+    version: str = ""
+
+
+class SessionOpened(Passing, frozen=True):
+    """A session was opened by this process; `not_kept` says why nothing can be written, if so."""
+
+    trusted: bool = False
+    read_only: bool = False
+    not_kept: str = ""
+
+
+class KeepingChanged(Passing, frozen=True):
+    """The log refuses to be written, for this reason; or (with none) it is written again, with all that waited."""
+
+    not_kept: str = ""
+
+
+class SessionRenamed(Lasting, frozen=True):
+    """The person (or the first request) gave the session a name."""
+
+    name: str
+
+
+class SessionForked(Lasting, frozen=True):
+    """The session goes on where the session `source` stood after a turn, and the person is told how files differ."""
+
+    source: str
+    text: str
+
+
+class ModelChosen(Lasting, frozen=True):
+    """A model was chosen, with the dialect it is spoken to in and the size of its window in tokens."""
+
+    name: str
+    planner: str = ""
+    protocol: Literal["", "tools", "structured"] = ""
+    window: int = 0
+    window_known: bool = False
+    takes_schema: bool = False
+    priced: bool = True
+
+
+class ModelStatusChanged(Passing, frozen=True):
+    """The process that reaches the model is starting, ready, or has failed."""
+
+    status: Literal["idle", "starting", "ready", "failed"]
+
+
+class NoticeGiven(Lasting, frozen=True):
+    """The program has something to say that is no part of the conversation."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+class LayoutChanged(Growing, frozen=True):
+    """The person moved between panes, zoomed, hid or resized one."""
+
+    layout: LayoutSlice
+
+    @property
+    def key(self) -> str:
+        return "layout"
+
+
+class IndexChanged(Passing, frozen=True):
+    """The list of files was made or has changed; `complete` once the first listing is through."""
+
+    files: int
+    complete: bool = True
+
+
+class WatchChanged(Passing, frozen=True):
+    """Changes on disk are seen by events, by polling, or not at all."""
+
+    watching: Literal["starting", "watching", "polling", "failed"]
+
+
+class GitStatusRead(Passing, frozen=True):
+    """git told the branch, its distance from upstream, and a two-letter mark for each changed path."""
+
+    is_repository: bool
+    branch: str = ""
+    ahead: int = 0
+    behind: int = 0
+    marks: dict[str, str] = field(default_factory=dict)
+
+
+class DraftChanged(Growing, frozen=True):
+    """The text in the chat's input is now this."""
+
+    text: str
+
+    @property
+    def key(self) -> str:
+        return "draft"
+
+
+class MessageQueued(Lasting, frozen=True):
+    """A message was sent while a turn was running: it waits for that turn to end."""
+
+    text: str
+
+
+class QueueChanged(Lasting, frozen=True):
+    """The person edited, reordered or emptied the messages that wait."""
+
+    queue: tuple[str, ...]

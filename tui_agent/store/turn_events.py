@@ -1,0 +1,144 @@
+"""Events of a turn: the plan, the chains of patterns as they are climbed, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tui_agent.answers.plans import DirectoryAction, FileAction
+from tui_agent.context.known import KnownFile
+from tui_agent.planning.chain import Attempt
+from tui_agent.store.event import Lasting, Passing
+from tui_agent.store.state import Decision, Phase
+
+
+class TurnStarted(Lasting, frozen=True):
+    """The person asked for something; `queued` says that it was the first in the queue."""
+
+    turn: int
+    request: str
+    queued: bool = False
+    attachments: tuple[str, ...] = ()
+
+
+class PhaseChanged(Passing, frozen=True):
+    """The turn went from one kind of work to another."""
+
+    phase: Phase
+
+
+class PlanMade(Lasting, frozen=True):
+    """It is known which files the request needs and how they will be looked for."""
+
+    turn: int
+    source: Literal["model", "words"]
+    actions: tuple[FileAction, ...]
+    directories: tuple[DirectoryAction, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+class ActionsAdded(Lasting, frozen=True):
+    """The model asked for more files in the middle of the turn."""
+
+    actions: tuple[FileAction, ...]
+
+
+class AttemptStarted(Passing, frozen=True):
+    """A pattern is being looked for."""
+
+    attempt: Attempt
+
+
+class AttemptEnded(Lasting, frozen=True):
+    """A pattern was looked for, and this is what came of it."""
+
+    attempt: Attempt
+
+
+class FallbackTaken(Lasting, frozen=True):
+    """No pattern of an action matched: the person is asked, it is skipped, or the file is to be made."""
+
+    action: str
+    kind: Literal["ask_user", "skip", "create_new"]
+    patterns: tuple[str, ...]
+    nearest: tuple[str, ...] = ()
+
+
+class QuestionAsked(Passing, frozen=True):
+    """The turn waits for the person to say which file an action means.
+
+    `choices` are files that its name fits equally well; without them nothing was found.
+    """
+
+    action: str
+    choices: tuple[str, ...] = ()
+
+
+class QuestionAnswered(Lasting, frozen=True):
+    """The person chose a path for an action, or (with none) let it go."""
+
+    action: str
+    path: str = ""
+
+
+class DecisionsKept(Lasting, frozen=True):
+    """These decisions of the person on the plan, made after its request had gone out, go with the next one."""
+
+    decisions: tuple[Decision, ...]
+
+
+class MatchChosen(Lasting, frozen=True):
+    """A name fitted the files `among` equally well: `paths` are taken, as the nearest, by the person's choice, or
+    (`all`) because nobody could be asked or the person wants them all."""
+
+    action: str
+    paths: tuple[str, ...]
+    among: tuple[str, ...]
+    by: Literal["nearness", "person", "all"]
+
+
+class ActionReopened(Lasting, frozen=True):
+    """The person took an action up again, with these patterns or for another file.
+
+    What it had loaded does not go out: `dropped` paths leave the registry, those known before are `restored`.
+    """
+
+    action: str
+    patterns: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    restored: tuple[KnownFile, ...] = ()
+
+
+class FileLoaded(Lasting, frozen=True):
+    """A file's text goes into the next request; `action` is the one that wanted it."""
+
+    file: KnownFile
+    action: str = ""
+    at: float = 0.0
+
+
+class FilesLeftOut(Lasting, frozen=True):
+    """Matches of an action that were not loaded, and why; `unreadable` are those that cannot be."""
+
+    action: str
+    paths: tuple[str, ...]
+    why: str
+    unreadable: bool = False
+
+
+class DirectoryListed(Lasting, frozen=True):
+    """A folder was listed for the model; `entries` are (name, type, size in bytes)."""
+
+    path: str
+    entries: tuple[tuple[str, str, int], ...] = ()
+    error: str = ""
+
+
+class TurnEnded(Lasting, frozen=True):
+    """The turn is over. `error` is the sentence why it failed; `stopped` that the person ended it."""
+
+    turn: int
+    ok: bool
+    error: str = ""
+    kind: str = ""
+    stopped: bool = False
+    seconds: float = 0.0
