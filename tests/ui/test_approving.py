@@ -19,7 +19,7 @@ OTHER = SubTask("ui", "Do it", dependencies=("api",))
 
 
 CASES = (
-    (Settings(), (TICKED, OTHER), "2 sub-tasks wait · ^O R run the 1 ticked · ^O s look"),
+    (Settings(), (TICKED, OTHER), "2 sub-tasks wait · ^O R run 1 ticked · ^O s look"),
     (Settings(), (OTHER,), "1 sub-task waits for you · ^O s look, then r run"),
     (Settings(autonomy="manual"), (TICKED,), "1 sub-task waits for you · ^O s look, then r run"),
     (Settings(autonomy="auto"), (TICKED, OTHER), ""),

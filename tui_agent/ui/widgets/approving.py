@@ -50,7 +50,7 @@ class Approving(Static):
         keys = getattr(self.app, "keys", None)
         go, run, one = (keys.shown(name) for name in _KEYS) if keys else ("", "", "")
         if autonomy == "assisted" and ticked:
-            return f"{_count(waiting)} · {run} run the {ticked} ticked · {go} look"
+            return f"{_count(waiting)} · {run} run {ticked} ticked · {go} look"
         if any(task.wanted or task.state == "running" for task in tasks):
             return ""
         return f"{_count(waiting)} for you · {go} look, then {one} run"
