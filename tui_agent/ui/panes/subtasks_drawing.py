@@ -146,13 +146,13 @@ class Drawing(Pane):
 
     def _show_list(self) -> None:
         empty = Row("", Line((Piece(_NONE_SEEN if self._slice.tasks else _EMPTY, "muted"),)), wraps=True)
-        self._list.set_rows(list_rows(self._shown, self._facts) or [empty], cursor=self.look.cursor)
+        _set(self._list, list_rows(self._shown, self._facts) or [empty], self.look.cursor)
 
     def _show_limits(self, height: int) -> None:
         limits = self.query_one("#limits", Rows)
         limits.display = bool(self._slice.tasks) and height >= _LIMITS_FROM
         if limits.display:
-            limits.set_rows([limits_row(self.session.loaded.settings, self._slice.tasks, self._used)])
+            _set(limits, [limits_row(self.session.loaded.settings, self._slice.tasks, self._used)])
 
     def _show_details(self, height: int) -> None:
         details, task = self.query_one("#details", Rows), self.current
@@ -160,9 +160,8 @@ class Drawing(Pane):
         if task is not None and details.display:
             states = {other.id: other.state for other in self._slice.tasks}
             running = self._slice.running.get(task.id)
-            details.set_rows(
-                detail_rows(task, self._facts[task.id], running, states, self._why_blocked(task))
-            )
+            blocked = self._why_blocked(task)
+            _set(details, detail_rows(task, self._facts[task.id], running, states, blocked))
 
     def _show_words(self, height: int) -> None:
         words = self.query_one(Words)
@@ -189,3 +188,9 @@ class Drawing(Pane):
     @property
     def _input(self) -> Input:
         return self.query_one(Input)
+
+
+def _set(view: Rows, rows: list[Row], cursor: str = "") -> None:
+    """Show these rows; nothing is drawn where they are the ones that are shown."""
+    if tuple(rows) != view.rows or cursor != view.cursor:
+        view.set_rows(rows, cursor)
