@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,20 @@ def test_a_clock_set_back_makes_no_older_session_the_newest(
         log.append([e.NoticeGiven("info", "x")], lambda _: None)
         log.close()
         assert [entry.id for entry in catalog.list_sessions(tmp_path)] == ["old", "first"]
+
+
+def test_one_that_was_just_written_is_looked_at_again(tmp_path: Path) -> None:
+    """What is written in the same moment may leave the files the same time and size."""
+    path = make(tmp_path, "a", name="first")
+    size, moment = path.stat().st_size, time.time_ns() + 10**10
+    os.utime(path, ns=(moment, moment))
+    assert catalog.list_sessions(tmp_path)[0].name == "first"
+    log = Log.open(path)
+    log.set_meta(name="other")
+    log.close()
+    os.utime(path, ns=(moment, moment))
+    assert path.stat().st_size == size
+    assert catalog.list_sessions(tmp_path)[0].name == "other"
 
 
 def test_ranks_grow_though_nothing_can_be_counted(tmp_path: Path) -> None:

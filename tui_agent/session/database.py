@@ -28,6 +28,8 @@ _TABLES = """
         version INTEGER NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL);
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
+#: Two writes with less between them may leave the same size and time on the files, in nanoseconds.
+SOON = 100_000_000
 #: How many columns each table has.
 COLUMNS = {"records": 6, "growing": 7, "meta": 2}
 #: What sqlite says of a file that is no log any more.

@@ -14,9 +14,6 @@ from tui_agent.session import database, records
 from tui_agent.session.lock import holder
 from tui_agent.store.events import Growing, Lasting
 
-#: Two writes with less between them may leave the same time on a file, in nanoseconds.
-SOON = 100_000_000
-
 
 class News(Struct, frozen=True):
     """What came since the last look, in order.
@@ -50,7 +47,7 @@ class Tail:
         except sqlite3.Error as error:
             raise database.refusal(self._path, error) from error
         # what is written so soon after may leave the same time: then it is looked at once more
-        self._looks = looks if begun - max(changed for _, changed in looks) > SOON else None
+        self._looks = looks if begun - max(changed for _, changed in looks) > database.SOON else None
         return news
 
     def is_written(self) -> bool:

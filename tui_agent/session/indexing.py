@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -82,8 +83,8 @@ def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: i
         connection.execute("UPDATE sessions SET note = ?, looks = ? WHERE id = ?", (note, looks, folder.name))
         return
     values = [getattr(entry, name) for name in Entry.__struct_fields__]
-    places = ", ".join("?" for _ in (*values, looks, last))
-    connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({places})", (*values, looks, last))
+    row = (*values, looks if _is_settled(looks) else "", last)
+    connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({', '.join('?' for _ in row)})", row)
 
 
 def _said(log: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
@@ -126,6 +127,11 @@ def _forget(connection: sqlite3.Connection, session: str) -> None:
 
 def _has_index(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (FTS,)).fetchone())
+
+
+def _is_settled(looks: str) -> bool:
+    """Whether what is written from now on will change how a log looks."""
+    return time.time_ns() - max(int(changed) for changed in looks.split()[1::2]) > database.SOON
 
 
 def _looks(log: str) -> str:
