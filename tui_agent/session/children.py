@@ -52,8 +52,9 @@ class Children:
         self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[str] = set()
+        self._ending: set[str] = set()  # those that are stopped or at their end: nothing cancels them (again)
         self._why = ""
+        self._news = asyncio.Event()
         self._unsubscribe: Callable[[], None] = parent.subscribe(self._on_event)
         slots.on_free(self._begin_what_can)
 
@@ -80,6 +81,10 @@ class Children:
         run = self._runs.get(task)
         return run.child if run else None
 
+    def works(self, task: str) -> bool:
+        """Whether a sub-task has begun, though it may not be written down yet, and is not at its end."""
+        return task in self._tasks and task not in self._ending
+
     async def state_of(self, task: SubTask) -> State:
         """The state of a task's newest run. Raises `SessionError` where it never ran, or nothing was kept."""
         child = self.child(task.id)
@@ -91,48 +96,63 @@ class Children:
         return (await asyncio.to_thread(read_state, path)).state
 
     async def stop(self, names: Sequence[str]) -> None:
-        """Stop these, as far as they run; each is cancelled, and nothing of its copy is left, when this returns."""
+        """Stop these, as far as they have begun; each is cancelled, and nothing of its copy is left, when this
+        returns."""
         tasks = {name: self._tasks[name] for name in names if name in self._tasks}
         self._cancel(tasks)
         if tasks:
             await asyncio.wait(tasks.values())
 
     async def settled(self) -> None:
-        """Wait until nothing runs and nothing can begin."""
+        """Wait until nothing runs and nothing can begin, also where others have all places for the moment."""
         await asyncio.sleep(0)  # what was wanted just now begins first
-        while self._tasks:
-            await asyncio.wait(list(self._tasks.values()))
+        while self._tasks or self._next():
+            self._news.clear()
+            if self._tasks:
+                await asyncio.wait(list(self._tasks.values()))
+            else:
+                await self._news.wait()
 
     async def close(self) -> None:
         """Stop all; what ran can be run again."""
         self._why = CLOSED
+        self._news.set()
         self._unsubscribe()
         self._slots.forget(self._begin_what_can)
         await self.stop(list(self._tasks))
+        if self._refusing is not None:
+            await self._refusing
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.UsageCounted) and self._tasks:
             self._keep_limits()
-        if isinstance(event, _NEWS) and any(task.wanted for task in state.subtasks.tasks):
-            self.look()
+        if isinstance(event, _NEWS):
+            self._news.set()
+            if any(task.wanted for task in state.subtasks.tasks):
+                self.look()
 
     def _begin_what_can(self) -> None:
         """Begin what is ready and wanted while there are places, most urgent first; all on one look at the disk."""
-        ready = startable(self.state.subtasks.tasks)
-        if self._why or not ready:
-            return
-        if over := self._over():
-            self._refusing = asyncio.create_task(self._refuse(over))
+        self._news.set()
+        waiting = self._next()
+        if waiting and (over := self._over()):
+            if self._refusing is None or self._refusing.done():
+                self._refusing = asyncio.create_task(self._refuse(over))
             return
         snapshot: asyncio.Task[str] | None = None
-        for task in ready:
-            if task.id in self._tasks or grounds.why_blocked(self.state, task):
-                continue
+        for task in waiting:
             if not self._slots.take():
                 return
             snapshot = snapshot or self._snapshot()
             work = self._run(task, snapshot)
             self._tasks[task.id] = asyncio.create_task(work, name=f"sub-task {task.id}")
+
+    def _next(self) -> list[SubTask]:
+        """What is wanted and could begin if there were places enough, most urgent first."""
+        if self._why:
+            return []
+        free = (task for task in startable(self.state.subtasks.tasks) if task.id not in self._tasks)
+        return [task for task in free if not grounds.why_blocked(self.state, task)]
 
     def _snapshot(self) -> asyncio.Task[str]:
         taking = asyncio.create_task(self._parent.workspace.copies.snapshot())
@@ -159,10 +179,15 @@ class Children:
         await self._parent.journal.record(notice, e.SubTasksWanted(wanted, wanted=False))
 
     def _cancel(self, tasks: Mapping[str, asyncio.Task[None]]) -> None:
-        """Cancel those that are not at their end anyway, which is written down."""
+        """Cancel those that are not at their end anyway, which is written down; each once, and none before it has
+        begun, so that it leaves nothing behind."""
         for name, task in tasks.items():
-            if name not in self._ending:
-                task.cancel()
+            asyncio.get_running_loop().call_soon(self._cancel_once, name, task)
+
+    def _cancel_once(self, name: str, task: asyncio.Task[None]) -> None:
+        if name not in self._ending and self._tasks.get(name) is task:
+            self._ending.add(name)
+            task.cancel()
 
     async def _run(self, task: SubTask, snapshot: asyncio.Task[str]) -> None:
         started = time.monotonic()
@@ -199,10 +224,8 @@ class Children:
             return await run(asyncio.shield(snapshot))
         except asyncio.CancelledError:
             return self._broken(run)
-        except TuiAgentError as error:
-            return Outcome("failed", reason=str(error))
         except Exception as error:  # the outer edge: a fault of ours must not take the others with it
-            return Outcome("failed", reason=f"A fault in tui-agent ended it: {error!r}")
+            return Outcome("failed", reason=_reason(error))
 
     def _broken(self, run: SubTaskRun | None) -> Outcome:
         """A run that the person stopped, or something else did (`_why`), with what it had cost so far."""
@@ -221,9 +244,20 @@ class Children:
             seconds=seconds,
             reason=ended.reason,
         )
-        await self._joining.end(event, ended)
+        try:
+            await self._joining.end(event, ended)
+        except Exception as error:  # the outer edge: whatever happens, it does not run any more
+            await self._parent.journal.record(
+                replace(
+                    event, state="failed", changed=(), reason=f"Its work was not taken in. {_reason(error)}"
+                )
+            )
 
     def _named(self, name: str) -> SubTask:
         found = self.state.subtasks.get(name)
         assert found is not None
         return found
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, TuiAgentError) else f"A fault in tui-agent ended it: {error!r}"

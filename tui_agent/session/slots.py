@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 
 
 class Slots:
@@ -12,6 +14,7 @@ class Slots:
         self._most = most
         self._taken = 0
         self._listeners: list[Callable[[], None]] = []
+        self._coming: list[asyncio.Future[None]] = []
 
     def on_free(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever a place has become free."""
@@ -29,11 +32,34 @@ class Slots:
         return True
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Give a place back: to one that comes back, else to what can begin, parts of a part before the others."""
+        for coming in self._coming:
+            if not coming.done():
+                coming.set_result(None)
+                return
         self._taken -= 1
-        for listener in tuple(self._listeners):
+        for listener in reversed(self._listeners):
             listener()
 
-    def come_back(self) -> None:
-        """Go on after others had the place; where it is taken by now, one works more than should for a moment."""
-        self._taken += 1
+    @asynccontextmanager
+    async def lent(self) -> AsyncGenerator[None]:
+        """Give one's place to others meanwhile, and wait for one to go on; who is stopped has it at once, to leave."""
+        self.leave()
+        try:
+            yield
+        except BaseException:
+            self._taken += 1
+            raise
+        await self._come_back()
+
+    async def _come_back(self) -> None:
+        if self.take():
+            return
+        coming = asyncio.get_running_loop().create_future()
+        self._coming.append(coming)
+        try:
+            await coming
+        finally:
+            self._coming.remove(coming)
+            if coming.cancelled():
+                self._taken += 1

@@ -117,19 +117,18 @@ class SubTaskCalls:
 
     async def stop_subtask(self, task: str) -> None:
         """Stop a task that runs, or is wanted: it is cancelled until it is retried."""
-        found = self._task(task)
-        if found.state == "running":
-            await self.subtasks().children.stop([task])
-        elif found.wanted:
-            await self.journal.record(e.SubTasksWanted((task,), wanted=False))
+        self._task(task)
+        await self._stop([task])
 
     async def stop_subtasks(self) -> None:
         """Stop all that run, and let none of the others begin."""
-        wanted = tuple(task.id for task in self.state.subtasks.tasks if task.wanted)
-        running = [task.id for task in self.state.subtasks.tasks if task.state == "running"]
+        await self._stop([task.id for task in self.state.subtasks.tasks])
+
+    async def _stop(self, names: Sequence[str]) -> None:
+        wanted = tuple(task.id for task in self.state.subtasks.tasks if task.wanted and task.id in names)
         if wanted:
             await self.journal.record(e.SubTasksWanted(wanted, wanted=False))
-        await self.subtasks().children.stop(running)
+        await self.subtasks().children.stop(names)
 
     async def stop_everything(self) -> None:
         """Stop the turn and all sub-tasks, both at once."""
@@ -160,14 +159,14 @@ class SubTaskCalls:
         return found
 
     def _may(self, task: str, state: SubTaskState) -> SubTask:
-        found = self._task(task)
+        found = self._still(task) if state == "skipped" else self._task(task)
         if not may_become(found, state):
             raise SessionError(f"The sub-task {task} is {found.state}", "choose one that has not come so far")
         return found
 
     def _still(self, task: str) -> SubTask:
         found = self._task(task)
-        if found.state == "running":
+        if found.state == "running" or self.subtasks().children.works(task):
             raise SessionError(f"The sub-task {task} is running", "stop it first")
         return found
 

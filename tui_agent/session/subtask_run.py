@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -102,7 +102,7 @@ class SubTaskRun:
             reason = await self._drive_in_time(child)
             return outcome(child.state, reason)
         finally:
-            await asyncio.shield(self._end(child, telling))
+            await _to_the_end(self._end(child, telling))
 
     async def _end(self, child: ChildSession, telling: ProgressTeller) -> None:
         await child.close()
@@ -145,11 +145,8 @@ class SubTaskRun:
         if picks:
             await child.apply(picks)
         if child.state.subtasks.tasks:
-            self._slots.leave()
-            try:
+            async with self._slots.lent():
                 await child.subtasks_settled()
-            finally:
-                self._slots.come_back()
             picks = [Pick(change.id) for change in child.state.review.open]
             if picks:
                 await child.apply(picks)
@@ -165,6 +162,16 @@ class SubTaskRun:
             missing=missing,
             splits=self._parent.loaded.settings.subtasks.max_depth > 1,
         )
+
+
+async def _to_the_end(work: Coroutine[None, None, None]) -> None:
+    """Wait for what must not be left half done; a stop comes after it."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
