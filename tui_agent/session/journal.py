@@ -123,12 +123,11 @@ class Journal:
         self, events: Sequence[Lasting], number: int, again: bool, durable: asyncio.Future[None]
     ) -> None:
         self.number = number
-        self._fold(events)
+        self._fold(events, durable)
         if again:
             self.store.emit(e.KeepingChanged(""))
             self._growing = {**self._handed_over, **self._growing}
             self.flush()
-        _settle(durable)
 
     def _refused(
         self,
@@ -139,8 +138,7 @@ class Journal:
     ) -> None:
         self._unwritten = [*late, *events, *self._unwritten]
         self._not_kept(error)
-        self._fold(events)
-        _settle(durable)
+        self._fold(events, durable)
 
     def _growing_refused(self, error: SessionError) -> None:
         """On the log's thread: what was handed over was not kept."""
@@ -152,9 +150,15 @@ class Journal:
         if self.store.state.session.not_kept != str(error):
             self.store.emit(e.KeepingChanged(str(error)))
 
-    def _fold(self, events: Sequence[Lasting]) -> None:
-        for event in events:
-            self.store.emit(event)
+    def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
+        """Fold what is written; a fault of ours is told to whoever wrote it, who would wait for ever."""
+        try:
+            for event in events:
+                self.store.emit(event)
+        except Exception as error:
+            if not durable.done():
+                durable.set_exception(error)
+        _settle(durable)
 
 
 def ended_by(event: Lasting) -> tuple[str, ...]:
