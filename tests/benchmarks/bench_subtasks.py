@@ -90,10 +90,10 @@ async def plain(workspace: Workspace, folder: Path) -> Figure:
     return _ms("a plain copy, as without git", seconds)
 
 
-def build(root: Path) -> Path:
+def build(root: Path, files: int = FILES) -> Path:
     """A repository of that many small files, all in its first commit."""
     chance = random.Random(7)
-    for number in range(FILES):
+    for number in range(files):
         file = root / f"package{number // 100}" / f"part{number % 10}" / f"module_{number}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("".join(f"value_{n} = {chance.random()}\n" for n in range(40)))
