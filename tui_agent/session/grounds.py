@@ -8,7 +8,7 @@ from functools import partial
 from tui_agent.edits.change import Change
 from tui_agent.edits.joining import remaining
 from tui_agent.edits.texts import text_under
-from tui_agent.errors import FileError
+from tui_agent.errors import FileError, PathRefused
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.replace import replace
@@ -64,8 +64,8 @@ def take_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
             data = read(ours, path, MAX_BYTES)
             if read(theirs, path, MAX_BYTES) != data:
                 replace(theirs, path, data, None)
-        except FileError:
-            continue  # not there yet, or nothing that a model could read
+        except (FileError, PathRefused):
+            continue  # not there yet, outside, or nothing that a model could read
 
 
 def _outcome(change: Change, blobs: Blobs) -> Texts:

@@ -49,7 +49,7 @@ class Outcome(Struct, frozen=True):
 
 def folder_of(parent: Path, task: SubTask) -> Path:
     """Where the newest run of a sub-task is kept, below its parent's folder."""
-    return parent / FOLDER / f"{plain(task.id)}.{task.runs}"
+    return parent / FOLDER / f"{plain(task.id)}.{task.run}"
 
 
 class SubTaskRun:
@@ -61,7 +61,7 @@ class SubTaskRun:
         self._task = task
         self._slots = slots
 
-        name = f"{task.id}.{task.runs}"
+        name = f"{task.id}.{task.run}"
         self._folder = work_copies.folder_of_run(parent.folders.data, parent.kept.folder, name)
 
     async def __call__(self, snapshot: Awaitable[str]) -> Outcome:

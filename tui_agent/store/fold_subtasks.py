@@ -14,7 +14,7 @@ from tui_agent.subtasks.graph import SubTask, together, with_ready
 def _proposed(state: State, event: e.SubTasksProposed) -> State:
     names = {task.id for task in event.tasks}
     before = [task for task in state.subtasks.tasks if task.id not in names]
-    return _with_tasks(state, together(before, event.tasks))
+    return _with_tasks(state, together(before, [_new(state, task) for task in event.tasks]))
 
 
 def _moved(state: State, event: e.SubTaskMoved) -> State:
@@ -31,13 +31,18 @@ def _moved(state: State, event: e.SubTaskMoved) -> State:
             case _:
                 return task
 
-    return _without_progress(_each(state, event.id, moved), event.id)
+    state = _without_progress(_each(state, event.id, moved), event.id)
+    begun = state.subtasks.get(event.id)
+    if begun is None or event.state != "running":
+        return state
+    all_begun = {**state.subtasks.begun, begun.id: begun.run}
+    return replace(state, subtasks=replace(state.subtasks, begun=all_begun))
 
 
 def _changed(state: State, event: e.SubTaskChanged) -> State:
     new = event.task
     if state.subtasks.get(new.id) is None:
-        return _with_tasks(state, (*state.subtasks.tasks, new))
+        return _with_tasks(state, (*state.subtasks.tasks, _new(state, new)))
     words = {"goal": new.goal, "files": new.files, "dependencies": new.dependencies}
     return _each(state, new.id, lambda task: replace(task, **words, auto_execute=new.auto_execute))
 
@@ -88,6 +93,11 @@ def _ended(state: State, event: e.SubTaskEnded) -> State:
         )
 
     return _without_progress(_each(state, event.id, ended), event.id)
+
+
+def _new(state: State, task: SubTask) -> SubTask:
+    """A task that comes into the graph; others may have had its id before."""
+    return replace(task, earlier=state.subtasks.begun.get(task.id, 0))
 
 
 def _each(state: State, name: str, made: Callable[[SubTask], SubTask]) -> State:

@@ -264,10 +264,14 @@ class SubTaskProgress(Struct, frozen=True):
 
 
 class SubTasksSlice(Struct, frozen=True):
-    """The graph, in the order in which the tasks were proposed, and those that run, by id."""
+    """The graph, in the order in which the tasks were proposed, and those that run, by id.
+
+    `begun` counts by id all runs of the session, those of earlier graphs too.
+    """
 
     tasks: tuple[SubTask, ...] = ()
     running: dict[str, SubTaskProgress] = field(default_factory=dict)
+    begun: dict[str, int] = field(default_factory=dict)
 
     def get(self, task: str) -> SubTask | None:
         return next((found for found in self.tasks if found.id == task), None)

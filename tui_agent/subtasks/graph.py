@@ -34,7 +34,8 @@ class SubTask(Struct, frozen=True):
     """One part of the work. `dependencies` are ids of tasks that must be done first, `files` its scope.
 
     `auto_execute` marks it for the next batch that is approved (or, with autonomy `auto`, to run by itself);
-    `wanted` that it was approved and begins as soon as it can. `runs` counts how often it was begun. `changed` are
+    `wanted` that it was approved and begins as soon as it can. `runs` counts how often it was begun, `earlier` how
+    often others were that had its id before it, in a graph that is over. `changed` are
     the files that its last run left otherwise than it found them, `tokens`, `cost` (in dollars, None where that is
     not known) and `seconds` what all its runs took; `reason` is why it failed. `on_top` are tasks that the next run
     builds on beside its dependencies, `note` what that run is told of it.
@@ -56,6 +57,12 @@ class SubTask(Struct, frozen=True):
     reason: str = ""
     on_top: tuple[str, ...] = ()
     note: str = ""
+    earlier: int = 0
+
+    @property
+    def run(self) -> int:
+        """The number of its newest run among all that the session has begun under its id."""
+        return self.earlier + self.runs
 
     @property
     def outside(self) -> tuple[str, ...]:
