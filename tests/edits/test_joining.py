@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change
-from tui_agent.edits.joining import joined, remaining, with_texts
+from tui_agent.edits.joining import is_nothing, joined, remaining, with_texts
 from tui_agent.files.text import md5
 
 
@@ -76,3 +76,25 @@ def test_a_rename_and_an_edit_are_in_conflict() -> None:
     one = joined(moved, texts.change("b", "one\n", "two\n"), texts.get, texts.keep)
     assert (one.state, one.rival) == ("conflict", "a")
     assert one.reason == "“a” and “b” do not go together: one of them removes or renames it"
+
+
+def test_what_deletes_or_makes_again_where_the_other_ended_is_no_conflict() -> None:
+    texts = Texts()
+    edit = texts.change("a", "one\n", "two\n")
+    gone = replace(texts.change("b", "two\n", ""), kind="delete", new="")
+    both = joined(edit, gone, texts.get, texts.keep)
+    assert (both.kind, both.base, both.new, both.state, both.tasks) == (
+        "delete",
+        edit.base,
+        "",
+        "pending",
+        ("a", "b"),
+    )
+    again = replace(texts.change("c", "", "three\n"), kind="create", base="")
+    both = joined(both, again, texts.get, texts.keep)
+    assert (both.kind, both.base, texts[both.new], both.state) == ("edit", edit.base, "three\n", "pending")
+    made = replace(texts.change("a", "", "two\n"), kind="create", base="")
+    assert is_nothing(joined(made, gone, texts.get, texts.keep))
+    moved = replace(texts.change("b", "two\n", "two\n"), kind="rename", rename_to="b.txt")
+    both = joined(made, moved, texts.get, texts.keep)
+    assert (both.kind, both.path, both.rename_to, both.base) == ("create", "b.txt", "", "")

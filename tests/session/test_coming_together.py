@@ -181,3 +181,34 @@ async def test_renames_creations_and_deletions_come_as_what_they_are(folder: Pat
         assert kinds == {"a.txt": "rename", "new.txt": "create", "old.txt": "delete"}
         await session.apply()
     assert git(folder, "ls-files", "--others").split() == ["b.txt", "new.txt"]
+
+
+async def test_what_goes_on_from_the_work_of_another_is_no_conflict_with_it(tmp_path: Path):
+    folder = repository(tmp_path / "work", {"a.txt": TEXT, "c.txt": TEXT})
+    steps = {
+        "renames": {"path": "a.txt", "renameTo": "z.txt"},
+        "edits what was renamed": line(2, "two", "z.txt"),
+        "changes": line(2, "two", "c.txt"),
+        "renames what was changed": {"path": "c.txt", "renameTo": "y.txt"},
+        "makes": {"path": "n.txt", "content": "n\n"},
+        "deletes what was made": {"path": "n.txt", "delete": True},
+    }
+    names = list(steps)
+    tasks = [
+        SubTask(name, f"Part: {name}.", (), tuple(names[at - 1 : at]) if at % 2 else ())
+        for at, name in enumerate(names)
+    ]
+    model = GoalModel({task.goal: [reply(fileChanges=[steps[task.id]])] for task in tasks})
+    async with working(folder, model, tasks) as session:
+        for name in names:
+            await session.run_subtask(name)
+        await session.subtasks_settled()
+        kinds = {change.path: (change.kind, len(change.tasks)) for change in session.state.review.open}
+        assert kinds == {
+            "a.txt": ("rename", 2),
+            "c.txt": ("rename", 2),
+        }
+        await session.apply()
+    there = {path.name: path.read_text() for path in folder.glob("*.txt")}
+    changed = TEXT.replace("line 2", "two")
+    assert there == {"z.txt": changed, "y.txt": changed}

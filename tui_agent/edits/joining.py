@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change
+from tui_agent.edits.change import Change, ChangeKind
 from tui_agent.edits.hunks import compose, counts, hunks
 from tui_agent.edits.merge import merge
 
@@ -20,19 +20,44 @@ CONVERSATION = "the conversation"
 def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
     """`change` with what is left of `before` in it, from whose base it goes on. Blocking.
 
-    Where the two do not merge it is in the state `conflict`, with `before` for its rival.
+    It may have begun where `before` ended, under a new name too: then both are what came of that, and `is_nothing`
+    where that is as it was. Where the two do not merge it is in the state `conflict`, with `before` for its rival.
     """
     ours, theirs = remaining(before, text_under), text_under(change.new) if change.new else None
-    if ours is None or theirs is None or before.rename_to or change.rename_to:
+    follows = change.path == (before.rename_to or before.path)
+    if follows and ours == (text_under(change.base) if change.base else None):
+        return _on_top(before, change, theirs, text_under, put_text)
+    if ours is None or theirs is None or change.rename_to or (before.rename_to and not follows):
         if ours == theirs and before.rename_to == change.rename_to:
             return _both(before, replace(change, base=before.base))
         return in_conflict(change, before, "one of them removes or renames it")
     merged = merge(text_under(change.base) or "", ours, theirs)
     if merged.conflicts:
         return in_conflict(change, before, "both changed the same lines")
-    base = text_under(before.base) or ""
-    one = replace(change, base=before.base, kind="edit" if before.base else "create")
-    return _both(before, with_texts(one, base, merged.text, put_text))
+    return _on_top(before, change, merged.text, text_under, put_text)
+
+
+def is_nothing(change: Change) -> bool:
+    """Whether it makes no difference: a file that was proposed and is not wanted any more."""
+    return change.kind == "delete" and not change.base
+
+
+def _on_top(
+    before: Change, change: Change, text: str | None, text_under: TextUnder, put_text: PutText
+) -> Change:
+    """Both as one change, from what `before` began with to a text (None: the file goes)."""
+    rename_to = "" if text is None else change.rename_to or before.rename_to
+    path = before.path
+    if not before.base:
+        path, rename_to = rename_to or path, ""
+    if text is None:
+        kind: ChangeKind = "delete"
+    elif not before.base:
+        kind = "create"
+    else:
+        kind = "rename" if rename_to else "edit"
+    one = replace(change, path=path, rename_to=rename_to, kind=kind, base=before.base)
+    return _both(before, with_texts(one, text_under(before.base) or "", text or "", put_text))
 
 
 def remaining(change: Change, text_under: TextUnder) -> str | None:

@@ -44,7 +44,8 @@ class GivingBack:
         others = tuple(name for name in both if name != task)
         if task not in both or not others:
             raise SessionError(f"{task} has no part in the conflict in {change.path}", f"choose of {both}")
-        await self._withdraw(task)
+        async with self._joining.one_at_a_time:
+            await self._withdraw(task)
         note = _NOTE.format(path=change.path, others=", ".join(f"“{name}”" for name in others))
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, ChangeKind, FileStep
-from tui_agent.edits.joining import joined, with_texts
+from tui_agent.edits.joining import is_nothing, joined, with_texts
 from tui_agent.edits.texts import text_under
 from tui_agent.files.blobs import Blobs
 from tui_agent.session.journal import Journal
+from tui_agent.session.rivals import given_up
 from tui_agent.session.subtask_run import Outcome
 from tui_agent.store import events as e
 from tui_agent.store.state import State, Todo
@@ -49,7 +50,7 @@ class Joining:
         self._journal = journal
         self._blobs = blobs
         self._on_newest = on_newest
-        self._one_at_a_time = asyncio.Lock()
+        self.one_at_a_time = asyncio.Lock()
 
     @property
     def state(self) -> State:
@@ -57,31 +58,53 @@ class Joining:
 
     async def end(self, event: e.SubTaskEnded, ended: Outcome) -> None:
         """Write down how a run ended, and propose what it changed."""
-        async with self._one_at_a_time:
-            proposed: list[Change] = []
+        async with self.one_at_a_time:
+            proposed: dict[str, Change] = {}
+            events: list[e.Event] = []
             for result in results(ended.changed, ended.changes):
-                proposed.append(await self._proposed(event.id, result, ended.changes, len(proposed)))
+                change, *told = await self._proposed(event.id, result, ended.changes, len(proposed))
+                proposed[result.path] = change
+                events += told
             todos = self._todos(event.id, ended, proposed)
             added = [e.TodosAdded(todos)] if todos else []
-            await self._journal.record(event, *map(e.ChangeProposed, proposed), *added)
+            await self._journal.record(event, *events, *added)
 
     async def take_again(self, task: SubTask, path: str) -> None:
-        """Propose anew what a task that is done changed of one file."""
-        async with self._one_at_a_time:
-            for result in results(task.changed, ()):
-                if result.path == path:
-                    await self._journal.record(e.ChangeProposed(await self._proposed(task.id, result, (), 0)))
+        """Propose anew what a task that is done changed of one file. Not while another is taken in."""
+        for result in results(task.changed, ()):
+            if result.path == path:
+                _, *told = await self._proposed(task.id, result, (), 0)
+                await self._journal.record(*told)
 
-    async def _proposed(self, task: str, result: Result, said: Sequence[Change], ahead: int) -> Change:
-        """What a task did to one file, together with what others have proposed for it."""
-        before = self.state.review.changes
-        number = sum(change.turn == TURN for change in before) + ahead + 1
-        change = await asyncio.to_thread(self._change, f"s{number}", task, result, said)
-        beside = next((other for other in before if other.is_open and other.path == change.path), None)
+    async def _proposed(
+        self, task: str, result: Result, said: Sequence[Change], ahead: int
+    ) -> tuple[Change, *tuple[e.Event, ...]]:
+        """What a task did to one file, together with what others have proposed for it; and what says so."""
+        number = sum(change.turn == TURN for change in self.state.review.changes) + ahead + 1
+        alone = await asyncio.to_thread(self._change, f"s{number}", task, result, said)
+        while True:
+            beside = self._beside(alone.path)
+            change = await self._together(beside, alone)
+            if self._beside(alone.path) == beside:  # nobody decided about it meanwhile
+                break
+        told: list[e.Event] = [] if is_nothing(change) else [e.ChangeProposed(change)]
+        if beside is not None and (is_nothing(change) or change.path != beside.path):
+            told.insert(0, given_up(beside, f"“{task}” went on from it"))
+        return change, *told
+
+    def _beside(self, path: str) -> Change | None:
+        """What waits for the person and leaves its file at that path; else what took it away from there."""
+        waiting = [change for change in self.state.review.changes if change.is_open]
+        there = (change for change in waiting if (change.rename_to or change.path) == path)
+        return next(there, None) or next((change for change in waiting if change.path == path), None)
+
+    async def _together(self, beside: Change | None, change: Change) -> Change:
         if beside is not None:
             read = partial(text_under, self._blobs)
             change = await asyncio.to_thread(joined, beside, change, read, self._blobs.put_text)
-        return change if change.state == "conflict" else await self._on_newest(change)
+        if change.state == "conflict" or is_nothing(change):
+            return change
+        return await self._on_newest(change)
 
     def _change(self, name: str, task: str, result: Result, said: Sequence[Change]) -> Change:
         mine = [change for change in said if result.path in (change.path, change.rename_to)]
@@ -103,9 +126,9 @@ class Joining:
             self._blobs.put_text,
         )
 
-    def _todos(self, task: str, ended: Outcome, proposed: Sequence[Change]) -> tuple[Todo, ...]:
+    def _todos(self, task: str, ended: Outcome, proposed: Mapping[str, Change]) -> tuple[Todo, ...]:
         """The child's todos under ids of their own, tied to the changes of the files that they were about."""
-        ids = {change.path: change.id for change in proposed}
+        ids = {path: change.id for path, change in proposed.items()}
         paths = {change.id: change.path for change in ended.changes}
         there = {todo.text for todo in self.state.todos}
         found = []

@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change
+from tui_agent.edits.change import Change, ChangeKind
 from tui_agent.edits.conflicts import ConflictView, Side, regions, settled
 from tui_agent.edits.joining import named, remaining, with_texts
 from tui_agent.edits.rebase import rebased
@@ -53,22 +53,24 @@ def settle(
     if len(shown.conflicts) != len(sides) or (seen and seen != shown.now):
         raise EditFailed(f"{change.path} has changed meanwhile", "look at the conflict again")
     if not by_hand and all(side == "yours" for side in sides):
-        return [_given_up(change, f"that of {named(rival)} was kept")]
+        return [given_up(change, f"that of {named(rival)} was kept")]
     if not by_hand and all(side == "theirs" for side in sides) and shown.theirs_gone:
         alone = replace(change, state="pending", rival="", reason=SETTLED)
-        return [_given_up(rival, f"that of {named(change)} was kept"), e.ChangeReworked(alone)]
+        return [given_up(rival, f"that of {named(change)} was kept"), e.ChangeReworked(alone)]
     text = settled(shown.regions, sides, by_hand)
     joined = _joined(change, rival, text, now, blobs)
-    return [_given_up(rival, f"joined into {change.id}"), e.ChangeReworked(joined)]
+    return [given_up(rival, f"joined into {change.id}"), e.ChangeReworked(joined)]
 
 
 def _joined(change: Change, rival: Change, text: str, now: Current, blobs: Blobs) -> Change:
     base = text_under(blobs, rival.base) or ""
+    rename_to = (rival.rename_to or change.rename_to) if rival.base else ""
     both = replace(
         change,
-        kind="edit" if rival.base else "create",
+        kind=_kind(rival.base, rename_to),
         base=rival.base,
-        rename_to="",
+        path=rival.path,
+        rename_to=rename_to,
         state="pending",
         reason=SETTLED,
         tasks=tuple(dict.fromkeys((*rival.tasks, *change.tasks))),
@@ -81,7 +83,14 @@ def _joined(change: Change, rival: Change, text: str, now: Current, blobs: Blobs
     return rebased(one, base, text, now.text, now.md5, blobs.put_text)
 
 
-def _given_up(change: Change, why: str) -> e.ChangeMoved:
+def _kind(base: str, rename_to: str) -> ChangeKind:
+    if not base:
+        return "create"
+    return "rename" if rename_to else "edit"
+
+
+def given_up(change: Change, why: str) -> e.ChangeMoved:
+    """A change that gives way, because of `why`: what of it was applied stays so, the rest is skipped."""
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     return e.ChangeMoved(change.id, "applied" if "applied" in hunks else "skipped", hunks, why)
 
