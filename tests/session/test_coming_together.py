@@ -212,3 +212,21 @@ async def test_what_goes_on_from_the_work_of_another_is_no_conflict_with_it(tmp_
     there = {path.name: path.read_text() for path in folder.glob("*.txt")}
     changed = TEXT.replace("line 2", "two")
     assert there == {"z.txt": changed, "y.txt": changed}
+
+
+async def test_of_three_with_the_same_lines_each_is_settled_and_none_is_lost(folder: Path):
+    names = ("one", "two", "three")
+    tasks = [SubTask(name, f"Count from {name}.", ("a.txt",)) for name in names]
+    model = GoalModel({task.goal: [reply(fileChanges=[line(2, task.id)])] for task in tasks})
+    async with working(folder, model, tasks) as session:
+        for name in names:
+            await session.run_subtask(name)
+            await session.subtasks_settled()
+        first, second, third = session.state.review.changes
+        assert [change.state for change in (first, second, third)] == ["pending", "conflict", "conflict"]
+        for change, before in ((second, "“one”"), (third, "“one” with “two”")):
+            view = await session.conflict(change.id)
+            assert (view.yours_name, len(view.conflicts)) == (before, 1)
+            await session.settle(change.id, ["both"], seen=view.now)
+        await session.apply()
+    assert (folder / "a.txt").read_text() == TEXT.replace("line 2\n", "one\ntwo\nthree\n")

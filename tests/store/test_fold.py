@@ -114,6 +114,18 @@ def test_a_later_change_to_a_path_takes_the_place_of_the_open_one() -> None:
     assert state.review.open == (second,)
 
 
+def test_what_conflicts_with_a_change_waits_again_when_that_is_skipped_or_undone() -> None:
+    first, *others = (
+        Change(f"s{n}", 0, "a.py", "edit", hunks=("pending",), tasks=(f"t{n}",)) for n in (1, 2, 3)
+    )
+    conflicts = [msgspec.structs.replace(change, state="conflict", rival="s1") for change in others]
+    proposed = [e.ChangeProposed(change) for change in (first, *conflicts)]
+    for word in ("skipped", "undone"):
+        state = fold_all([*proposed, e.ChangeMoved("s1", word)], State())
+        now = [(change.state, change.rival) for change in state.review.changes]
+        assert now == [(word, ""), ("pending", ""), ("conflict", "s2")]
+
+
 def test_the_message_names_the_changes_that_came_with_it() -> None:
     state = fold_all(proposed(change("c1", "a.py"), change("c2", "b.py")))
     assert state.chat.messages[-1].changes == ("c1", "c2")

@@ -52,9 +52,9 @@ def settle(
     shown = view(change, rival, blobs)
     if len(shown.conflicts) != len(sides) or (seen and seen != shown.now):
         raise EditFailed(f"{change.path} has changed meanwhile", "look at the conflict again")
-    if not by_hand and all(side == "yours" for side in sides):
+    if sides and not by_hand and all(side == "yours" for side in sides):
         return [given_up(change, f"that of {named(rival)} was kept")]
-    if not by_hand and all(side == "theirs" for side in sides) and shown.theirs_gone:
+    if sides and not by_hand and all(side == "theirs" for side in sides) and shown.theirs_gone:
         alone = replace(change, state="pending", rival="", reason=SETTLED)
         return [given_up(rival, f"that of {named(change)} was kept"), e.ChangeReworked(alone)]
     text = settled(shown.regions, sides, by_hand)

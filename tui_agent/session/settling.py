@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tui_agent.edits.change import Change, Comment, HunkState, Pick
 from tui_agent.edits.conflicts import ConflictView, Side, regions, settled
 from tui_agent.edits.hunks import compose, counts, hunks
+from tui_agent.edits.joining import in_conflict
 from tui_agent.edits.rebase import reworked
 from tui_agent.edits.resolve import place
 from tui_agent.edits.texts import text_under
@@ -49,7 +50,8 @@ class Settling:
         rival = self._rival(change)
         if rival is not None:
             asked = (change, rival, sides, by_hand, seen, now, self._blobs)
-            await self._journal.record(*await asyncio.to_thread(rivals.settle, *asked))
+            told = await asyncio.to_thread(rivals.settle, *asked)
+            await self._journal.record(*self._against(change, rival, told), *told)
             return
         view = await asyncio.to_thread(self._view, change, now)
         if len(view.conflicts) != len(sides) or (seen and seen != now.md5):
@@ -57,13 +59,13 @@ class Settling:
                 f"{change.path} has changed meanwhile",
                 "look at the conflict again: other places disagree now",
             )
-        if all(side == "yours" for side in sides) and not by_hand:
+        if sides and all(side == "yours" for side in sides) and not by_hand:
             moved = e.ChangeMoved(change.id, "skipped", _skipped(change), "yours was kept")
             fact = f"{change.called} conflicted, and the person kept the file as it is."
             await self._journal.record(moved, e.ModelOwesNews(fact))
             return
         text = settled(view.regions, sides, by_hand)
-        gone = view.theirs_gone and not by_hand and all(side == "theirs" for side in sides)
+        gone = view.theirs_gone and sides and not by_hand and all(side == "theirs" for side in sides)
         await self._journal.record(
             e.ChangeReworked(await asyncio.to_thread(self._settled, change, now, None if gone else text))
         )
@@ -83,9 +85,25 @@ class Settling:
         await self._journal.record(e.ChangeReworked(noted), e.ModelOwesNews(fact))
 
     def _rival(self, change: Change) -> Change | None:
-        """The change of another sub-task that this one conflicts with, while it waits to be decided."""
-        rival = self._journal.store.state.review.change(change.rival) if change.rival else None
-        return rival if rival is not None and rival.is_open else None
+        """The change of another sub-task that this one conflicts with, while it waits to be decided; or what waits
+        in its place."""
+        if not change.rival:
+            return None
+        waiting = [other for other in self._journal.store.state.review.open if other.path == change.path]
+        named = (other for other in waiting if other.id == change.rival)
+        return next(named, None) or next(iter(waiting), None)
+
+    def _against(self, change: Change, rival: Change, told: Sequence[e.Event]) -> list[e.Event]:
+        """Where the rival gives way to the change, others that conflict with it conflict with the change."""
+        if not any(isinstance(event, e.ChangeMoved) and event.id == rival.id for event in told):
+            return []
+        others = self._journal.store.state.review.changes
+        both = next((event.change for event in told if isinstance(event, e.ChangeReworked)), change)
+        return [
+            e.ChangeReworked(in_conflict(other, both, "both changed the same lines"))
+            for other in others
+            if other.rival == rival.id and other.state == "conflict" and other.id != change.id
+        ]
 
     def _view(self, change: Change, now: Current) -> ConflictView:
         base, new = self._texts(change)

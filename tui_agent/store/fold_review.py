@@ -33,6 +33,8 @@ def _replaced_by(change: Change, new: Change) -> Change:
     waits = change.is_open or change.state in ("failed", "conflict")
     if change.path != new.path or not waits or change.id == new.rival or change.rival == new.id:
         return change
+    if change.state == "conflict" and new.rival and change.rival == new.rival and change.tasks + new.tasks:
+        return change  # both wait to be settled with the same one
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     state = "applied" if "applied" in hunks else "skipped"
     return replace(change, state=state, hunks=hunks, reason=f"replaced by {new.id}")
@@ -69,7 +71,20 @@ def _moved(state: State, event: e.ChangeMoved) -> State:
     if at is None:
         return state
     changes = (*changes[:at], _with_move(changes[at], event), *changes[at + 1 :])
+    if event.state in ("skipped", "undone"):
+        changes = _freed(changes, event.id)
     return _tick(replace(state, review=replace(state.review, changes=changes)), event.id)
+
+
+def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:
+    """Nothing is left to conflict with: the first of those that did waits again, and the others conflict with it."""
+    against = [change for change in changes if change.rival == gone and change.state == "conflict"]
+    if not against:
+        return changes
+    first, *others = against
+    free = {first.id: replace(first, state="pending", rival="", reason="")}
+    free |= {change.id: replace(change, rival=first.id) for change in others}
+    return tuple(free.get(change.id, change) for change in changes)
 
 
 def _reworked(state: State, event: e.ChangeReworked) -> State:
