@@ -230,3 +230,41 @@ async def test_of_three_with_the_same_lines_each_is_settled_and_none_is_lost(fol
             await session.settle(change.id, ["both"], seen=view.now)
         await session.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2\n", "one\ntwo\nthree\n")
+
+
+async def test_what_runs_again_gives_way_to_its_second_result_and_leaves_the_work_of_others(folder: Path):
+    (folder / "b.txt").write_text(TEXT)
+    todos = [{"text": "Count"}]
+    first = [{**line(2, "first"), "todoIndex": 0}, {"path": "n.txt", "content": "n\n"}]
+    tasks = [
+        TASKS[0],
+        SubTask("moves", "Move it", ("b.txt",)),
+        SubTask("edits", "Edit it", (), ("moves",)),
+    ]
+    model = GoalModel(
+        {
+            ONE: [
+                reply(fileChanges=first, todos=todos),
+                reply(fileChanges=[{**line(2, "second"), "todoIndex": 0}], todos=todos),
+            ],
+            "Move it": [reply(fileChanges=[{"path": "b.txt", "renameTo": "c.txt"}])],
+            "Edit it": [reply(fileChanges=[line(5, word, "c.txt")]) for word in ("first", "second")],
+        },
+        [reply(fileChanges=[line(8, "talk")])],
+    )
+    async with working(folder, model, tasks) as session:
+        for task in tasks:
+            await session.run_subtask(task.id)
+        await session.subtasks_settled()
+        await session.submit("Change @a.txt")
+        await session.finished()
+        for name in ("one", "edits"):
+            await session.retry_subtask(name)
+        await session.subtasks_settled()
+        assert set(states(session).values()) == {"completed"}
+        assert sorted(change.path for change in session.state.review.open) == ["a.txt", "b.txt"]
+        await session.apply()
+        assert [(todo.text, todo.done) for todo in session.state.todos] == [("Count", True)]
+    assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "second").replace("line 8", "talk")
+    assert (folder / "c.txt").read_text() == TEXT.replace("line 5", "second")
+    assert not (folder / "n.txt").exists() and not (folder / "b.txt").exists()

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-from msgspec.structs import replace
-
-from tui_agent.edits.change import Change
 from tui_agent.errors import SessionError
-from tui_agent.session.joining import Joining
 from tui_agent.session.journal import Journal
+from tui_agent.session.withdrawing import Withdrawing
 from tui_agent.store import events as e
 from tui_agent.store.state import State
+from tui_agent.subtasks.graph import may_become
 
 _NOTE = (
     "You have done this part once, and what you changed in {path} does not go together with what {others} changed "
@@ -20,12 +16,9 @@ _NOTE = (
 
 
 class GivingBack:
-    def __init__(
-        self, journal: Journal, joining: Joining, on_newest: Callable[[Change], Awaitable[Change]]
-    ) -> None:
+    def __init__(self, journal: Journal, withdrawing: Withdrawing) -> None:
         self._journal = journal
-        self._joining = joining
-        self._on_newest = on_newest
+        self._withdrawing = withdrawing
 
     @property
     def state(self) -> State:
@@ -44,29 +37,9 @@ class GivingBack:
         others = tuple(name for name in both if name != task)
         if task not in both or not others:
             raise SessionError(f"{task} has no part in the conflict in {change.path}", f"choose of {both}")
-        async with self._joining.one_at_a_time:
-            await self._withdraw(task)
+        found = self.state.subtasks.get(task)
+        if found is None or not may_become(found, "pending"):
+            raise SessionError(f"{task} cannot begin again", "settle the conflict by hand")
+        await self._withdrawing.withdraw(found, f"given back to “{task}”")
         note = _NOTE.format(path=change.path, others=", ".join(f"“{name}”" for name in others))
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
-
-    async def _withdraw(self, task: str) -> None:
-        """Take a task's work out of what waits for review, and propose anew what others did to the same files."""
-        given_up = [
-            change
-            for change in self.state.review.changes
-            if task in change.tasks and (change.is_open or change.state == "conflict")
-        ]
-        why = f"given back to “{task}”"
-        for change in given_up:
-            hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
-            await self._journal.record(e.ChangeMoved(change.id, "skipped", hunks, why))
-        names = {change.id for change in given_up}
-        for change in self.state.review.changes:
-            if change.rival in names and change.state == "conflict":
-                alone = replace(change, state="pending", rival="", reason="")
-                await self._journal.record(e.ChangeReworked(await self._on_newest(alone)))
-        for change in given_up:
-            for name in change.tasks:
-                other = self.state.subtasks.get(name)
-                if name != task and other is not None and other.state == "completed":
-                    await self._joining.take_again(other, change.path)

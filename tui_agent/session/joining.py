@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -66,13 +67,16 @@ class Joining:
                 proposed[result.path] = change
                 events += told
             todos = self._todos(event.id, ended, proposed)
-            added = [e.TodosAdded(todos)] if todos else []
-            await self._journal.record(event, *events, *added)
+            there = {todo.id for todo in self.state.todos}
+            added = tuple(todo for todo in todos if todo.id not in there)
+            events += [e.TodosAdded(added)] if added else []
+            tied = {name: todo.id for todo in todos if todo.id in there for name in todo.changes}
+            await self._journal.record(event, *(_with_todo(told, tied) for told in events))
 
-    async def take_again(self, task: SubTask, path: str) -> None:
-        """Propose anew what a task that is done changed of one file. Not while another is taken in."""
-        for result in results(task.changed, ()):
-            if result.path == path:
+    async def take_again(self, task: SubTask, change: Change) -> None:
+        """Propose anew a task's part of a change that was given up. Not while another is taken in."""
+        for result in results(task.changed, (change,)):
+            if result.path == change.path:
                 _, *told = await self._proposed(task.id, result, (), 0)
                 await self._journal.record(*told)
 
@@ -83,22 +87,23 @@ class Joining:
         number = sum(change.turn == TURN for change in self.state.review.changes) + ahead + 1
         alone = await asyncio.to_thread(self._change, f"s{number}", task, result, said)
         while True:
-            beside = self._beside(alone.path)
-            change = await self._together(beside, alone)
-            if self._beside(alone.path) == beside:  # nobody decided about it meanwhile
+            beside = self.beside(alone.path)
+            change = await self.together(beside, alone)
+            if self.beside(alone.path) == beside:  # nobody decided about it meanwhile
                 break
         told: list[e.Event] = [] if is_nothing(change) else [e.ChangeProposed(change)]
         if beside is not None and (is_nothing(change) or change.path != beside.path):
             told.insert(0, given_up(beside, f"“{task}” went on from it"))
         return change, *told
 
-    def _beside(self, path: str) -> Change | None:
+    def beside(self, path: str) -> Change | None:
         """What waits for the person and leaves its file at that path; else what took it away from there."""
         waiting = [change for change in self.state.review.changes if change.is_open]
         there = (change for change in waiting if (change.rename_to or change.path) == path)
         return next(there, None) or next((change for change in waiting if change.path == path), None)
 
-    async def _together(self, beside: Change | None, change: Change) -> Change:
+    async def together(self, beside: Change | None, change: Change) -> Change:
+        """One change that holds both, on the file as it is by now, or a conflict."""
         if beside is not None:
             read = partial(text_under, self._blobs)
             change = await asyncio.to_thread(joined, beside, change, read, self._blobs.put_text)
@@ -127,18 +132,33 @@ class Joining:
         )
 
     def _todos(self, task: str, ended: Outcome, proposed: Mapping[str, Change]) -> tuple[Todo, ...]:
-        """The child's todos under ids of their own, tied to the changes of the files that they were about."""
+        """The child's todos under ids of their own, one that is there already under its id; tied to the changes of
+        the files that they were about."""
         ids = {path: change.id for path, change in proposed.items()}
         paths = {change.id: change.path for change in ended.changes}
-        there = {todo.text for todo in self.state.todos}
+        there = {todo.text: todo for todo in self.state.todos}
+        taken = {todo.id for todo in self.state.todos}
         found = []
         for todo in ended.todos:
-            if todo.text not in there:
-                about = (ids.get(paths.get(change, ""), "") for change in todo.changes)
-                tied = tuple(dict.fromkeys(filter(None, about)))
-                done = todo.done and not tied
-                found.append(replace(todo, id=f"{task}.{todo.id}", changes=tied, done=done, turn=TURN))
+            about = (ids.get(paths.get(change, ""), "") for change in todo.changes)
+            tied = tuple(dict.fromkeys(filter(None, about)))
+            if todo.text in there:
+                found.append(replace(there[todo.text], changes=tied))
+                continue
+            name = next(free for n in itertools.count() if (free := _id(task, todo, n)) not in taken)
+            found.append(replace(todo, id=name, changes=tied, done=todo.done and not tied, turn=TURN))
         return tuple(found)
+
+
+def _id(task: str, todo: Todo, number: int) -> str:
+    return f"{task}.{todo.id}.{number}" if number else f"{task}.{todo.id}"
+
+
+def _with_todo(told: e.Event, tied: Mapping[str, str]) -> e.Event:
+    """A proposal that carries out a todo of before names it."""
+    if isinstance(told, e.ChangeProposed) and told.change.id in tied:
+        return e.ChangeProposed(replace(told.change, todo=tied[told.change.id]))
+    return told
 
 
 def results(changed: Sequence[FileStep], said: Sequence[Change]) -> Iterator[Result]:

@@ -103,11 +103,12 @@ class SubTaskCalls:
         await self.journal.record(e.SubTasksWanted(tuple(ticked)))
 
     async def retry_subtask(self, task: str) -> None:
-        """Run a task anew that has ended, or was skipped."""
+        """Run a task anew that has ended, or was skipped. What it had proposed and nobody decided about gives way."""
         found = self._may(task, "pending")
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")
         wanted = () if self._manual and not self._is_ready(found) else (e.SubTasksWanted((task,)),)
+        await self.subtasks().withdrawing.withdraw(found, f"“{task}” runs again")
         await self.journal.record(e.SubTaskMoved(task, "pending"), *wanted)
 
     async def skip_subtask(self, task: str) -> None:
