@@ -383,6 +383,7 @@ async def test_ignored_files_of_its_scope_are_brought_and_submodules_are_said_to
         assert sorted(change.path for change in session.state.review.open) == ["local.txt", "vendor/lib.txt"]
         system = model.requests[-1].messages[0]["content"]
         assert "leave them alone:\n- vendor" in system
+        assert "1: local" in model.requests[0].messages[-1]["content"]
         child = await session.subtask_state("a")
         assert ".env" not in child.known.files and not any(
             "local" in note.text for note in child.notices.items

@@ -197,7 +197,10 @@ def test_submodules_are_named_and_left_empty(tmp_path: Path, repo: Path, place: 
     assert not place.exists()
 
 
-def test_what_is_written_into_one_copy_is_in_no_other_and_not_in_the_next(repo: Path, place: Path) -> None:
+def test_what_is_written_into_one_copy_is_in_no_other_and_not_in_the_next(
+    repo: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_seeds, "WHOLE_FOR", 0)
     snapshot = take_snapshot(str(repo))
     add_worktree(str(repo), snapshot, str(place / "one"))
     (place / "one/new").write_text("two\n")
@@ -223,6 +226,20 @@ def test_the_next_copy_may_be_of_another_snapshot(repo: Path, place: Path) -> No
         assert git(place / name, "status", "--porcelain") == ""
     assert content(place / "two") == {"a.txt": None, "a.txt/inner.txt": b"inner\n"}
     assert content(place / "one") == content(place / "three")
+
+
+def test_a_seed_that_was_just_looked_at_is_not_looked_at_again(
+    repo: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_worktree(str(repo), take_snapshot(str(repo)), str(place / "one"))
+    looked = []
+    checkout = git_seeds._checkout
+    monkeypatch.setattr(git_seeds, "_checkout", lambda *args: looked.append(args) or checkout(*args))
+    add_worktree(str(repo), take_snapshot(str(repo)), str(place / "two"))
+    assert looked == []
+    (repo / "a.txt").write_text("another\n")
+    add_worktree(str(repo), take_snapshot(str(repo)), str(place / "three"))
+    assert len(looked) == 1 and (place / "three/a.txt").read_text() == "another\n"
 
 
 def test_a_seed_over_which_git_was_killed_is_made_anew(repo: Path, place: Path) -> None:

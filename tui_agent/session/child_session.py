@@ -34,9 +34,9 @@ class ChildSession(Session):
 
     part = ""
 
-    async def start_services(self) -> None:
-        self._decisions.versions.keep_none()  # its repository is the person's, and its applies are nobody's to undo
-        self.workspace.start()
+    def keep_no_versions(self) -> None:
+        """Its repository is the person's, and its applies are nobody's to undo."""
+        self._decisions.versions.keep_none()
 
     def _desk(self) -> Desk:
         return with_fields(super()._desk(), part=self.part)
@@ -62,6 +62,7 @@ async def open_child(
         slots=slots,
     )
     child.part = part
+    child.keep_no_versions()
     await journal.record(e.SessionStarted(folder.name, copy.root))
     journal.tell(e.SessionOpened(parent.state.session.trusted))
     return child

@@ -62,33 +62,38 @@ class SubTaskRun:
         self._slots = slots
 
         name = f"{task.id}.{task.run}"
+        self._brought: set[str] = set()
         self._folder = work_copies.folder_of_run(parent.folders.data, parent.kept.folder, name)
 
     async def __call__(self, snapshot: Awaitable[str]) -> Outcome:
         """Do the work. Raises what kept it from beginning. However it ends, the copy is there until `remove`."""
         copy = await self._parent.workspace.copies.make(self._folder, await snapshot)
-        missing = await self._prepare(copy)
-        return await self._work(copy, missing)
+        missing, paths = await self._prepare(copy)
+        return await self._work(copy, missing, paths)
 
     async def remove(self) -> None:
         """Leave nothing of the copy. Raises `FileError` or `ChildFailed`."""
         await self._parent.workspace.copies.remove(self._folder)
 
-    async def _prepare(self, copy: WorkCopy) -> tuple[str, ...]:
-        """Make the copy what the sub-task is to see; what of its files is not in it."""
+    async def _prepare(self, copy: WorkCopy) -> tuple[tuple[str, ...], list[str]]:
+        """Make the copy what the sub-task is to see: what of its files is not in it, and every path that is."""
         parent, task = self._parent, self._task
         there = await asyncio.to_thread(_there, parent.workspace.gate, task.files)
         missing = await parent.workspace.copies.bring(copy, there)
-        await asyncio.to_thread(self._lay_over, copy)
-        return (*copy.missing, *missing)
+        self._brought = set(there) - set(missing)
+        paths = await asyncio.to_thread(self._lay_over, copy)
+        return (*copy.missing, *missing), paths
 
-    def _lay_over(self, copy: WorkCopy) -> None:
+    def _lay_over(self, copy: WorkCopy) -> list[str]:
         parent = self._parent
         gate = Gate(Path(copy.root))
         grounds.take_bytes(gate, parent.workspace.gate, self._task.files)
-        grounds.lay_over(gate, grounds.overlay(parent.state, self._task, parent.kept.blobs))
+        texts = grounds.overlay(parent.state, self._task, parent.kept.blobs)
+        grounds.lay_over(gate, texts)
+        gone = {path for path, text in texts.items() if text is None}
+        return sorted({*parent.workspace.index.paths, *self._brought, *texts} - gone)
 
-    async def _work(self, copy: WorkCopy, missing: tuple[str, ...]) -> Outcome:
+    async def _work(self, copy: WorkCopy, missing: tuple[str, ...], paths: list[str]) -> Outcome:
         from tui_agent.session.child_session import open_child
 
         parent = self._parent
@@ -97,8 +102,7 @@ class SubTaskRun:
         self.child = child
         telling = ProgressTeller(parent.journal, self._task.id, child.journal.store)
         try:
-            await child.start_services()
-            await child.wait_for_files()
+            child.workspace.start(paths)
             reason = await self._drive_in_time(child)
             return outcome(child.state, reason)
         finally:

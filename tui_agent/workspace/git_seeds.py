@@ -12,8 +12,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import time
 from contextlib import suppress
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.files.folders import remove_folder
 from tui_agent.workspace.git import Repository, Result, git, without_filters
@@ -24,9 +28,33 @@ NAMES: Final = frozenset((_NAME, _INDEX, _INDEX + ".lock"))
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
+#: For so many seconds nobody looks again whether a seed that is linked somewhere was written into.
+WHOLE_FOR: Final = 10.0
+
+
+class _Looked(Struct, frozen=True):
+    """A seed that was found to be as this tree, when (monotonic), and whether copies were linked to it since."""
+
+    tree: str
+    at: float
+    linked: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.linked or time.monotonic() - self.at < WHOLE_FOR
+
+
+_looked: Final[dict[str, _Looked]] = {}
+
+
 def grow(repository: Repository, commit: str, parent: str) -> Result:
     """Bring the seed in a session's folder to a commit: only what differs is written. Raises OSError."""
     seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
+    tree = git(repository.root, "rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
+    looked = _looked.pop(parent, None)
+    if looked and looked.tree == tree.text and looked.is_whole and not os.path.exists(index + ".lock"):
+        _looked[parent] = looked
+        return tree
     if os.path.exists(index + ".lock") or not os.path.exists(index):
         _remove(parent)  # git was killed over it: nobody knows what is in there
     command = ("--work-tree", seed, *_checkout(repository.root, commit))
@@ -34,6 +62,7 @@ def grow(repository: Repository, commit: str, parent: str) -> Result:
         os.makedirs(seed, exist_ok=True)
         told = git(repository.root, *command, index=index)
         if told.ok:
+            _looked[parent] = _Looked(tree.text, time.monotonic())
             break
         _remove(parent)
     return told
@@ -42,6 +71,8 @@ def grow(repository: Repository, commit: str, parent: str) -> Result:
 def fill(parent: str, commit: str, folder: str) -> Result:
     """Fill a worktree that has no files yet: with links to the seed, at that commit, or where no file can have two
     names with files of its own. Raises OSError."""
+    if looked := _looked.get(parent):
+        _looked[parent] = replace(looked, linked=True)
     try:
         _link(os.path.join(parent, _NAME), folder)
     except OSError as error:
@@ -72,6 +103,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def _remove(parent: str) -> None:
+    _looked.pop(parent, None)
     for name in NAMES:
         remove_folder(os.path.join(parent, name))
 

@@ -108,9 +108,16 @@ class Workspace:
         self._on_watch = on_watch or _nobody
         self._on_notice = on_notice or _nobody
 
-    def start(self) -> None:
-        """Begin to list and to watch; returns at once. `ready()` waits for the index."""
-        self._spawn(self._begin())
+    def start(self, paths: list[str] | None = None) -> None:
+        """Begin to list and to watch; returns at once. `ready()` waits for the index.
+
+        With `paths`, sorted, all that there is is known already.
+        """
+        if paths is None:
+            self._spawn(self._begin())
+            return
+        self._take(Listed(paths))
+        self._spawn(asyncio.to_thread(self.index.warm))
 
     async def ready(self) -> None:
         """Wait until the first listing is through."""
