@@ -145,20 +145,31 @@ def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
 
 def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
     """The tasks from left to right: each stands one layer behind the furthest that it waits for."""
-    depth: dict[str, int] = {}
-    waiting = list(tasks)
     known = {task.id for task in tasks}
-    while waiting:
-        placed = [t for t in waiting if all(d in depth or d not in known for d in t.dependencies)]
-        if not placed:
-            placed = waiting  # a circle: refused before it gets here, shown side by side if it does
-        for task in placed:
-            depth[task.id] = 1 + max((depth.get(d, -1) for d in task.dependencies), default=-1)
-        waiting = [task for task in waiting if task not in placed]
+    behind: dict[str, list[str]] = {name: [] for name in known}
+    waits = {task.id: known.intersection(task.dependencies) for task in tasks}
+    for name, needs in waits.items():
+        for needed in needs:
+            behind[needed].append(name)
+    left = {name: len(needs) for name, needs in waits.items()}
+    depth: dict[str, int] = {}
+    layer, number = [name for name in left if not left[name]], 0
+    while layer:
+        depth |= dict.fromkeys(layer, number)
+        number += 1
+        layer = [later for name in layer for later in behind[name] if _one_less(left, later) == 0]
+    depth |= dict.fromkeys(
+        known - depth.keys(), number
+    )  # a circle, refused before it gets here: side by side
     columns: list[list[SubTask]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for task in tasks:
         columns[depth[task.id]].append(task)
     return columns
+
+
+def _one_less(left: dict[str, int], name: str) -> int:
+    left[name] -= 1
+    return left[name]
 
 
 def _left_in_circles(tasks: Sequence[SubTask]) -> list[str]:
