@@ -268,3 +268,38 @@ async def test_what_runs_again_gives_way_to_its_second_result_and_leaves_the_wor
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "second").replace("line 8", "talk")
     assert (folder / "c.txt").read_text() == TEXT.replace("line 5", "second")
     assert not (folder / "n.txt").exists() and not (folder / "b.txt").exists()
+
+
+async def test_what_waits_begins_after_what_was_given_back_and_the_work_of_all_stays(folder: Path):
+    again = {"path": "a.txt", "edits": [{"search": "line 3\n", "replace": "two\n"}]}
+    model = GoalModel(
+        {
+            ONE: [reply(fileChanges=[line(2, "one")]), reply(fileChanges=[line(2, "anew")])],
+            TWO: [reply(fileChanges=[line(2, "two")]), reply(fileChanges=[again])],
+            AFTER: [reply(fileChanges=[line(6, "after")])],
+        },
+        [reply(fileChanges=[line(8, "talk")])],
+    )
+    async with working(folder, model, TASKS) as session:
+        await session.submit("Change @a.txt")
+        await session.finished()
+        for name in ("one", "two", "after"):
+            await session.run_subtask(name)
+            await session.subtasks_settled()
+        conflict = next(change for change in session.state.review.changes if change.state == "conflict")
+        await session.give_back(conflict.id, "two")
+        await session.subtasks_settled()
+        assert (
+            set(states(session).values()) == {"completed"} and model.asked(AFTER) and not model.answers[AFTER]
+        )
+        (change,) = session.state.review.open
+        assert change.tasks == ("one", "two", "after")
+        await session.retry_subtask("one")
+        await session.subtasks_settled()
+        kept = [one for one in session.state.review.changes if one.is_open or one.state == "conflict"]
+        assert [(one.tasks, one.state) for one in kept] == [
+            (("one", "two", "after"), "pending"),
+            (("one",), "conflict"),
+        ]
+        text = session.kept.blobs.get_text(kept[0].new)
+    assert [text.count(word) for word in ("one\n", "two\n", "after\n", "talk\n")] == [1, 1, 1, 1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -55,6 +55,7 @@ class Children:
         self._ending: set[str] = set()  # those that are stopped or at their end: nothing cancels them (again)
         self._why = ""
         self._news = asyncio.Event()
+        self._held = 0
         self._unsubscribe: Callable[[], None] = parent.subscribe(self._on_event)
         slots.on_free(self._begin_what_can)
 
@@ -65,6 +66,16 @@ class Children:
     def look(self) -> None:
         """Begin what can begin, as soon as the loop is free."""
         asyncio.get_running_loop().call_soon(self._begin_what_can)
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Let nothing begin while the review is brought in order."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            self.look()
 
     def get_ready(self) -> None:
         """Begin what the first copy would have to wait for, while the person looks at what is proposed."""
@@ -106,7 +117,7 @@ class Children:
     async def settled(self) -> None:
         """Wait until nothing runs and nothing can begin, also where others have all places for the moment."""
         await asyncio.sleep(0)  # what was wanted just now begins first
-        while self._tasks or self._next():
+        while self._tasks or self._held or self._next():
             self._news.clear()
             if self._tasks:
                 await asyncio.wait(list(self._tasks.values()))
@@ -149,7 +160,7 @@ class Children:
 
     def _next(self) -> list[SubTask]:
         """What is wanted and could begin if there were places enough, most urgent first."""
-        if self._why:
+        if self._why or self._held:
             return []
         free = (task for task in startable(self.state.subtasks.tasks) if task.id not in self._tasks)
         return [task for task in free if not grounds.why_blocked(self.state, task)]

@@ -40,6 +40,6 @@ class GivingBack:
         found = self.state.subtasks.get(task)
         if found is None or not may_become(found, "pending"):
             raise SessionError(f"{task} cannot begin again", "settle the conflict by hand")
-        await self._withdrawing.withdraw(found, f"given back to “{task}”")
+        await self._withdrawing.withdraw(found, f"given back to “{task}”", all_of_it=True)
         note = _NOTE.format(path=change.path, others=", ".join(f"“{name}”" for name in others))
         await self._journal.record(e.SubTaskGivenBack(task, others, note))

@@ -19,7 +19,6 @@ from tui_agent.session.rivals import given_up
 from tui_agent.session.subtask_run import Outcome
 from tui_agent.store import events as e
 from tui_agent.store.state import State, Todo
-from tui_agent.subtasks.graph import SubTask
 
 #: The turn that changes of sub-tasks belong to: none of the conversation's, so that all of them are one batch.
 TURN = 0
@@ -72,13 +71,6 @@ class Joining:
             events += [e.TodosAdded(added)] if added else []
             tied = {name: todo.id for todo in todos if todo.id in there for name in todo.changes}
             await self._journal.record(event, *(_with_todo(told, tied) for told in events))
-
-    async def take_again(self, task: SubTask, change: Change) -> None:
-        """Propose anew a task's part of a change that was given up. Not while another is taken in."""
-        for result in results(task.changed, (change,)):
-            if result.path == change.path:
-                _, *told = await self._proposed(task.id, result, (), 0)
-                await self._journal.record(*told)
 
     async def _proposed(
         self, task: str, result: Result, said: Sequence[Change], ahead: int

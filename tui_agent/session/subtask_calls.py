@@ -108,8 +108,9 @@ class SubTaskCalls:
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")
         wanted = () if self._manual and not self._is_ready(found) else (e.SubTasksWanted((task,)),)
-        await self.subtasks().withdrawing.withdraw(found, f"“{task}” runs again")
-        await self.journal.record(e.SubTaskMoved(task, "pending"), *wanted)
+        with self.subtasks().children.held():
+            await self.subtasks().withdrawing.withdraw(found, f"“{task}” runs again")
+            await self.journal.record(e.SubTaskMoved(task, "pending"), *wanted)
 
     async def skip_subtask(self, task: str) -> None:
         """Let a task go: those that wait for it may begin."""
@@ -141,7 +142,8 @@ class SubTaskCalls:
 
     async def give_back(self, change: str, task: str) -> None:
         """Settle a conflict of two sub-tasks by letting one of them do its part again, on top of the other."""
-        await self.subtasks().giving_back.give_back(change, task)
+        with self.subtasks().children.held():
+            await self.subtasks().giving_back.give_back(change, task)
 
     async def subtask_state(self, task: str) -> State:
         """The session of a task's newest run as it is now, or as it ended. Raises `SessionError` for one without."""

@@ -11,6 +11,7 @@ from tui_agent.edits.change import Change
 from tui_agent.edits.joining import remaining, with_texts
 from tui_agent.edits.merge import merge
 from tui_agent.edits.texts import text_under
+from tui_agent.errors import EditFailed
 from tui_agent.files.blobs import Blobs
 from tui_agent.session.joining import Joining
 from tui_agent.session.journal import Journal
@@ -30,38 +31,62 @@ class Withdrawing:
     def state(self) -> State:
         return self._journal.store.state
 
-    async def withdraw(self, task: SubTask, why: str) -> None:
-        """Take out what the last run of a task proposed, as far as nobody decided about it."""
-        paths = {step.path for step in task.changed}
-        async with self._joining.one_at_a_time:
-            for change in self.state.review.changes:
-                mine = task.id in change.tasks and not paths.isdisjoint((change.path, change.rename_to))
-                if mine and (change.is_open or change.state == "conflict"):
-                    await self._give_up(change, task, why)
+    async def withdraw(self, task: SubTask, why: str, *, all_of_it: bool = False) -> None:
+        """Take out what the last run of a task proposed, as far as nobody decided about it.
 
-    async def _give_up(self, change: Change, task: SubTask, why: str) -> None:
+        What cannot be told from the work of others stays; with `all_of_it` it raises `EditFailed`, and nothing is done.
+        """
+        async with self._joining.one_at_a_time:
+            parted: list[tuple[Change, Change | None]] = []
+            for change in self._work_of(task):
+                try:
+                    parted.append((change, await asyncio.to_thread(self._without, change, task)))
+                except EditFailed:
+                    if all_of_it:
+                        raise
+            for change, rest in parted:
+                await self._give_up(change, rest, why)
+
+    def _work_of(self, task: SubTask) -> list[Change]:
+        paths = {step.path for step in task.changed}
+        return [
+            change
+            for change in self.state.review.changes
+            if task.id in change.tasks
+            and (change.is_open or change.state == "conflict")
+            and not paths.isdisjoint((change.path, change.rename_to))
+        ]
+
+    async def _give_up(self, change: Change, rest: Change | None, why: str) -> None:
         changes = self.state.review.changes
         against = [other.id for other in changes if other.rival == change.id and other.state == "conflict"]
-        rest = await asyncio.to_thread(self._without, change, task)
         if rest is not None:
             await self._journal.record(e.ChangeReworked(await self._joining.together(None, rest)))
         else:
             await self._journal.record(given_up(change, why))
         for name in against:
             await self._look_again(name)
-        if rest is None:
-            await self._take_again(change, task)
 
     def _without(self, change: Change, task: SubTask) -> Change | None:
-        """The work of others in a change; None where there is none, or it cannot be told apart. Blocking."""
+        """The work of others in a change; None where there is none. Blocking. Raises `EditFailed` where it cannot be
+        told apart."""
         path = change.rename_to or change.path
         step = next((step for step in task.changed if step.path == path), None)
-        if step is None or not step.before or not step.after or not change.is_open or change.kind == "delete":
+        alone = change.tasks == (task.id,)
+        if alone and (step is None or not step.before or not step.after or not change.is_open):
             return None
+        mixed = EditFailed(
+            f"The work of “{task.id}” in {change.path} cannot be told from that of others",
+            "settle the conflict by hand, or give it back to another",
+        )
+        if step is None or not step.before or not step.after:
+            raise mixed
         read = partial(text_under, self._blobs)
         base = read(change.base) or ""
         merged = merge(read(step.after) or "", remaining(change, read) or "", read(step.before) or "")
-        if merged.conflicts or (merged.text == base and not change.rename_to):
+        if merged.conflicts:
+            raise mixed
+        if merged.text == base and not change.rename_to:
             return None
         others = tuple(name for name in change.tasks if name != task.id)
         return with_texts(replace(change, tasks=others), base, merged.text, self._blobs.put_text)
@@ -80,9 +105,3 @@ class Withdrawing:
         if beside is not None and both.state != "conflict":
             told.append(given_up(beside, f"joined into {name}"))
         await self._journal.record(*told)
-
-    async def _take_again(self, change: Change, task: SubTask) -> None:
-        for name in change.tasks:
-            other = self.state.subtasks.get(name)
-            if name != task.id and other is not None and other.state == "completed":
-                await self._joining.take_again(other, change)

@@ -33,8 +33,8 @@ def _replaced_by(change: Change, new: Change) -> Change:
     waits = change.is_open or change.state in ("failed", "conflict")
     if change.path != new.path or not waits or change.id == new.rival or change.rival == new.id:
         return change
-    if change.state == "conflict" and new.rival and change.rival == new.rival and change.tasks + new.tasks:
-        return change  # both wait to be settled with the same one
+    if not change.is_open and (change.tasks or not new.turn):
+        return change  # the new one does not hold it: both wait to be settled
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     state = "applied" if "applied" in hunks else "skipped"
     return replace(change, state=state, hunks=hunks, reason=f"replaced by {new.id}")
