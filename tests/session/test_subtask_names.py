@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
 from support.repositories import repository
 from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 
+from tui_agent.errors import SessionError
 from tui_agent.store import events as e
 from tui_agent.subtasks.graph import SubTask
 
@@ -43,3 +46,6 @@ async def test_a_name_that_comes_again_in_another_graph_has_a_chat_of_its_own(tm
             (task,) = session.state.subtasks.tasks
             assert (task.state, task.runs, task.run) == ("completed", 1, number)
             assert (await session.subtask_state("a")).chat.messages[-1].summary == summary
+        shutil.rmtree(session.kept.folder / "subtasks")  # as in a fork, which has the graph and not the chats
+        with pytest.raises(SessionError, match="not kept here"):
+            await session.subtask_state("a")

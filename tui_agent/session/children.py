@@ -102,8 +102,12 @@ class Children:
         if child is not None:
             return child.state
         path = folder_of(self._parent.kept.folder, task) / catalog.LOG
-        if not task.runs or not path.exists():
+        if not task.runs:
             raise SessionError(f"The sub-task {task.id} has no chat", "run it first")
+        if not path.exists():
+            raise SessionError(
+                f"The chat of the sub-task {task.id} is not kept here", "look in the session that it ran in"
+            )
         return (await asyncio.to_thread(read_state, path)).state
 
     async def stop(self, names: Sequence[str]) -> None:
