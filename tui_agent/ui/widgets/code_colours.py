@@ -50,6 +50,17 @@ class Parsed:
         self._highlight_query = self._queries[language]
 
 
+def is_ready(language: str | None) -> bool:
+    """Whether colours can be found at once: a language takes tens of milliseconds the first time."""
+    return language is None or language in Parsed._queries
+
+
+def get_ready(language: str) -> None:
+    """Do what a language takes the first time. Blocking."""
+    if Parsed(("",), language)._highlight_query is None:
+        Parsed._queries.setdefault(language, None)
+
+
 class CodeColours:
     """Colours of the lines of one text, found when they are asked for; `styles` are by tree-sitter's names."""
 

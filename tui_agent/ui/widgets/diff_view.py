@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import ClassVar
@@ -16,7 +17,15 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.edits.change import Diff, HunkState
-from tui_agent.ui.widgets.code_colours import Coloured, DiffColours, code_styles, layered
+from tui_agent.ui.widgets.code_colours import (
+    Coloured,
+    DiffColours,
+    code_styles,
+    get_ready,
+    is_ready,
+    language_of,
+    layered,
+)
 from tui_agent.ui.widgets.diff_lines import DiffLine, DiffLines
 from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import wrap
@@ -59,6 +68,7 @@ class DiffView(Lined):
         self._unfolded: set[int] = set()
         self._drawn: LRUCache[int, Strip] = LRUCache(_KEPT)
         self._colours: DiffColours | None = None
+        self._awaited = ""
         #: The row on which each line begins, where each row holds so many cells of it.
         self._tops: list[int] = [0]
         self._room = 0
@@ -200,14 +210,30 @@ class DiffView(Lined):
         """Colours of the code, and over them the grounds of the words that changed."""
         shown = self.shown
         assert shown is not None
+        words = [Coloured(start, end, self.ground(f"{line.kind}-word")) for start, end in shown.words(line)]
+        language = language_of(shown.diff.path)
+        if not is_ready(language):
+            self._get_ready(language or "")
+            return words
         if self._colours is None:
             self._colours = DiffColours(shown.diff, code_styles(self.app))
         code = [
             Coloured(shown.column(line, start), shown.column(line, end), style)
             for start, end, style in self._colours.of(line)
         ]
-        words = [Coloured(start, end, self.ground(f"{line.kind}-word")) for start, end in shown.words(line)]
         return [*code, *words]
+
+    def _get_ready(self, language: str) -> None:
+        """Colours come when their language is ready; the lines are there before."""
+        if self._awaited != language:
+            self._awaited = language
+            self.run_worker(self._prepare(language))
+
+    async def _prepare(self, language: str) -> None:
+        await asyncio.to_thread(get_ready, language)
+        self._awaited = ""
+        self.forget_drawn()
+        self.refresh()
 
     def _is_due(self, line: DiffLine) -> bool:
         """Whether the line is context, or of a hunk that was not decided."""
