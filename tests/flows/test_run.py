@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from support.openai_wire import Answer, ToolCall
 from support.program import json_lines, of_type, run
-from support.provider import Provider, dead_url
+from support.provider import Provider
+from support.recordings import recorded
 from support.repositories import git, repository
+
+from tui_agent.model.client import EndChunk, TextChunk
 
 SOURCE = "def fetch(url):\n    return get(url)\n"
 EDIT = {
@@ -69,13 +72,10 @@ def test_a_turn_changes_the_repository(work: Path, protocol: str) -> None:
     assert git(work, "status", "--porcelain") == " M src/api.py\n"
 
 
-def test_without_apply_nothing_is_written_and_the_decision_comes_later(work: Path) -> None:
-    with Provider() as provider:
-        provider.answer(answers("structured")[1])
-        done = run(
-            "run", "--json", "--model", "openai/test-model", "--protocol", "structured",
-            "Add a timeout in src/api.py", folder=work, environment=provider.environment,
-        )  # fmt: skip
+def test_without_apply_nothing_is_written_and_the_decision_comes_later(work: Path, tmp_path: Path) -> None:
+    ask = "Add a timeout in src/api.py"
+    replay = recorded(tmp_path / "recording.jsonl", (ask, answers("structured")[1].text))
+    done = run("run", "--json", "--replay", str(replay), ask, folder=work)
     assert done.returncode == 0, done.stderr
     session = json_lines(done)[0]["id"]
     assert (work / "src/api.py").read_text() == SOURCE
@@ -99,27 +99,12 @@ def test_a_refused_key_is_status_3_and_a_sentence_without_the_key(work: Path) ->
     assert "sk-secret" not in done.stdout + done.stderr
 
 
-def test_an_unreachable_server_is_status_3(work: Path) -> None:
-    environment = {"OPENAI_API_BASE": dead_url(), "OPENAI_API_KEY": "test"}
-    done = run("run", "--json", "--model", "openai/test-model", "Hello", folder=work, environment=environment)
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert json_lines(done)[-1]["error"]
-
-
-def test_a_reply_that_was_cut_keeps_its_complete_changes(work: Path) -> None:
-    whole = json.dumps(
-        {
-            "summary": "Two.",
-            "fileChanges": [EDIT | {"todoIndex": None}, {"path": "b.py", "content": "x" * 200}],
-        }
-    )
+def test_a_reply_that_was_cut_keeps_its_complete_changes(work: Path, tmp_path: Path) -> None:
+    changes = [EDIT | {"todoIndex": None}, {"path": "b.py", "content": "x" * 200}]
+    whole = json.dumps({"summary": "Two.", "fileChanges": changes})
     cut = whole[: whole.index('"content"') + 40]
-    with Provider() as provider:
-        provider.answer(Answer(chunks=(cut[:30], cut[30:], "never"), cut_after=2))
-        done = run(
-            "run", "--json", "--model", "openai/test-model", "--protocol", "structured",
-            "Change src/api.py", folder=work, environment=provider.environment,
-        )  # fmt: skip
+    replay = recorded(tmp_path / "recording.jsonl", ("Change src/api.py", (TextChunk(cut), EndChunk("cut"))))
+    done = run("run", "--json", "--replay", str(replay), "Change src/api.py", folder=work)
     lines = json_lines(done)
     assert done.returncode == 0, done.stdout
     assert of_type(lines, "response")[0]["cut"] is True
@@ -133,29 +118,24 @@ def test_no_model_is_a_clear_sentence_and_status_2(work: Path) -> None:
     assert "No model is configured" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_words_are_for_people_and_leave_the_terminal_alone(work: Path) -> None:
-    with Provider() as provider:
-        provider.answer(json.dumps({"summary": "Done \x1b[31mred", "message": "[bold]as it is[/]"}))
-        done = run(
-            "run", "--model", "openai/test-model", "--protocol", "structured", "Hello",
-            folder=work, environment=provider.environment,
-        )  # fmt: skip
+def test_words_are_for_people_and_leave_the_terminal_alone(work: Path, tmp_path: Path) -> None:
+    answer = json.dumps({"summary": "Done \x1b[31mred", "message": "[bold]as it is[/]"})
+    replay = recorded(tmp_path / "recording.jsonl", ("Hello", answer))
+    done = run("run", "--replay", str(replay), "Hello", folder=work)
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert "[bold]as it is[/]" in done.stdout
 
 
-def test_a_session_goes_on_where_it_was(work: Path) -> None:
-    with Provider() as provider:
-        provider.answer('{"summary": "One."}', '{"summary": "Two."}')
-        words = ("run", "--json", "--model", "openai/test-model", "--protocol", "structured")
-        first = run(*words, "First question", folder=work, environment=provider.environment)
-        second = run(
-            *words, "--session", "last", "Second question", folder=work, environment=provider.environment
-        )
-        assert second.returncode == 0, second.stderr
-        assert json_lines(second)[0]["id"] == json_lines(first)[0]["id"]
-        assert json_lines(second)[0]["turn"] == 2
-        one, two = (request.body["messages"] for request in provider.requests)
-        assert two[: len(one)] == one
-        assert two[len(one)] == {"role": "assistant", "content": '{"summary": "One."}'}
+def test_a_session_goes_on_where_it_was(work: Path, tmp_path: Path) -> None:
+    asks = ("First question", "Second question")
+    lines = []
+    for ask, session in zip(asks, ((), ("--session", "last")), strict=True):
+        replay = recorded(tmp_path / f"{ask}.jsonl", (ask, '{"summary": "One."}'))
+        done = run("run", "--json", "--replay", str(replay), *session, ask, folder=work)
+        assert done.returncode == 0, done.stderr
+        lines.append(json_lines(done))
+    first, second = lines
+    assert second[0]["id"] == first[0]["id"] and second[0]["turn"] == 2
+    requests = [of_type(told, "request")[0] for told in lines]
+    assert [(line["reset"], line["prefix_share"]) for line in requests] == [(True, 0.0), (False, 1.0)]
