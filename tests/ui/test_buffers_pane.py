@@ -213,7 +213,7 @@ async def test_a_very_long_file_is_shown_in_parts_and_never_edited(workspace: Pa
         await it.press("ctrl+g", *"52000", "enter")
         await it.shows("52000  line 52000")
         await it.until(lambda: it.session.state.buffers.open[0].cursor == (51_999, 0), "the cursor")
-        await it.press("ctrl+f", *"777")
+        await it.press("ctrl+f", *"line 777")
         await it.until(lambda: editor(it).place[0] == (776, 8))
         await it.press("escape", "x", "f2")
         await it.asked()
