@@ -40,6 +40,14 @@ def left(home: Path, folder: Path) -> list[str]:
     return [*copies, *["worktree"] * worktrees, *(ref for ref in refs if ref != "refs/heads/main")]
 
 
+def copies_of(home: Path) -> list[Path]:
+    return list((home / "data" / "worktrees").glob("*/a-1*"))
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.name != ".git"}
+
+
 async def test_no_more_run_at_once_than_may(folder: Path):
     model = GoalModel(answers("a", "b", "c", "d"))
     model.held = {goal: asyncio.Event() for goal in GOALS.values()}
@@ -265,6 +273,24 @@ async def test_the_hand_over_tells_of_the_request_the_scope_and_what_came_before
         assert words in system
     newest = request.messages[-1]["content"]
     assert f"<user_query>\n{GOALS['b']}\n</user_query>" in newest and "1: start" in newest
+
+
+@pytest.mark.parametrize("git_there", [True, False])
+async def test_what_looks_like_a_secret_is_in_no_copy(tmp_path: Path, home: Path, git_there: bool):
+    files = {"a.txt": "a\n"}
+    folder = repository(tmp_path / "work", files) if git_there else tmp_path / "work"
+    folder.mkdir(exist_ok=True)
+    for name in ("a.txt", ".env", "b.txt"):
+        (folder / name).write_text("here\n")
+    model = GoalModel({GOALS["a"]: [reply()]})
+    model.held[GOALS["a"]] = asyncio.Event()
+    async with working(folder, model, [SubTask("a", GOALS["a"], (".env",))]) as session:
+        await session.run_subtask("a")
+        await until(lambda: model.open == 1)
+        (copy,) = copies_of(home)
+        assert names_in(copy) == {"a.txt", "b.txt"}
+        model.held[GOALS["a"]].set()
+        await session.subtasks_settled()
 
 
 @pytest.mark.parametrize("kind", ["plain", "unborn", "bare"])

@@ -16,6 +16,7 @@ from tui_agent.errors import ChildFailed, FileError, TuiAgentError
 from tui_agent.files.failures import file_error
 from tui_agent.files.folders import remove_folder
 from tui_agent.files.gate import Gate, read
+from tui_agent.files.sensitive import is_secret
 from tui_agent.files.replace import mode_on_disk, replace
 from tui_agent.processes.child import Child
 from tui_agent.workspace.index import Index
@@ -134,9 +135,8 @@ class WorkCopies:
 
     async def _plain(self, folder: Path) -> WorkCopy:
         stop = threading.Event()
-        copying = asyncio.ensure_future(
-            asyncio.to_thread(copy_paths, self._gate.root, folder, tuple(self._index.paths), stop)
-        )
+        paths = tuple(path for path in self._index.paths if not is_secret(path))
+        copying = asyncio.ensure_future(asyncio.to_thread(copy_paths, self._gate.root, folder, paths, stop))
         try:
             await asyncio.shield(copying)
         except asyncio.CancelledError:

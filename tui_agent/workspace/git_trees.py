@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from tui_agent.files.folders import remove_folder
+from tui_agent.files.sensitive import is_secret
 from tui_agent.workspace.git import AUTHOR, Repository, Result, git
 
 #: Files that git does not track and that are larger, in bytes, are data rather than source: they are left out.
@@ -86,9 +87,11 @@ def _from_head(repository: Repository, index: str) -> bool:
 
 
 def _others(repository: Repository, index: str) -> list[bytes]:
-    """What git neither tracks nor ignores; a repository that lies in there (it ends in `/`) is not ours to take."""
+    """What git neither tracks nor ignores; a repository that lies in there (it ends in `/`) is not ours to take, and
+    what looks like a secret stays where it is."""
     told = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard")
-    paths = [path for path in told.out.split(b"\0") if path and not path.endswith(b"/")]
+    found = [path for path in told.out.split(b"\0") if path and not path.endswith(b"/")]
+    paths = [path for path in found if not is_secret(os.fsdecode(path))]
     root = os.fsencode(repository.root)
     return [path for path in paths if _size(os.path.join(root, path)) <= LARGEST_UNTRACKED]
 
