@@ -49,7 +49,7 @@ def chunks(scene: Scene) -> Iterator[Timed]:
     pieces = [*_pieces(text[:read], READ_WORDS, READ_PAUSES), *_pieces(text[read:], REST_WORDS, REST_PAUSES)]
     for number, (pause, piece) in enumerate(pieces):
         yield (FIRST_WAIT if number == 0 else pause), TextChunk(piece)
-    yield 0, UsageChunk(input=scene.tokens_in, output=scene.tokens_out, cached=scene.cached)
+    yield 0, UsageChunk(scene.tokens_in, scene.tokens_out, scene.cached, 0.0)
     yield 0, EndChunk(reason="stop")
 
 

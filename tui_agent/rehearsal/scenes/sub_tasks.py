@@ -1,4 +1,4 @@
-"""A larger piece of work as a small graph: two tasks wait for one, a fourth for both."""
+"""A larger piece of work as a small graph that runs: two tasks wait for one, a fourth for both."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ SUB_TASKS = Scene(
             "whole screen):\n"
             "\n"
             "- `model` comes first: both others build on it\n"
-            "- `client` and `words` do not touch each other's files\n"
-            "- `command` waits for both\n"
+            "- `client` and `words` do not touch each other's files, so they run at once\n"
+            "- `command` waits for both, and begins with what they did\n"
             "\n"
-            "**n** and **p** walk through the graph, and **s** skips a task, which counts as done for those that "
-            "wait for it. No file changes by this: it is a proposal of how to divide the work.\n"
+            "All four are ticked: **R** in that pane runs them, each in a copy of the project of its own. **Enter** "
+            "shows what one of them says, **F10** stops everything. What they change comes together in the review "
+            "(**F5**), and nothing is written before you apply it.\n"
         ),
         "subTasks": [
             {
