@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from textual.widget import Widget
 from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.subtasks.graph import SubTask
+from tui_agent.ui.app import collect_again
 from tui_agent.ui.panes.known_rows import known_rows
 from tui_agent.ui.widgets.code_colours import LONGEST
 from tui_agent.ui.widgets.diff_view import DiffView
@@ -37,6 +39,7 @@ class OneWidget(ThemedApp):
 
 
 async def measured() -> list[Figure]:
+    gc.disable()  # as the program does until its first screen is complete
     return [
         *await diff(scattered()),
         *await diff(rewritten()),
@@ -70,6 +73,7 @@ def rewritten() -> Diff:
 async def diff(sample: Diff) -> list[Figure]:
     view = DiffView()
     async with OneWidget(view).run_test(size=SIZE) as pilot:
+        collect_again()
         begin = time.thread_time()
         view.show_diff(sample, ["pending"] * len(sample.hunks), 0)
         frame(view)

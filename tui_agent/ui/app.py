@@ -107,7 +107,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
             return
         self.session = session
         await self.workspace_screen.fill(session)
-        _collect_again()
+        collect_again()
         await session.start_services()
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
@@ -199,7 +199,7 @@ def through_tmux(text: str) -> str:
     return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
 
 
-def _collect_again() -> None:
+def collect_again() -> None:
     """Switch the garbage collector on, where it was off from the start of the process until every pane is there.
 
     What was made until then stays for good, so that looking through it again and again only holds up the keys:

@@ -50,17 +50,6 @@ class Parsed:
         self._highlight_query = self._queries[language]
 
 
-def is_ready(language: str | None) -> bool:
-    """Whether colours can be found at once: a language takes tens of milliseconds the first time."""
-    return language is None or language in Parsed._queries
-
-
-def get_ready(language: str) -> None:
-    """Do what a language takes the first time. Blocking."""
-    if Parsed(("",), language)._highlight_query is None:
-        Parsed._queries.setdefault(language, None)
-
-
 class CodeColours:
     """Colours of the lines of one text, found when they are asked for; `styles` are by tree-sitter's names."""
 
@@ -95,6 +84,11 @@ class DiffColours:
         if language and max(len(diff.base), len(new)) <= LONGEST:
             self._base = CodeColours(diff.base, language, styles)
             self._new = CodeColours(new, language, styles)
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any: the language is known, and neither side too long."""
+        return self._base is not None
 
     def of(self, line: DiffLine) -> list[Coloured]:
         side = self._base if line.kind == "removed" else self._new

@@ -21,9 +21,6 @@ from tui_agent.ui.widgets.code_colours import (
     Coloured,
     DiffColours,
     code_styles,
-    get_ready,
-    is_ready,
-    language_of,
     layered,
 )
 from tui_agent.ui.widgets.diff_lines import DiffLine, DiffLines
@@ -68,7 +65,7 @@ class DiffView(Lined):
         self._unfolded: set[int] = set()
         self._drawn: LRUCache[int, Strip] = LRUCache(_KEPT)
         self._colours: DiffColours | None = None
-        self._awaited = ""
+        self._awaited: Diff | None = None
         #: The row on which each line begins, where each row holds so many cells of it.
         self._tops: list[int] = [0]
         self._room = 0
@@ -109,7 +106,7 @@ class DiffView(Lined):
 
     def forget_drawn(self) -> None:
         self._drawn.clear()
-        self._colours = None
+        self._colours = self._awaited = None
 
     def render_line(self, y: int) -> Strip:
         width = self.across
@@ -211,29 +208,28 @@ class DiffView(Lined):
         shown = self.shown
         assert shown is not None
         words = [Coloured(start, end, self.ground(f"{line.kind}-word")) for start, end in shown.words(line)]
-        language = language_of(shown.diff.path)
-        if not is_ready(language):
-            self._get_ready(language or "")
-            return words
         if self._colours is None:
-            self._colours = DiffColours(shown.diff, code_styles(self.app))
+            self._find_colours(shown.diff)
+            return words
         code = [
             Coloured(shown.column(line, start), shown.column(line, end), style)
             for start, end, style in self._colours.of(line)
         ]
         return [*code, *words]
 
-    def _get_ready(self, language: str) -> None:
-        """Colours come when their language is ready; the lines are there before."""
-        if self._awaited != language:
-            self._awaited = language
-            self.run_worker(self._prepare(language))
+    def _find_colours(self, diff: Diff) -> None:
+        """Colours come a moment after the lines: a language takes its time, the first time most of all."""
+        if self._awaited is not diff:
+            self._awaited = diff
+            self.run_worker(self._colour(diff))
 
-    async def _prepare(self, language: str) -> None:
-        await asyncio.to_thread(get_ready, language)
-        self._awaited = ""
-        self.forget_drawn()
-        self.refresh()
+    async def _colour(self, diff: Diff) -> None:
+        colours = await asyncio.to_thread(DiffColours, diff, code_styles(self.app))
+        if self._awaited is diff:
+            self._awaited, self._colours = None, colours
+            if colours.any:
+                self._drawn.clear()
+                self.refresh()
 
     def _is_due(self, line: DiffLine) -> bool:
         """Whether the line is context, or of a hunk that was not decided."""

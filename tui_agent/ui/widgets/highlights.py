@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from textual.widgets import TextArea
 
-CHUNK = 64
+CHUNK = 24
 Highlight = tuple[int, int | None, str]
 
 
