@@ -206,3 +206,15 @@ def test_a_folder_that_became_a_link_is_not_gone_into(tmp_path: Path) -> None:
     (root / "sub").symlink_to(outside)
     copy_paths(root, tmp_path / "copy", ["a.txt", "sub/secret.txt", "gone.txt"], threading.Event())
     assert tree(tmp_path / "copy") == {"a.txt": b"a"}
+
+
+async def test_of_a_repository_that_takes_no_worktree_there_is_a_plain_copy(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", FILES)
+    async with opened(repo) as workspace:
+        snapshot = await workspace.copies.snapshot()
+        (repo / ".git/worktrees").write_text("in the way")
+        copy = await workspace.copies.make(tmp_path / "data" / "s1" / "one", snapshot)
+        assert copy.kind == "copy"
+        assert {path: (Path(copy.root) / path).read_text() for path in FILES} == FILES
+        await workspace.copies.remove(copy)
+    assert (repo / ".git/worktrees").read_text() == "in the way"

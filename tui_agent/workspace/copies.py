@@ -73,7 +73,10 @@ class WorkCopies:
         """
         self._keep(folder.parent)
         try:
-            return await (self._worktree(folder, snapshot) if snapshot else self._plain(folder))
+            if snapshot:
+                with suppress(FileError):  # of a repository that may only be read, say, there is a plain copy
+                    return await self._worktree(folder, snapshot)
+            return await self._plain(folder)
         except (asyncio.CancelledError, ChildFailed):
             await asyncio.shield(self.remove(folder))
             raise

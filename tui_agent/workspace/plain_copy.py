@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.errors import FileError, Interrupted
@@ -36,7 +37,8 @@ def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.E
     except FileExistsError as error:
         raise FileError(f"The work copy {folder} is there already", "remove it first") from error
     except (OSError, Interrupted) as error:
-        remove_folder(str(folder))
+        with suppress(OSError):  # what went wrong first is what is told
+            remove_folder(str(folder))
         if isinstance(error, Interrupted):
             raise
         why, remedy = sentence(error)
