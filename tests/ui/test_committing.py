@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from support.repositories import git, repository
 from support.screens import on_screen
 from support.sessions import reply
+
+from tui_agent.ui.widgets.text_area import WritingArea
+from tui_agent.ui.widgets.text_dialog import TextDialog
 
 EDIT = reply("Edits.", fileChanges=[{"path": "a.txt", "edits": [{"search": "one\n", "replace": "two\n"}]}])
 
@@ -60,3 +64,21 @@ async def test_leaving_the_dialog_commits_nothing_and_without_a_model_one_writes
         await driven.press("escape")
         await driven.pilot.pause()
         assert git(workspace, "rev-parse", "HEAD") == head
+
+
+@pytest.mark.parametrize("leave", ["escape", "program"])
+async def test_a_text_that_arrives_after_its_dialog_was_left_ends_nothing(
+    workspace: Path, leave: str
+) -> None:
+    async def text() -> str:
+        while not dialog.is_mounted or dialog.query(WritingArea):  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0)
+        return "a message"
+
+    async with on_screen(workspace, []) as driven:
+        dialog = TextDialog("Commit", text(), holds_up=False)
+        await driven.app.push_screen(dialog)
+        await driven.pilot.pause()
+        if leave == "escape":
+            dialog.dismiss(None)
+            await driven.pilot.pause()

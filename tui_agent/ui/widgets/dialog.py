@@ -1,0 +1,62 @@
+"""A dialog: a screen over the workspace that gives a result when it is closed, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from textual import events
+from textual.await_complete import AwaitComplete
+from textual.css.query import NoMatches
+from textual.screen import ModalScreen, ScreenResultType
+
+#: Seconds that a key waits at most for what the dialog is getting to show.
+AT_MOST = 1.0
+
+
+class Dialog(ModalScreen[ScreenResultType], inherit_bindings=False):
+    """It is opened at once and filled when its content is there; keys that depend on the content wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._filling: set[asyncio.Future[None]] = set()
+
+    def fill(self, call: Coroutine[Any, Any, object]) -> None:
+        """Get something to show. A later call takes the place of one that is not done."""
+        done = asyncio.get_running_loop().create_future()
+        self._filling.add(done)
+
+        def release() -> None:
+            self._filling.discard(done)
+            if not done.done():
+                done.set_result(None)
+
+        async def then() -> None:
+            try:
+                await call
+            except NoMatches:
+                # Its widgets go before it does when the program ends under it.
+                if self.app.is_running and self.is_attached:
+                    raise
+            finally:
+                release()
+
+        asyncio.get_running_loop().call_later(AT_MOST, release)
+        self.run_worker(then(), group="fill", exclusive=True)
+
+    def needs_content(self, event: events.Event) -> bool:
+        """Whether what this event does depends on what the dialog is getting to show."""
+        return not isinstance(event, events.Key) or event.key != "escape"
+
+    def busy(self, event: events.Event) -> asyncio.Future[None] | None:
+        """What the keyboard waits for before it hands the event to this dialog."""
+        return next(iter(self._filling), None) if self.needs_content(event) else None
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close the dialog; nothing happens where it is closed already, or another lies over it."""
+        if self.app.screen is not self:
+            return AwaitComplete.nothing()
+        # What arrives from here on has nowhere to be shown.
+        self.workers.cancel_group(self, "fill")
+        return super().dismiss(result)
