@@ -4,6 +4,7 @@
     ├── UsageError                 wrong arguments (exit 2)
     ├── SettingsError              a configuration that cannot be used (exit 2)
     ├── PathRefused                a path that leads outside, or to what nobody may touch
+    │   └── LooksSecret            a file that is not sent to anybody without asking
     ├── FileError                  a file that cannot be read or written
     │   ├── Undecodable            no text: binary, or an encoding we cannot keep
     │   ├── TooLarge               over the limit for what was asked
@@ -24,6 +25,9 @@
     ├── LimitReached               a limit on tokens or money that the person set
     ├── SessionError               a session that is missing or cannot be written
     │   ├── OpenElsewhere          another process writes it
+    │   ├── NotKept                nothing can be written where it would be kept
+    │   ├── RecordRefused          something that cannot be written down as it is
+    │   ├── OnlyRead               another process has it open, and this one only looks
     │   ├── Damaged                its log is no log any more
     │   └── TooNew                 a newer version wrote it
     └── Interrupted                the person stopped it (exit 130)
@@ -62,6 +66,10 @@ class SettingsError(TuiAgentError):
 
 class PathRefused(TuiAgentError):
     title = "Path refused"
+
+
+class LooksSecret(PathRefused):
+    title = "Looks like a secret"
 
 
 class FileError(TuiAgentError):
@@ -153,6 +161,18 @@ class OpenElsewhere(SessionError):
     def __init__(self, what: str, remedy: str, session: str = "") -> None:
         super().__init__(what, remedy)
         self.session = session
+
+
+class NotKept(SessionError):
+    title = "Session not kept"
+
+
+class RecordRefused(SessionError):
+    title = "Not kept"
+
+
+class OnlyRead(SessionError):
+    """The session is looked at only: another process has it open."""
 
 
 class Damaged(SessionError):

@@ -3,30 +3,60 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.errors import FileError, Outdated, TuiAgentError
 from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.failures import file_error
 from tui_agent.files.gate import Gate
-from tui_agent.files.journal import Entry, Journal, forget, keep, take_back
+from tui_agent.files.journal import (
+    Entry,
+    Journal,
+    entry_of,
+    forget,
+    innermost_first,
+    keep,
+    remove_folders,
+    take_back,
+)
 from tui_agent.files.locks import writing
 from tui_agent.files.names import shown, without_case
 from tui_agent.files.replace import refuse_link, seen_as_expected
+from tui_agent.files.staging import Found
+from tui_agent.files.stamps import stamp_of
 from tui_agent.files.text import md5
+from tui_agent.files.walk import Spot
+
+#: How often a file that another program wrote meanwhile is merged and tried again, and how long its next save is
+#: waited for, in seconds.
+TRIED_AGAIN, NEXT_SAVE = 3, 0.1
 
 
 class Step(Struct, frozen=True):
-    """One file of a batch: its new content (None: it goes) and the hash that must be there (see `replace`)."""
+    """One file of a batch: its new content (None: it goes) and the hash that must be there (see `replace`).
+
+    `merged` makes another new content of what another program wrote meanwhile, None where both do not go together;
+    without it such a file is `Outdated`.
+    """
 
     path: str
     data: bytes | None
     expected: str | None
     mode: int | None = None
+    merged: Callable[[bytes], bytes | None] | None = None
+
+
+class Written(Struct, frozen=True):
+    """What a batch wrote: the steps as they were in the end, and the folders that were made, the innermost first."""
+
+    steps: tuple[Step, ...]
+    folders: tuple[str, ...]
 
 
 def write_batch(
@@ -36,34 +66,38 @@ def write_batch(
     steps: Sequence[Step],
     *,
     name: str = "",
+    leaves: Iterable[str] = (),
+    written: Callable[[Written], None] | None = None,
     record: Callable[[], None] | None = None,
 ) -> list[str]:
     """Write every step or none, and return the hash that each file has now, in order (empty: gone).
 
     Old contents are in `blobs`, and the journal (a path in our own data folder) is on disk, before the first byte
-    is written. `record` is called when all is written and before the journal goes: what it makes durable under
-    `name` tells `heal` that the batch was finished. If it raises, all is taken back. Raises as `replace` does;
-    FileError too where taking back failed: then the journal stays, for `heal`.
+    is written. When all is written `written` is told what, and `record` is called before the journal goes: what it
+    makes durable under `name` tells `heal` that the batch was finished. If either raises, all is taken back.
+    `leaves` are folders that go too, where they are empty then. Raises as `replace` does; FileError too where taking
+    back failed: then the journal stays, for `heal`.
     """
     if journal.exists():
         raise FileError("an earlier batch was not finished", "make room or give permission, then try again")
-    plan = Journal(name=name, entries=_planned(gate, blobs, steps))
+    batch = _Batch(gate, journal, blobs, name, steps, innermost_first(leaves))
+    batch.keep()
     try:
-        keep(journal, plan)
-    except OSError as error:
-        raise file_error(error, journal, "written") from error
-    try:
-        _write(gate, plan, steps)
+        batch.write()
+        if written is not None:
+            written(Written(tuple(batch.steps), batch.plan.made))
         if record is None:
+            remove_folders(gate, batch.plan.leaves)
             _forget(journal)
         else:
             record()
     except BaseException as error:
-        _undo(gate, journal, blobs, plan, error)
+        _undo(gate, journal, blobs, batch.plan, error)
         raise
     if record is not None:
+        remove_folders(gate, batch.plan.leaves)
         _forget_recorded(journal)
-    return ["" if step.data is None else md5(step.data) for step in steps]
+    return ["" if step.data is None else md5(step.data) for step in batch.steps]
 
 
 def _forget(journal: Path) -> None:
@@ -80,69 +114,156 @@ def _forget_recorded(journal: Path) -> None:
         pass  # the record says that it is done: the next `heal` removes it
 
 
-def _planned(gate: Gate, blobs: Blobs, steps: Sequence[Step]) -> tuple[Entry, ...]:
-    """Check every step before anything is touched, and keep what is there now."""
-    entries: dict[str, Entry] = {}
-    for step in steps:
-        entry = _entry(gate, blobs, step)
-        name = without_case(entry.path) if gate.ignore_case else entry.path
-        if name in entries:
-            raise FileError(f"{shown(step.path)} stands twice in one batch", "give each file one change")
-        entries[name] = entry
-    return tuple(entries.values())
+class StillWritten(Outdated):
+    """Another program was faster at every try."""
 
 
-def _entry(gate: Gate, blobs: Blobs, step: Step) -> Entry:
-    with gate.find(step.path, "write") as spot:
+class _Batch:
+    """A batch on its way: its steps, and the journal's entry of each."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        journal: Path,
+        blobs: Blobs,
+        name: str,
+        steps: Sequence[Step],
+        leaves: tuple[str, ...],
+    ) -> None:
+        """Check every step before anything is touched, and keep what is there now."""
+        self.gate, self.journal, self.blobs = gate, journal, blobs
+        self.steps = list(steps)
+        entries = tuple(self._entry(at) for at in range(len(steps)))
+        self.plan = Journal(name, entries, os.fsencode(gate.root), leaves)
+        names = [without_case(entry.path) if gate.ignore_case else entry.path for entry in entries]
+        for name, step in zip(names, steps, strict=True):
+            if names.count(name) > 1:
+                raise FileError(f"{shown(step.path)} stands twice in one batch", "give each file one change")
+
+    def keep(self, sync: bool = True) -> None:
+        """Put the journal in its place as it is now."""
         try:
-            seen = seen_as_expected(spot, step.expected)
-            staging.check_writable(spot)
-            if step.data is None:
-                refuse_link(spot, "removed")
-            if seen.md5 and blobs.put(staging.content(spot)) != seen.md5:
-                raise Outdated(f"{shown(step.path)} is being changed by somebody else", "try again")
+            keep(self.journal, self.plan, sync=sync)
         except OSError as error:
-            raise file_error(error, step.path, "read") from error
-        return Entry(
-            raw=os.fsencode(spot.real),
-            before=seen.md5,
-            after="" if step.data is None else md5(step.data),
-            temporary=staging.temporary_name(),
-            mode=None if seen.status is None else seen.status.st_mode & 0o7777,
-            folders=tuple("/".join(spot.parts[:-up]) for up in range(1, len(spot.missing))),
-        )
+            raise file_error(error, self.journal, "written") from error
+
+    def write(self) -> None:
+        """Stage everything, so that a full disk shows before the first file changes; then contents, then removals."""
+        order = sorted(range(len(self.steps)), key=lambda at: self.steps[at].data is None)
+        for at in order:
+            if self.steps[at].data is not None:
+                self._stage(at)
+        for at in order:
+            self._land(at)
+
+    def _entry(self, at: int, in_journal: bool = False) -> Entry:
+        """What the journal says of a step. What is there now is kept in the blobs, or with `in_journal` there, which
+        is one write to wait for instead of two."""
+        step = self.steps[at]
+        with self.gate.find(step.path, "write") as spot:
+            try:
+                seen = self._seen(at, spot, step.expected)
+                step = self.steps[at]
+                staging.check_writable(spot)
+                if step.data is None:
+                    refuse_link(spot, "removed")
+                there = staging.content(spot) if seen.md5 else None
+                if there is not None and (md5(there) if in_journal else self.blobs.put(there)) != seen.md5:
+                    raise Outdated(f"{shown(step.path)} is being changed by somebody else", "try again")
+            except OSError as error:
+                raise file_error(error, step.path, "read") from error
+            after = "" if step.data is None else md5(step.data)
+            return entry_of(spot, seen.md5, after, there if in_journal else None)
+
+    def _seen(self, at: int, spot: Spot, expected: str | None) -> Found:
+        """What is at a spot; where it is not as expected, the step is made to fit it. Raises Outdated."""
+        step = self.steps[at]
+        try:
+            return seen_as_expected(spot, expected)
+        except Outdated:
+            if step.merged is None or not (found := staging.look(spot)).md5:
+                raise
+            there = staging.content(spot)
+            data = step.merged(there)
+            if data is None or md5(there) != found.md5:
+                raise
+        self.steps[at] = Step(step.path, data, found.md5, step.mode, step.merged)
+        return found
+
+    def _stage(self, at: int, sync: bool = True) -> None:
+        entry, step = self.plan.entries[at], self.steps[at]
+        try:
+            with self.gate.find(entry.path, "write") as spot:
+                spot.make_parents()
+                like = staging.look(spot).status
+                staging.stage(spot, entry.temporary, step.data or b"", like, step.mode, sync=sync)
+        except OSError as error:
+            raise file_error(error, entry.path, "written") from error
+
+    def _land(self, at: int) -> None:
+        """Move a file to its place. One that another program was faster with is merged and tried again.
+
+        A program that saves at a steady rate has just saved when the race is lost: behind its next save there is the
+        whole time until the one after that. Waiting for the disk would use it up, so the disk is waited for when the
+        file has landed: a kill finds everything it needs in any case.
+        """
+        for attempt in range(TRIED_AGAIN + 1):
+            try:
+                self._land_once(at)
+                break
+            except Outdated as error:
+                path = self.plan.entries[at].path
+                if self.steps[at].merged is None:
+                    raise
+                if attempt == TRIED_AGAIN:
+                    raise StillWritten(
+                        f"{shown(path)} was written by another program at each of {attempt + 1} tries",
+                        "wait until that is done, then try again",
+                    ) from error
+                _wait_for_change(self.gate.root / path)
+                self._fit(at)
+        if attempt:
+            self._make_durable(at)
+
+    def _land_once(self, at: int) -> None:
+        entry = self.plan.entries[at]
+        try:
+            with self.gate.find(entry.path, "write") as spot, writing(spot.folder):
+                seen = seen_as_expected(spot, entry.before)
+                if entry.after:
+                    staging.land(spot, entry.temporary, seen)
+                elif seen.md5:
+                    staging.remove(spot, seen)
+        except OSError as error:
+            raise file_error(error, entry.path, "written") from error
+
+    def _fit(self, at: int) -> None:
+        """Merge a step with what is there by now; the journal knows of both contents before the next try."""
+        old = self.plan.entries[at]
+        new = replace(self._entry(at, in_journal=True), temporary=old.temporary, folders=old.folders)
+        with self.gate.find(old.path, "write") as spot:
+            staging.discard(spot.folder, old.temporary)
+        entries = (*self.plan.entries[:at], new, *self.plan.entries[at + 1 :])
+        self.plan = replace(self.plan, entries=entries)
+        self.keep(sync=False)
+        self._stage(at, sync=False)
+
+    def _make_durable(self, at: int) -> None:
+        entry = self.plan.entries[at]
+        try:
+            with self.gate.find(entry.path, "write") as spot:
+                staging.sync_file(spot)
+        except OSError as error:
+            raise file_error(error, entry.path, "written") from error
+        if entry.content is not None:
+            self.blobs.put(entry.content)
+        self.keep()
 
 
-def _write(gate: Gate, plan: Journal, steps: Sequence[Step]) -> None:
-    """Stage everything, so that a full disk shows before the first file changes; then contents, then removals."""
-    pairs = list(zip(plan.entries, steps, strict=True))
-    for entry, step in pairs:
-        if step.data is not None:
-            _stage(gate, entry, step.data, step.mode)
-    for entry, _ in sorted(pairs, key=lambda pair: not pair[0].after):
-        _land(gate, entry)
-
-
-def _stage(gate: Gate, entry: Entry, data: bytes, mode: int | None) -> None:
-    try:
-        with gate.find(entry.path, "write") as spot:
-            spot.make_parents()
-            seen = seen_as_expected(spot, entry.before)
-            staging.stage(spot, entry.temporary, data, seen.status, mode)
-    except OSError as error:
-        raise file_error(error, entry.path, "written") from error
-
-
-def _land(gate: Gate, entry: Entry) -> None:
-    try:
-        with gate.find(entry.path, "write") as spot, writing(spot.folder):
-            seen = seen_as_expected(spot, entry.before)
-            if entry.after:
-                staging.land(spot, entry.temporary, seen)
-            elif seen.md5:
-                staging.remove(spot, seen)
-    except OSError as error:
-        raise file_error(error, entry.path, "written") from error
+def _wait_for_change(path: Path) -> None:
+    before, deadline = stamp_of(path), time.monotonic() + NEXT_SAVE
+    while stamp_of(path) == before and time.monotonic() < deadline:
+        time.sleep(0.0005)
 
 
 def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: Journal, cause: BaseException) -> None:
@@ -167,13 +288,19 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
         return damaged
     try:
         if plan.name and plan.name in recorded:
+            remove_folders(gate, plan.leaves)
             said = []
         else:
-            said = take_back(gate, blobs, plan)
+            said = take_back(gate, blobs, plan) or [_untouched(plan)]
         forget(journal)
     except OSError as error:
         raise file_error(error, journal, "settled") from error
     return said
+
+
+def _untouched(plan: Journal) -> str:
+    names = ", ".join(shown(entry.path) for entry in plan.entries)
+    return f"A batch was cut off before it changed a file: {names}."
 
 
 def _read(journal: Path) -> tuple[Journal | None, list[str]]:

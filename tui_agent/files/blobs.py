@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tui_agent.errors import FileError
 from tui_agent.files.failures import file_error
+from tui_agent.files.private import write_private
 from tui_agent.files.text import md5
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _A_DAY = 24 * 3600.0
+#: The most that is held in memory, in bytes.
+MOST_HELD = 256 * 2**20
 
 
 class Blobs:
     """A folder of contents (private to the user), sharded by the first two digits. Safe for any number of threads.
 
     The folder is made with the first content. What is not in it is looked for in the folder `behind` it, which is
-    never written.
+    never written. What may be `held` is in memory while the disk does not take it, and written with whatever is
+    written next; `on_held` is told why, on the caller's thread, when that begins.
     """
 
     def __init__(self, folder: Path, behind: Path | None = None) -> None:
         self.folder = folder
+        self.on_held: Callable[[FileError], None] | None = None
         self._behind = Blobs(behind) if behind else None
+        self._held: dict[str, bytes] = {}
 
     def put(self, data: bytes) -> str:
         """Keep `data`, durably, and return its key. Raises FileError where it cannot be kept.
@@ -43,12 +49,43 @@ class Blobs:
                 self._kept_again(key)
         except OSError as error:
             raise file_error(error, self.folder, "written") from error
+        self._held.pop(key, None)
         return key
+
+    def hold(self, data: bytes) -> str:
+        """Keep `data` and return its key; in memory where the disk does not take it. Raises FileError where memory
+        is no place for it either."""
+        try:
+            key = self.put(data)
+        except FileError as error:
+            key = md5(data)
+            others = sum(map(len, list(self._held.values())))
+            if others + len(data) > MOST_HELD or self._held.get(key, data) != data:
+                raise
+            first = not self._held
+            self._held[key] = data
+            if first and self.on_held is not None:
+                self.on_held(error)
+            return key
+        self.flush()
+        return key
+
+    def hold_text(self, text: str) -> str:
+        """The same with text, as `put_text` keeps it."""
+        return self.hold(text.encode("utf-8", "surrogatepass"))
+
+    def flush(self) -> None:
+        """Write what is held, as far as the disk takes it."""
+        for data in list(self._held.values()):
+            try:
+                self.put(data)
+            except FileError:
+                return
 
     def get(self, key: str) -> bytes:
         """The content under a key. Raises FileError where it is missing or damaged."""
         try:
-            data = self._read(key)
+            data = self._held.get(key) or self._read(key)
         except OSError as error:
             raise file_error(error, self._path(key), "read") from error
         if data is None:
@@ -58,7 +95,7 @@ class Blobs:
         return data
 
     def has(self, key: str) -> bool:
-        here = bool(_KEY.fullmatch(key)) and self._path(key).exists()
+        here = key in self._held or (bool(_KEY.fullmatch(key)) and self._path(key).exists())
         return here or (self._behind is not None and self._behind.has(key))
 
     def put_text(self, text: str) -> str:
@@ -87,7 +124,7 @@ class Blobs:
             return None
         try:
             return self._path(key).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return self._behind._read(key) if self._behind else None
 
     def _kept_again(self, key: str) -> None:
@@ -101,34 +138,4 @@ class Blobs:
 
     def _write(self, key: str, data: bytes) -> None:
         path = self._path(key)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_durably(path, data)
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Put a file of our own in its place in one step, private to the user, on disk on return. Raises OSError.
-
-    For our own data folder only: a path in a workspace goes through the gate.
-    """
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_path(path.parent)
-
-
-def sync_path(folder: Path) -> None:
-    """Make names in a folder of our own durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        write_private(path, data)

@@ -5,19 +5,34 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
-from tui_agent.errors import FileError, PathRefused, TooLarge
+from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
 from tui_agent.files.failures import file_error, sentence
+from tui_agent.files.linked import LinkedSecrets
 from tui_agent.files.names import MAX_NAME, fault_of_new, is_git, is_own, is_too_long, shown
 from tui_agent.files.sensitive import governs, is_secret
 from tui_agent.files.walk import Spot, takes_case_for_nothing, walk
 
-__all__ = ["Gate", "Place", "Purpose", "governs", "is_secret", "open_checked", "read"]
+__all__ = [
+    "Gate",
+    "Place",
+    "Purpose",
+    "governs",
+    "is_secret",
+    "open_checked",
+    "read",
+    "read_for_person",
+    "read_judged",
+]
+
+#: Why a change to such a file waits for the person's own pick.
+LOOKS_SECRET = "it looks like a secret"
 
 Purpose = Literal["read", "write", "list"]
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -28,18 +43,15 @@ class Place(Struct, frozen=True):
     """A path that passed the gate. It was right when it was asked for: to touch it, go through the gate again.
 
     `path` is relative, with `/`, spelled as the disk does ("." is the root itself); `real` is the same with links
-    resolved, and `absolute` is where that lies. `exists` is whether anything stood there.
+    resolved, and `absolute` is where that lies. `exists` is whether anything stood there. `secret` says that the
+    file, by any of the names that it has in the folder, looks as if it held a secret.
     """
 
     path: str
     real: str
     absolute: Path
     exists: bool
-
-    @property
-    def secret(self) -> bool:
-        """Whether the path, or what it links to, looks as if it held a secret."""
-        return is_secret(self.path) or is_secret(self.real)
+    secret: bool = False
 
     @property
     def governing(self) -> bool:
@@ -50,14 +62,17 @@ class Place(Struct, frozen=True):
 class Gate:
     """Lets paths inside one root pass. `own` are folders of tui-agent's own; where one lies inside, it is closed.
 
-    `ignore_case` is true where the file system takes `A` and `a` for one name.
+    `ignore_case` is true where the file system takes `A` and `a` for one name. `aliases` are paths of a copy whose
+    files have the names of secrets in the folder that was copied, and only there.
     Raises PathRefused where the root is no folder, or may not be opened.
     """
 
-    def __init__(self, root: Path, own: Sequence[Path] = ()) -> None:
+    def __init__(self, root: Path, own: Sequence[Path] = (), aliases: Collection[str] = ()) -> None:
         self.root = _resolved(root)
         self.ignore_case = takes_case_for_nothing(self.root)
         owned = [Path(os.path.realpath(folder)).parts for folder in own]
+        self.aliases = frozenset(aliases)
+        self._linked = LinkedSecrets(self.root)
         length = len(self.root.parts)
         self._closed = [
             parts[length:] for parts in owned if len(parts) > length and parts[:length] == self.root.parts
@@ -69,7 +84,16 @@ class Gate:
         What does not exist passes where it could be made. Raises PathRefused.
         """
         with self.find(path, purpose) as spot:
-            return Place(spot.path, spot.real, self.root.joinpath(*spot.parts), spot.status is not None)
+            there, secret = spot.status is not None, self.is_secret(spot)
+            return Place(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
+
+    def is_secret(self, spot: Spot) -> bool:
+        """Whether what stands at a spot looks like a secret by one of its names: the one that was asked for, those of
+        the links on the way, its own, or another that a link gives it."""
+        if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
+            return True
+        status = spot.status
+        return status is not None and self._is_linked(spot.real, status)
 
     def find(self, path: str, purpose: Purpose) -> Spot:
         """The same as a place that is held open: what is done through its descriptor cannot be led astray."""
@@ -84,6 +108,31 @@ class Gate:
             spot.close()
             raise
         return spot
+
+    def without_secrets(self, paths: Iterable[str]) -> list[str]:
+        """Those of the paths, which need not exist, that may be copied: none that looks like a secret. Blocking."""
+        return [path for path in paths if not self._looks_secret(path)]
+
+    def linked_secrets(self) -> frozenset[str]:
+        """Every path inside that is, by a hard link, another name of a file that looks like a secret. Blocking."""
+        return self._linked.paths() | self.aliases
+
+    def _looks_secret(self, path: str) -> bool:
+        if is_secret(path) or path in self.aliases:
+            return True
+        try:
+            return self._is_linked(path, os.lstat(self.root / path))
+        except OSError:
+            return False
+
+    def _is_linked(self, path: str, status: os.stat_result) -> bool:
+        """Whether a regular file has the name of a secret too, by a link."""
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        identity = status.st_dev, status.st_ino
+        if self._linked.leads_to(path, identity):
+            return True
+        return status.st_nlink > 1 and identity in self._linked.files()
 
     def relative(self, path: str | os.PathLike[str], folder: Path | None = None) -> str:
         """The relative path for one that a person gave, absolute or from `folder` (default: the root).
@@ -110,23 +159,45 @@ class Gate:
 
 
 def read(gate: Gate, path: str, limit: int) -> bytes:
-    """The bytes of a file of at most `limit` bytes, from the descriptor that was checked.
+    """The bytes of a file of at most `limit` bytes for whatever may leave this machine: a request, an upload, a copy.
 
-    Raises PathRefused, TooLarge, or FileError where it does not exist or cannot be read.
+    Raises LooksSecret for a file that does by any of its names, PathRefused, TooLarge, or FileError where it does not
+    exist or cannot be read.
     """
-    with gate.find(path, "read") as spot:
-        try:
-            descriptor = open_checked(spot)
-        except OSError as error:
-            raise file_error(error, path, "read") from error
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        size = os.fstat(descriptor).st_size
-        if size > limit:
-            raise _too_large(path, size, limit)
-        try:
-            data = _all_of(file.fileno(), limit)
-        except OSError as error:
-            raise file_error(error, path, "read") from error
+    data, secret = read_judged(gate, path, limit)
+    if secret:
+        raise LooksSecret(f"{shown(path)} looks like a secret", "it is not sent without asking")
+    return data
+
+
+def read_judged(gate: Gate, path: str, limit: int) -> tuple[bytes, bool]:
+    """The same, with whether the file looks like a secret by any of its names, for who asks the person then."""
+    with gate.find(path, "read") as spot, _opened(spot, path) as file:
+        spot.status = os.fstat(file.fileno())  # of what is read, whatever stood there a moment ago
+        return _content(file, path, limit), gate.is_secret(spot)
+
+
+def read_for_person(gate: Gate, path: str, limit: int) -> bytes:
+    """The same, of any file: for what stays here, the editor and the comparing, merging and undoing of changes."""
+    with gate.find(path, "read") as spot, _opened(spot, path) as file:
+        return _content(file, path, limit)
+
+
+def _opened(spot: Spot, path: str) -> FileIO:
+    try:
+        return FileIO(open_checked(spot))
+    except OSError as error:
+        raise file_error(error, path, "read") from error
+
+
+def _content(file: FileIO, path: str, limit: int) -> bytes:
+    size = os.fstat(file.fileno()).st_size
+    if size > limit:
+        raise _too_large(path, size, limit)
+    try:
+        data = _all_of(file.fileno(), limit)
+    except OSError as error:
+        raise file_error(error, path, "read") from error
     if len(data) > limit:
         raise _too_large(path, len(data), limit)
     return data

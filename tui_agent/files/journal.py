@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -10,11 +12,12 @@ from msgspec import Struct
 
 from tui_agent.errors import PathRefused
 from tui_agent.files import staging
-from tui_agent.files.blobs import Blobs, sync_path, write_durably
+from tui_agent.files.blobs import Blobs
 from tui_agent.files.failures import file_error
 from tui_agent.files.gate import Gate
 from tui_agent.files.locks import writing
 from tui_agent.files.names import shown
+from tui_agent.files.private import sync_folder, write_private
 from tui_agent.files.walk import Spot
 
 
@@ -31,6 +34,8 @@ class Entry(Struct, frozen=True):
     temporary: str
     mode: int | None = None
     folders: tuple[str, ...] = ()
+    #: What was there before, where there was no time to put it into the blobs first.
+    content: bytes | None = None
 
     @property
     def path(self) -> str:
@@ -38,10 +43,19 @@ class Entry(Struct, frozen=True):
 
 
 class Journal(Struct, frozen=True):
-    """A batch on its way. `name` is what the log calls it once it is done."""
+    """A batch on its way in the workspace `root`. `name` is what the log calls it once it is done; `leaves` are
+    folders that go with it when they are empty, the innermost first."""
 
     name: str
     entries: tuple[Entry, ...]
+    root: bytes = b""
+    leaves: tuple[str, ...] = ()
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The folders that are made for its files, the innermost first."""
+        folders = dict.fromkeys(folder for entry in self.entries for folder in entry.folders)
+        return innermost_first(folders)
 
     @staticmethod
     def decode(data: bytes) -> Journal:
@@ -49,19 +63,71 @@ class Journal(Struct, frozen=True):
         return msgspec.json.decode(data, type=Journal)
 
 
-def keep(path: Path, journal: Journal) -> None:
-    """Put the journal on disk. Raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_durably(path, msgspec.json.encode(journal))
+def innermost_first(folders: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(folders, key=lambda folder: -folder.count("/")))
+
+
+def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) -> Entry:
+    """What a journal says of one file that is about to be written."""
+    return Entry(
+        raw=os.fsencode(spot.real),
+        before=before,
+        after=after,
+        temporary=staging.temporary_name(),
+        mode=None if spot.status is None else spot.status.st_mode & 0o7777,
+        folders=tuple("/".join(spot.parts[:-up]) for up in range(1, len(spot.missing))),
+        content=content,
+    )
+
+
+def keep(path: Path, journal: Journal, *, sync: bool = True) -> None:
+    """Put the journal in its place, on disk with `sync`. Raises OSError."""
+    write_private(path, msgspec.json.encode(journal), sync=sync)
+
+
+@contextmanager
+def noted(path: Path | None, gate: Gate, entry: Entry) -> Generator[None]:
+    """While one file is being replaced, `path` says which temporary file a kill would leave (see `clear`).
+
+    It is only there to be tidy: where it cannot be written, the file is replaced all the same.
+    """
+    if path is None:
+        yield
+        return
+    note = Journal("", (entry,), os.fsencode(gate.root))
+    with suppress(OSError):
+        keep(path, note, sync=False)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def forget(path: Path) -> None:
     """The batch is settled. Raises OSError while the journal is there."""
     os.unlink(path)
     try:
-        sync_path(path.parent)
+        sync_folder(path.parent)
     except OSError:
         pass  # only a power cut could bring it back now, and then hashes decide
+
+
+def clear(gate: Gate, path: Path) -> list[str]:
+    """Remove the temporary file of a replacement that was cut off, and the folders made for it; a sentence if there
+    was one. The file itself is as it was, or whole as it was to be. Raises OSError."""
+    try:
+        note = Journal.decode(path.read_bytes())
+    except ValueError:
+        note = Journal("", ())  # cut off itself: nothing was written yet
+    said = []
+    for entry in note.entries:
+        with suppress(PathRefused), gate.find(entry.path, "write") as spot:
+            if len(spot.missing) <= 1 and staging.discard(spot.folder, entry.temporary):
+                said.append(f"A save of {shown(entry.path)} was cut off: its temporary file was removed.")
+    remove_folders(gate, note.made)
+    forget(path)
+    return said
 
 
 def take_back(gate: Gate, blobs: Blobs, journal: Journal) -> list[str]:
@@ -74,9 +140,7 @@ def take_back(gate: Gate, blobs: Blobs, journal: Journal) -> list[str]:
         sentence = _take_back(gate, blobs, entry)
         if sentence:
             said.append(sentence)
-    for entry in journal.entries:
-        for folder in entry.folders:
-            _remove_folder(gate, folder)
+    remove_folders(gate, journal.made)
     return said
 
 
@@ -105,17 +169,18 @@ def _restore(spot: Spot, blobs: Blobs, entry: Entry) -> str:
     if not entry.before:
         staging.remove(spot, seen)
         return f"{name} was taken away again: the batch that made it was not finished."
-    data = blobs.get(entry.before)
+    data = blobs.get(entry.before) if entry.content is None else entry.content
     staging.stage(spot, entry.temporary, data, seen.status, entry.mode)
     staging.land(spot, entry.temporary, seen)
     return f"{name} has its earlier content again: the batch that changed it was not finished."
 
 
-def _remove_folder(gate: Gate, path: str) -> None:
-    """Remove a folder that the batch made, if nobody put anything into it."""
-    try:
-        with gate.find(path, "list") as spot:
-            if spot.status is not None:
-                os.rmdir(spot.name, dir_fd=spot.folder)
-    except (PathRefused, OSError):
-        pass  # it is in use, or was never made
+def remove_folders(gate: Gate, folders: Iterable[str]) -> None:
+    """Remove folders that were made for files which are gone, the innermost first; what anybody uses stays."""
+    for folder in folders:
+        try:
+            with gate.find(folder, "list") as spot:
+                if spot.status is not None:
+                    os.rmdir(spot.name, dir_fd=spot.folder)
+        except (PathRefused, OSError):
+            continue  # it is in use, or was never made

@@ -7,20 +7,22 @@ import os
 import re
 import unicodedata
 
+from tui_agent.files.visible import escaped, hidden
+
 #: The folder in a workspace that holds settings for tui-agent.
 OWN_FOLDER = ".tui-agent"
 #: Limits of Linux and macOS, in bytes.
 MAX_NAME = 255
 MAX_PATH = 4095
 
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_INVISIBLE = frozenset("\u00ad\u180e\u200b\u2060\ufeff")
+_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+_MARKS_OF_DIRECTION = frozenset("\u061c\u200e\u200f")
 _SHOWN_LENGTH = 160
 
 
 def shown(path: str) -> str:
-    """A path with control characters and bidi controls made visible, shortened in the middle where it is long."""
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
+    """A path with what acts or hides spelled out, shortened in the middle where it is long."""
+    text = escaped(path)
     if len(text) <= _SHOWN_LENGTH:
         return text
     half = _SHOWN_LENGTH // 2
@@ -41,20 +43,20 @@ def fault_of_new(name: str) -> str:
     """Why a file or folder of this name may not be made; empty where it may.
 
     Names that one system reads differently from another, or that look like another on the screen, are refused:
-    control characters, line separators, bidi controls, invisible letters, backslashes, a trailing dot or space.
+    control characters, line separators, bidi controls, tags and other invisible letters, backslashes, a space at
+    either end, a trailing dot.
     """
     if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in name):
         return "its name holds a control character"
-    if any(c in _BIDI for c in name):
-        return "its name holds a control for the direction of writing"
-    if any(c in _INVISIBLE for c in name):
-        return "its name holds an invisible character"
+    if any(unicodedata.category(c) == "Cs" for c in name):
+        return "its name is not valid Unicode"
+    if unseen := hidden(name):
+        direction = unseen in _MARKS_OF_DIRECTION or unicodedata.bidirectional(unseen) in _DIRECTIONS
+        return f"its name holds {'a control for the direction of writing' if direction else 'an invisible character'}"
     if "\\" in name:
         return "its name holds a backslash"
-    if name != name.strip(" ") or name.endswith("."):
+    if name != name.strip() or name.endswith("."):
         return "its name begins or ends with a space, or ends with a dot"
-    if not _is_unicode(name):
-        return "its name is not valid Unicode"
     return ""
 
 
@@ -85,11 +87,3 @@ def is_too_long(path: str) -> bool:
 def _folded(name: str) -> str:
     kept = "".join(c for c in name if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFKC", kept).casefold().split(":")[0].rstrip(". ")
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

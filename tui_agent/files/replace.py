@@ -6,11 +6,13 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tui_agent.errors import FileError, Outdated, PathRefused
 from tui_agent.files import staging
 from tui_agent.files.failures import file_error
 from tui_agent.files.gate import Gate
+from tui_agent.files.journal import entry_of, noted
 from tui_agent.files.locks import writing
 from tui_agent.files.names import shown
 from tui_agent.files.staging import Found
@@ -19,21 +21,29 @@ from tui_agent.files.walk import Spot
 
 
 def replace(
-    gate: Gate, path: str, data: bytes | None, expected: str | None, *, mode: int | None = None
+    gate: Gate,
+    path: str,
+    data: bytes | None,
+    expected: str | None,
+    *,
+    mode: int | None = None,
+    note: Path | None = None,
 ) -> str:
     """Write `data` to a file (None: remove it) and return the hash that is there now (empty: nothing).
 
     `expected` is the hash that must be on disk, empty for "no such file", None for whatever there is. `mode` are
     permission bits; without it a file keeps its own. Missing folders are made. A link inside the workspace is
-    written through. Raises Outdated, with nothing written, where the disk is not as expected; PathRefused;
-    FileError where it could not be done, with nothing left of the attempt.
+    written through. With a `note` (a path in our own data folder) a later start can remove what a kill in the middle
+    would leave, see `journal.clear`. Raises Outdated, with nothing written, where the disk is not as expected;
+    PathRefused; FileError where it could not be done, with nothing left of the attempt.
     """
     with gate.find(path, "write") as spot, _told(path, "written" if data is not None else "removed"):
         if data is None:
             return _remove(spot, expected)
-        with staging.made_parents(spot), writing(spot.folder):
+        entry = entry_of(spot, "", md5(data))
+        with noted(note, gate, entry), staging.made_parents(spot), writing(spot.folder):
             staging.sweep(spot.folder)
-            return put(spot, data, expected, staging.temporary_name(), mode)
+            return put(spot, data, expected, entry.temporary, mode)
 
 
 def move(gate: Gate, old: str, new: str, expected: str | None) -> None:

@@ -1,28 +1,127 @@
-"""Paths that are only touched after the person was asked: what holds secrets, and what governs programs."""
+"""Paths that are only touched after the person was asked: what holds secrets, and what governs programs.
+
+This is judged by names alone; `gate` applies it to every name of the file that is read, and `key_formats` looks at
+the content.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from fnmatch import translate
 
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_SECRET_NAMES = _words("""
-    .env .env.* *.env .envrc *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.gpg *.asc
-    id_rsa* id_dsa* id_ecdsa* id_ed25519* credentials credentials.* .credentials* *credentials.json
-    client_secret*.json service-account*.json service_account*.json .netrc _netrc .npmrc .pypirc .pgpass
-    .my.cnf .htpasswd .git-credentials .dockercfg .vault-token secret secrets secret.* secrets.*
-    *.tfstate *.tfstate.backup *.tfvars kubeconfig
-""")
-_SECRET_FOLDERS = _words(".ssh .gnupg .aws .azure .kube .docker .password-store .gcloud")
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    """One expression for all these globs; a word that begins with `^` is an expression already."""
+    parts = (pattern[1:] + r"\Z" if pattern.startswith("^") else translate(pattern) for pattern in patterns)
+    return re.compile("|".join(f"(?:{part})" for part in parts))
+
+
+_DATA = (
+    r"(?:\.(?:txt|text|jsonl?|ya?ml|csv|tsv|ini|cfg|conf|config|toml|xml|plist|properties"
+    r"|dat|data|db|kdb|lst|list|enc|log|xlsx?|ods))?"
+)
+_WHOSE = r"(?:[a-z0-9]+[._-])*"
+_KIND = r"(?:api|access|auth|refresh|bearer|id|bot|deploy|session|github|gitlab|gh|slack|npm|pypi|hf)"
+
+_SECRET_NAMES = _any_of(
+    _words(r"""
+    .env .env[._-]* *.env env.local .envrc .flaskenv .dev.vars .prod.vars
+    *.pem *.key *.p8 *.p12 *.pfx *.pkcs12 *.pkcs8 *.jks *.jceks *.bks *.keystore *.truststore *.kdb *.kdbx *.ppk
+    *.gpg *.pgp *.asc *.agekey *.keytab *.pvk *.keychain *.keychain-db *.ovpn *.mobileprovision *.nk *.creds
+    id_rsa* id_dsa* id_ecdsa* id_ed25519* id_xmss* ^id_[\w-]+ *_rsa *_dsa *_ecdsa *_ed25519 ssh_host_*_key
+    credentials credentials.* .credentials* *credentials.json *credentials.csv *credentials.xml .creds creds creds.*
+    *credentials.tfrc.json .netrc* _netrc* .authinfo* .npmrc .pypirc .pgpass* pgpass.conf .my.cnf .mylogin.cnf
+    .htpasswd* htpasswd .git-credentials* .gitcredentials .dockercfg .dockerconfigjson .vault-token .vault_pass*
+    .vault-pass* vault_pass* vault-pass* .smbcredentials .passwd-s3fs passwd-s3fs .msmtprc .fetchmailrc
+    client_secret*.json *service-account*.json *service_account*.json *serviceaccount*.json gha-creds-*.json
+    application_default_credentials.json google-services*.json googleservice-info*.plist *firebase-adminsdk*.json
+    .s3cfg* .boto* s3cmd.ini rclone.conf .rclone.conf .ossutilconfig .databrickscfg .sentryclirc kaggle.json
+    access_tokens.db accesstokens.json msal_token_cache* azureprofile.json
+    auth.json wp-config*.php localsettings.php local.settings.json sftp.json sftp-config.json .ftpconfig winscp.ini
+    filezilla.xml recentservers.xml sitemanager.xml settings-security.xml parameters.local.yml
+    ^appsettings\.(?:prod|production|stag|stage|staging|local|live|uat|secrets?)\.json
+    ^application-(?:prod|production|stage|staging|local|live|secrets?)\.(?:ya?ml|properties)
+    wg*.conf wireguard*.conf .terraformrc terraform.rc *.tfrc *.tfstate *.tfstate.* *.tfvars *.tfvars.json
+    kubeconfig kubeconfig.* *.kubeconfig kube.config
+    secret secrets secret.* secrets.* .secrets* *.secret *.secrets
+    ^.+[._-]secrets?\.(?:ya?ml|json|toml|ini|txt|env|properties)
+    shadow shadow- gshadow wallet.dat *.wallet logins.json key3.db key4.db signons.sqlite
+    .bash_history .zsh_history .sh_history .history .psql_history .mysql_history .rediscli_history .rediscli_auth
+    .python_history .node_repl_history .xauthority
+    """)
+)
+#: What people call a file of their own in which they note what lets them in.
+_NOTED = _any_of(
+    (
+        rf"^\.?(?:tokens?|passwords?|passwds?|passphrases?)(?:[._-][a-z0-9._-]+?)?{_DATA}",
+        rf"^\.?{_WHOSE}{_KIND}[._-]?(?:tokens?|keys?){_DATA}",
+        rf"^\.?{_WHOSE}(?:tokens?|passwords?|passwd|passphrase)",
+    )
+)
+#: Names that are only telling in the folder of the program that they belong to.
+_SECRET_PLACES = _any_of(
+    _words("""
+    */gh/hosts.yml */gh/hosts.yaml */.config/hub */glab-cli/config.yml */.m2/settings.xml */.cargo/credentials*
+    */.gem/credentials */.huggingface/token */.config/gcloud/* */.pip/pip.conf
+    """)
+)
+#: Folders of which everything but public keys is secret, and those of which code and prose is not.
+_HIDDEN_FOLDERS = frozenset(
+    _words("""
+    .ssh .gnupg .aws .azure .kube .docker .password-store .gcloud .oci .terraform.d .kaggle .snowflake .chef .secrets
+    """)
+)
+_SECRET_FOLDERS = frozenset(("secrets",))
 #: A pattern to copy from, or the public half of a key.
-_SAMPLES = _words("*.example *.sample *.template *.tmpl *.dist *.defaults *.pub *.example.* *.sample.*")
+_SAMPLES = _any_of(
+    _words("""
+    *.example *.sample *.template *.tmpl *.dist *.defaults *.pub *.example.* *.sample.* *.template.* *-sample.*
+    *-example.* example.env sample.env template.env .secrets.baseline
+    """)
+)
 #: Code and prose that merely deal with secrets.
-_CODE = _words("*.py *.ts *.tsx *.js *.jsx *.go *.rs *.java *.rb *.md *.rst *.html")
+_CODE = _any_of(
+    _words("""
+    *.py *.pyi *.pyx *.ts *.tsx *.mts *.cts *.js *.jsx *.mjs *.cjs *.vue *.svelte *.astro *.go *.rs *.java *.kt *.kts
+    *.scala *.groovy *.clj *.cljs *.rb *.erb *.php *.c *.h *.cc *.cpp *.cxx *.hpp *.hh *.m *.mm *.swift *.cs *.fs *.vb
+    *.lua *.pl *.pm *.r *.jl *.ex *.exs *.erl *.hrl *.hs *.ml *.mli *.elm *.dart *.zig *.nim *.v *.sol *.sh *.bash
+    *.zsh *.fish *.ps1 *.bat *.tf *.nix *.sql *.graphql *.proto *.css *.scss *.sass *.less *.html *.htm *.md *.mdx
+    *.rst *.adoc *.tex *.ipynb *.svg *.png *.jpg *.jpeg *.gif *.ico *.lock *.snap *.map
+    """)
+)
+#: Code whose very purpose is to hold the keys of one installation.
+_SECRET_CODE = _any_of(_words("wp-config*.php localsettings.php"))
+#: Such words in another sense: models' vocabularies, designs, pages that set a password.
+_OTHER_SENSE = re.compile(
+    r"(?:design|css|style|theme|color|special|added|stop)[._-]?tokens?\b.*|tokeni[sz].*"
+    r"|.*[._-](?:reset|forgot|rules|policy)\b.*"
+)
+#: What an interface says in each language is called by its pages: `locales/en/auth.json`.
+_LANGUAGES = frozenset(
+    _words("locale locales lang langs language languages i18n l10n intl translation translations")
+)
+_WORDS_OF_PAGES = re.compile(
+    r"(?:auth|token|tokens|password|passwords|secret|secrets|credentials)\.(?:json|ya?ml|properties)"
+)
+
+#: What editors and people put around the name of a file that they keep a copy of.
+_COPY = re.compile(
+    r"(?P<before>.+?)(?:~|\.(?:bak|backup|back|bkp|bk|old|orig|original|save|saved|swp|swo|swn|tmp|temp|copy|prev"
+    r"|rej|disabled|off|rpmsave|rpmnew|dpkg-old|dpkg-dist|ucf-old|\d{1,14}|\d{4}-\d\d-\d\d)"
+    r"|[ _-](?:bak|backup|old|orig|copy|kopie)\d{0,3}|[ _-]?\(\d{1,3}\)|(?: - copy| copy)(?: \d{1,3})?"
+    r"|[ _-]\d{1,14}|[ _-]\d{4}-\d\d-\d\d)"
+)
+_COPY_INSIDE = re.compile(
+    r"(?P<before>.+?)(?:[ ._-](?:bak|backup|old|orig|copy)\d{0,3}|[ _-]?\(\d{1,3}\)| - copy| copy(?: \d{1,3})?)"
+    r"(?P<after>\.[a-z0-9]{1,12})"
+)
+_COPIES_OF_COPIES = 4
 
 _RULES = _words("""
     agents.md agent.md tui_agent.md kodelet.md claude.md claude.local.md gemini.md conventions.md
@@ -39,36 +138,80 @@ _SHELLS = _words("""
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin
     .zlogout .kshrc .cshrc .tcshrc .login .inputrc config.fish .envrc .tmux.conf .screenrc .mise.toml mise.toml
 """)
-_GOVERNING_NAMES = _RULES + _EDITORS_AND_BUILDS + _SHELLS
-_GOVERNING_FOLDERS = _words("""
+_GOVERNING_NAMES = _any_of(_RULES + _EDITORS_AND_BUILDS + _SHELLS)
+_GOVERNING_FOLDERS = frozenset(
+    _words("""
     .tui-agent .git .vscode .idea .zed .fleet .vim .nvim .devcontainer .cursor .claude .gemini .codex .roo
     .clinerules .windsurf .continue .kodelet .opencode .github .gitlab .circleci .buildkite .woodpecker .ci
     .husky .githooks
     """)
+)
 
 
 def is_secret(path: str) -> bool:
-    """Whether a path looks as if it held keys or passwords (X1); `.env.example` and the like do not."""
+    """Whether a path looks as if it held keys or passwords; `.env.example`, `token.py` and the like do not.
+
+    Case, trailing dots and the endings of backups and copies do not matter: `.ENV~` and `id_rsa (1)` are secrets.
+    """
     *folders, name = _components(path)
-    if any(folder in _SECRET_FOLDERS for folder in folders):
+    if any(folder in _HIDDEN_FOLDERS for folder in folders):
         return not name.endswith(".pub")
-    if _fits(name, _SAMPLES) or (not name.startswith(".") and _fits(name, _CODE)):
+    if _WORDS_OF_PAGES.fullmatch(name) and any(folder in _LANGUAGES for folder in folders):
         return False
-    return _fits(name, _SECRET_NAMES)
+    return any(_holds_secrets(folders, each) for each in _without_copying(name))
 
 
 def governs(path: str) -> bool:
     """Whether a file steers an agent, an editor, git, a build server or a shell, so that writing it needs asking.
 
-    Source of the rule: lesson 25, the agent must not edit what governs it.
+    The agent must not edit what governs it.
     """
     *folders, name = _components(path)
-    return any(folder in _GOVERNING_FOLDERS for folder in (*folders, name)) or _fits(name, _GOVERNING_NAMES)
+    return any(folder in _GOVERNING_FOLDERS for folder in (*folders, name)) or bool(
+        _GOVERNING_NAMES.match(name)
+    )
+
+
+def _holds_secrets(folders: list[str], name: str) -> bool:
+    if _SAMPLES.match(name):
+        return False
+    if not name.startswith(".") and _CODE.match(name):
+        return bool(_SECRET_CODE.match(name))
+    if _SECRET_NAMES.match(name) or any(folder in _SECRET_FOLDERS for folder in folders):
+        return True
+    if _NOTED.match(name) and not _OTHER_SENSE.match(name):
+        return True
+    return bool(_SECRET_PLACES.match("/".join(("", *folders, name))))
+
+
+def _without_copying(name: str) -> Iterator[str]:
+    """The name, and what it was before somebody made a backup or a copy under it."""
+    yield name
+    for _ in range(_COPIES_OF_COPIES):
+        before = _original(name)
+        if before == name:
+            return
+        name = before
+        yield name
+        if name.startswith(".") and not name.startswith(".env"):
+            yield name[1:]  # an editor hides its copy of `id_rsa` as `.id_rsa.swp`
+
+
+def _original(name: str) -> str:
+    for marked in (_COPY.fullmatch(name), _COPY_INSIDE.fullmatch(name)):
+        if marked:
+            return marked["before"] + marked.groupdict().get("after", "")
+    if name.startswith("#") and name.endswith("#"):
+        return name.strip("#")
+    for beginning in (".#", "copy of ", "backup of "):
+        if name.startswith(beginning):
+            return name.removeprefix(beginning)
+    return name
 
 
 def _components(path: str) -> tuple[str, ...]:
-    return PurePosixPath(path.casefold()).parts or ("",)
-
-
-def _fits(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    """The folders and the name as every file system would take them for the same."""
+    if not path.isascii():
+        path = "".join(c for c in unicodedata.normalize("NFKC", path) if unicodedata.category(c) != "Cf")
+    parts = [part for part in path.casefold().split("/") if part not in ("", ".")]
+    return (*parts[:-1], parts[-1].rstrip(". ")) if parts else ("",)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 from tui_agent.errors import FileError, Outdated
+from tui_agent.files import systems
 from tui_agent.files.gate import open_checked
 from tui_agent.files.names import shown
 from tui_agent.files.walk import Spot
@@ -61,8 +62,16 @@ def content(spot: Spot) -> bytes:
         return file.read()
 
 
-def stage(spot: Spot, temporary: str, data: bytes, like: os.stat_result | None, mode: int | None) -> None:
-    """Write `data` durably under `temporary` in the spot's folder; nothing stays of it on failure.
+def stage(
+    spot: Spot,
+    temporary: str,
+    data: bytes,
+    like: os.stat_result | None,
+    mode: int | None,
+    *,
+    sync: bool = True,
+) -> None:
+    """Write `data` under `temporary` in the spot's folder, durably with `sync`; nothing stays of it on failure.
 
     Permissions, owner and extended attributes are taken from the file at the spot, whose status is `like`;
     `mode` (permission bits) overrides. Raises OSError.
@@ -75,7 +84,8 @@ def stage(spot: Spot, temporary: str, data: bytes, like: os.stat_result | None, 
                 _take_after(spot, descriptor, like)
             if mode is not None:
                 os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+            if sync:
+                systems.sync(descriptor)
         finally:
             os.close(descriptor)
     except BaseException:
@@ -94,6 +104,15 @@ def land(spot: Spot, temporary: str, seen: Found) -> None:
     else:
         os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
     sync_folder(spot.folder)
+
+
+def sync_file(spot: Spot) -> None:
+    """Make the content at a spot durable."""
+    descriptor = open_checked(spot)
+    try:
+        systems.sync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def remove(spot: Spot, seen: Found) -> None:
@@ -122,12 +141,13 @@ def check_writable(spot: Spot) -> None:
         )
 
 
-def discard(folder: int, temporary: str) -> None:
-    """Remove a temporary; it may be gone already."""
+def discard(folder: int, temporary: str) -> bool:
+    """Remove a temporary, which may be gone already; whether it was there."""
     try:
         os.unlink(temporary, dir_fd=folder)
     except OSError:
-        pass  # it was never made, or the disk is beyond help: the next writer here sweeps it
+        return False  # it was never made, or the disk is beyond help: the next writer here sweeps it
+    return True
 
 
 def sweep(folder: int) -> None:
@@ -141,7 +161,7 @@ def sweep(folder: int) -> None:
 def sync_folder(folder: int) -> None:
     """Make renames in a folder durable, on file systems that know how."""
     try:
-        os.fsync(folder)
+        systems.sync(folder)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
@@ -202,19 +222,9 @@ def _take_after(spot: Spot, descriptor: int, like: os.stat_result) -> None:
             except PermissionError:
                 pass  # only root gives files away: it becomes ours, as with any editor
     os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
-    _copy_attributes(spot, descriptor)
-
-
-def _copy_attributes(spot: Spot, descriptor: int) -> None:
-    if not hasattr(os, "listxattr"):
-        return
     source = open_checked(spot)
     try:
-        for name in os.listxattr(source):
-            os.setxattr(descriptor, name, os.getxattr(source, name))
-    except OSError as error:
-        if error.errno not in (errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENODATA):
-            raise
+        systems.copy_attributes(source, descriptor)
     finally:
         os.close(source)
 

@@ -24,10 +24,10 @@ class Spot:
     `name` is what system calls take beside `folder`. `parts` are the real components below the root, links
     resolved; `spelled` are those that were asked for, as the disk writes them. `missing` are the trailing
     components that do not exist, the first of which would be made in `folder`; `status` is None then. `is_link`
-    says that the path itself names a link. Close it when done.
+    says that the path itself names a link, `links` are the paths of all that were followed. Close it when done.
     """
 
-    __slots__ = ("folder", "is_link", "missing", "name", "parts", "spelled", "status")
+    __slots__ = ("folder", "is_link", "links", "missing", "name", "parts", "spelled", "status")
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Spot:
         status: os.stat_result | None,
         missing: tuple[str, ...],
         is_link: bool,
+        links: tuple[str, ...],
     ) -> None:
         self.folder = folder
         self.name = name
@@ -46,6 +47,7 @@ class Spot:
         self.status = status
         self.missing = missing
         self.is_link = is_link
+        self.links = links
 
     @property
     def path(self) -> str:
@@ -118,7 +120,7 @@ class _Walk:
         self.folders: list[int] = []
         self.names: list[str] = []
         self.spelled: list[str] = []
-        self.links = 0
+        self.links: list[str] = []
         self.is_link = False
 
     def to_end(self) -> Spot:
@@ -186,8 +188,8 @@ class _Walk:
         self.names.pop()
 
     def _follow(self, name: str) -> None:
-        self.links += 1
-        if self.links > MAX_LINKS:
+        self.links.append("/".join((*self.names, name)))
+        if len(self.links) > MAX_LINKS:
             raise _refused(self.path, "its links lead in a circle", "name the file itself")
         self.is_link = not any(asked for _, asked in self.pending)
         target = os.readlink(name, dir_fd=self.folders[-1])
@@ -231,7 +233,8 @@ class _Walk:
     ) -> Spot:
         """The end of the walk. A folder that was reached without a name of its own is a spot inside itself."""
         name = parts[-1] if len(parts) > len(self.names) else "."
-        return Spot(self.folders.pop(), name, parts, tuple(self.spelled), status, missing, self.is_link)
+        folder, spelled, links = self.folders.pop(), tuple(self.spelled), tuple(self.links)
+        return Spot(folder, name, parts, spelled, status, missing, self.is_link, links)
 
     def _leads_out(self) -> PathRefused:
         return _refused(self.path, "it leads out of the workspace through a link", "name a file inside it")

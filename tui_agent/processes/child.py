@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -31,7 +30,6 @@ class Child:
         module: str,
         *,
         name: str = "",
-        nice: int = 0,
         env: Mapping[str, str] | None = None,
         on_state: Callable[[ChildState], None] | None = None,
         on_event: Callable[[dict[str, Any]], None] | None = None,
@@ -39,8 +37,7 @@ class Child:
         self.state: ChildState = "idle"
         self.name = name or module
         self._module = module
-        self._nice = nice
-        #: What is added to our own environment in the children to come.
+        #: What the children to come get besides what any child needs.
         self.environment = dict(env or {})
         self._on_state = on_state or (lambda state: None)
         self._on_event = on_event or (lambda event: None)
@@ -117,8 +114,6 @@ class Child:
         except ChildFailed:
             self._enter("failed")
             raise
-        if self._nice:
-            _lower(process.pid, self._nice)
         return Connection(
             process,
             self.name,
@@ -150,10 +145,3 @@ async def _answer(replies: asyncio.Queue[wire.Item | wire.Answer | wire.Failure]
                 return value
             case wire.Failure() as failure:
                 raise wire.as_error(failure)
-
-
-def _lower(pid: int, nice: int) -> None:
-    try:
-        os.setpriority(os.PRIO_PROCESS, pid, nice)
-    except OSError:
-        pass  # it has ended already, or may not be lowered: it works all the same

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from tui_agent.errors import ChildFailed
 from tui_agent.processes import serve, wire
+from tui_agent.processes.environment import for_any
 from tui_agent.processes.lines import lines
 
 Reply = wire.Item | wire.Answer | wire.Failure
 #: How long a child may take to end by itself once its standard input is closed, in seconds.
 PATIENCE_SECONDS = 2.0
+#: The same once it was told to, by a signal.
+INSIST_SECONDS = 0.5
 LAST_WORDS_SECONDS = 0.5
 
 
@@ -69,13 +70,23 @@ class Connection:
         """Let the child end by itself, then make it end."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        for insist in (self.process.terminate, self.process.kill):
-            try:
-                await asyncio.wait_for(asyncio.shield(self._listening), PATIENCE_SECONDS)
-                break
-            except TimeoutError:
-                insist()
+        try:
+            await asyncio.wait([self._listening], timeout=PATIENCE_SECONDS)
+            if not self._listening.done():
+                self._signal(signal.SIGTERM)
+                self._signal(signal.SIGCONT)  # a child that was stopped hears nothing else
+                await asyncio.wait([self._listening], timeout=INSIST_SECONDS)
+        finally:
+            if not self._listening.done():
+                self._signal(signal.SIGKILL)
         await self._listening
+
+    def _signal(self, number: int) -> None:
+        """To the child and to what it has started."""
+        try:
+            os.killpg(self.process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass  # it has ended
 
     async def _write(self, line: bytes) -> None:
         assert self.process.stdin is not None
@@ -90,7 +101,7 @@ class Connection:
         try:
             async for line in lines(self.process.stdout):
                 self._heard(wire.from_child.decode(line))
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             self._stderr.append(f"not understood: {error}")
         if self.process.returncode is None:
             try:
@@ -143,11 +154,11 @@ class Connection:
 async def spawn(module: str, env: Mapping[str, str]) -> Process:
     """`python -m module` in a session of its own, so that Ctrl+C in the terminal is ours alone.
 
+    Its environment is what any child needs, and `env`.
+
     `-P` keeps the working directory, which may be anybody's, out of the child's import path.
     """
-    here = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH", ""))))
-    variables = {**os.environ, "PYTHONPATH": path, serve.PARENT: str(os.getpid()), **env}
+    variables = {**for_any(), serve.PARENT: str(os.getpid()), **env}
     try:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", module),

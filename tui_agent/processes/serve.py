@@ -43,6 +43,9 @@ def run(build: Build) -> None:
         status = 1
         traceback.print_exc()
     sys.stderr.flush()
+    if os.getpgrp() == os.getpid():  # what we started and nobody waits for any more ends with us
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(0, signal.SIGTERM)
     os._exit(status)
 
 
@@ -61,7 +64,9 @@ def end_with_parent() -> None:
         return
     import ctypes
 
-    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+    ctypes.CDLL(None).prctl(
+        _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0
+    )  # heard even where we are stopped
     if parent and os.getppid() != int(parent):
         os._exit(0)  # it died before we asked to be told
 

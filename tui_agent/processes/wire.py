@@ -6,7 +6,8 @@ child → parent   Ready once, Announced whenever; for each call any number of I
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -61,14 +62,37 @@ class Announced(Struct, tag="announced", tag_field="t"):
 FromParent = Call | Cancel
 FromChild = Ready | Item | Answer | Failure | Announced
 
+_T = TypeVar("_T")
+
+
+class Reader(Generic[_T]):
+    """Reads lines of one direction. Half characters, which only Python's own reader takes, are kept."""
+
+    def __init__(self, kinds: Any) -> None:
+        self._kinds = kinds
+        self._decoder: msgspec.json.Decoder[_T] = msgspec.json.Decoder(kinds)
+
+    def decode(self, line: bytes) -> _T:
+        """Raises `ValueError` (msgspec's are such) for anything but a message."""
+        try:
+            return self._decoder.decode(line)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            return msgspec.convert(json.loads(line), self._kinds)
+
+
 _encoder = msgspec.json.Encoder()
-from_parent = msgspec.json.Decoder(FromParent)
-from_child = msgspec.json.Decoder(FromChild)
+from_parent: Reader[FromParent] = Reader(FromParent)
+from_child: Reader[FromChild] = Reader(FromChild)
 
 
 def encode(message: FromParent | FromChild) -> bytes:
     """One line, its newline included. Raises `TypeError` or `ValueError` for what cannot be JSON."""
-    return _encoder.encode(message) + b"\n"
+    try:
+        return _encoder.encode(message) + b"\n"
+    except (UnicodeEncodeError, OverflowError):  # half characters and numbers of any size are JSON too
+        return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
 
 
 def failure(id: int, error: TuiAgentError) -> Failure:

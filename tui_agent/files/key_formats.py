@@ -1,0 +1,197 @@
+"""Keys and tokens that can be told by their form alone, wherever they are written: the one list of these forms.
+
+It decides whether a file may be sent to a model, and what exports, recordings and logs mask (`model.masking` adds
+what is only worth masking). So only forms that hardly anything else has are listed: a made-up password in a test is
+none of them. The forms are those that their issuers document and that the public scanners agree on. The scanner
+libraries themselves were looked at and not taken: detect-secrets brings an HTTP client and checks of its own that
+ask the issuers over the network, reports a private key by its first line alone, and reads a file line by line.
+
+Every expression is linear: repetitions are bounded or possessive, and none begins inside another's match.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+from msgspec import Struct
+
+MASK = "[masked]"
+_LINE_OF_IT = re.compile(r"[^\r\n]+")
+#: A line with a name and a value, or one that is all value.
+_VALUE = re.compile(
+    r"""^[ \t]*+(?:(?:export[ \t]+)?["']?[A-Za-z_][\w.-]{0,80}["']?[ \t]*[=:][ \t]*+)?+([^\r\n]*)$""",
+    re.MULTILINE,
+)
+
+
+class Hit(Struct, frozen=True):
+    """Characters `start` to `end` of a text are a secret; `what` says which kind, as in “an AWS access key”."""
+
+    start: int
+    end: int
+    what: str
+
+
+class _Form(Struct, frozen=True):
+    what: str
+    pattern: str
+    fits: Callable[[str], bool] = lambda found: True
+    #: What is to be masked all the same, although it may be no key or only a part of one.
+    cut: Callable[[str], bool] = lambda found: True
+
+
+#: Between the lines of a key: line ends, also as JSON writes them, and the seams of strings that code puts together.
+_BREAK = r"""(?:\s|\\{1,8}[nrt]?|["']\s{0,40}[+.&]?\s{0,40}["']){1,64}+"""
+_BASE64_LINE = r"[A-Za-z0-9+/]{16,}+={0,2}"
+_HEADERS = rf"(?:{_BREAK}[A-Za-z-]{{3,30}}: [^\r\n\\\"']{{0,200}})*+"
+_PRIVATE_KEY = (
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    rf"{_HEADERS}(?:{_BREAK}{_BASE64_LINE})*+(?:{_BREAK}=?[A-Za-z0-9+/]{{1,75}}={{0,2}}(?={_BREAK}-----END ))?+"
+    rf"(?:{_BREAK}-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----)?+"
+)
+_NO_KEY = re.compile(r"-----[A-Z0-9 ]{1,80}-----|^[A-Za-z-]{3,30}: .*$|[^A-Za-z0-9+/]", re.MULTILINE)
+#: Fewer letters of Base64 than the shortest private key has, 48 bytes of Ed25519.
+_SHORTEST_KEY = 60
+_LINE = 40
+
+
+_GIVEN = r"""[\\"']{0,8}\s{0,8}[=:]\s{0,8}[\\"']{0,8}"""
+_AWS = (
+    rf"(?i:secret_?access_?key|secret_?key|session_?token){_GIVEN}(?P<value>[A-Za-z0-9/+]{{40,2000}}={{0,2}})"
+)
+
+
+def _key_body(found: str) -> str:
+    return _NO_KEY.sub("", re.sub(r"\\+[nr]", "\n", found))
+
+
+def _is_private_key(found: str) -> bool:
+    body = _key_body(found)
+    return len(body) >= _SHORTEST_KEY and len(set(body)) >= 12
+
+
+def _is_part_of_key(found: str) -> bool:
+    """A few letters between the two lines, or most of a line of them: the first line alone is no secret."""
+    return len(_key_body(found)) >= (1 if "-----END " in found else _LINE)
+
+
+def _is_varied(found: str) -> bool:
+    """Whether it is no row of the same few letters, as a placeholder is."""
+    return len(set(found[4:])) >= 6
+
+
+def _is_random(found: str) -> bool:
+    """Whether it looks drawn by lot rather than written: many different characters, digits among them."""
+    return len(set(found)) >= 10 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
+
+
+def _is_signed(found: str) -> bool:
+    """Whether it is a signed JSON web token, and not the one that every page about them shows."""
+    head, body, _ = found.split(".")
+    try:
+        header, claims = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in (head, body))
+    except (binascii.Error, ValueError, RecursionError):
+        return False
+    if not isinstance(header, dict) or not isinstance(claims, dict):
+        return False
+    return str(header.get("alg", "none")).lower() != "none" and claims.get("name") != "John Doe"
+
+
+#: Each begins with letters of its own, which are found fast; what is before them is looked at afterwards.
+_FORMS = (
+    _Form("a private key", _PRIVATE_KEY, _is_private_key, _is_part_of_key),
+    _Form("an age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    _Form("an AWS access key", r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])", _is_varied),
+    _Form("an AWS secret key", rf"aws_{_AWS}", _is_random),
+    _Form("an AWS secret key", rf"AWS_{_AWS}", _is_random),
+    _Form(
+        "an AWS secret key",
+        rf"SecretAccessKey{_GIVEN}(?P<value>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+=])",
+        _is_random,
+    ),
+    _Form(
+        "an AWS secret key",
+        rf"secretAccessKey{_GIVEN}(?P<value>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+=])",
+        _is_random,
+    ),
+    _Form("a GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,255}", _is_varied),
+    _Form("a GitHub token", r"github_pat_\w{36,255}", _is_varied),
+    _Form("a GitLab token", r"gl(?:pat|dt|ptt|rt|soat|cbt|ft|agent)-[\w-]{20,255}", _is_random),
+    _Form("a Slack token", r"xox[abeoprs]-(?=[\w-]{0,40}\d)[\w-]{20,255}", _is_varied),
+    _Form("a Slack token", r"xapp-\d-[\w-]{20,255}", _is_varied),
+    _Form("a Slack webhook", r"hooks\.slack\.com/[a-z]{8,10}/[A-Z]\w{6,20}/\w{6,30}/\w{16,64}"),
+    _Form("a Google API key", r"AIza[\w-]{35}", _is_varied),
+    _Form("a Google client secret", r"GOCSPX-[\w-]{28}", _is_varied),
+    _Form("a Google access token", r"ya29\.[\w-]{40,1000}", _is_varied),
+    _Form("an API key", r"sk[-_](?<![\w-]sk.)(?=[\w-]{0,60}\d)[\w-]{24,300}", _is_random),
+    _Form("an API key", r"rk_live_[A-Za-z0-9]{20,200}", _is_random),
+    _Form("an API key", r"xai-\w{30,200}", _is_random),
+    _Form("an API key", r"gsk_\w{30,200}", _is_random),
+    _Form("an API key", r"pplx-\w{30,200}", _is_random),
+    _Form("an API key", r"nvapi-[\w-]{30,200}", _is_random),
+    _Form("a Hugging Face token", r"hf_[A-Za-z0-9]{30,60}(?![\w-])", _is_varied),
+    _Form("a Replicate token", r"r8_[A-Za-z0-9]{30,60}(?![\w-])", _is_random),
+    _Form("a Stripe webhook secret", r"whsec_[A-Za-z0-9+/]{32,200}", _is_random),
+    _Form("an npm token", r"npm_[A-Za-z0-9]{36}(?!\w)", _is_varied),
+    _Form("a PyPI token", r"pypi-AgE[\w-]{50,1000}", _is_varied),
+    _Form("a SendGrid key", r"SG\.[\w-]{20,24}\.[\w-]{40,46}", _is_varied),
+    _Form("a Twilio key", r"SK[0-9a-f]{32}(?!\w)", _is_varied),
+    _Form("a DigitalOcean token", r"do[opr]_v1_[0-9a-f]{64}", _is_varied),
+    _Form("a Vault token", r"hv[sbr]\.[\w-]{24,300}", _is_random),
+    _Form("a Databricks token", r"dapi[0-9a-f]{32}(?!\w)", _is_varied),
+    _Form("a Shopify token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}(?!\w)", _is_varied),
+    _Form("a Linear key", r"lin_api_\w{40}", _is_varied),
+    _Form("a Docker Hub token", r"dckr_[op]at_[\w-]{27,40}", _is_varied),
+    _Form("an Azure key", r"AccountKey=[A-Za-z0-9+/]{86}==", _is_random),
+    _Form("an Azure key", r"SharedAccessKey=[A-Za-z0-9+/]{43}=", _is_random),
+    _Form(
+        "a signed web token", r"eyJ(?<![\w-]eyJ)[\w-]{10,2000}\.eyJ[\w-]{10,8000}\.[\w-]{30,2000}", _is_signed
+    ),
+)
+
+
+def hits(text: str, *, cut: bool = False) -> list[Hit]:
+    """Every secret in a text that its form tells, in order, none touching another.
+
+    With `cut` also what has the form and is too short or too plain to be one. It takes about a second for 30 MB:
+    call it in a thread.
+    """
+    found = sorted(_found(text, cut), key=lambda hit: (hit.start, -hit.end))
+    kept: list[Hit] = []
+    for hit in found:
+        if not kept or hit.start >= kept[-1].end:
+            kept.append(hit)
+    return kept
+
+
+def values(text: str) -> list[Hit]:
+    """All of a text that is secret as a whole, but for the names that it gives to its values."""
+    return [Hit(*match.span(1), "a value") for match in _VALUE.finditer(text) if match[1]]
+
+
+def masked(text: str, found: Sequence[Hit]) -> str:
+    """The text with `MASK` in place of what was found in it, in each of its lines: none is added and none goes."""
+    parts, at = [], 0
+    for hit in found:
+        parts += [text[at : hit.start], _LINE_OF_IT.sub(MASK, text[hit.start : hit.end])]
+        at = hit.end
+    return "".join([*parts, text[at:]])
+
+
+def _found(text: str, cut: bool) -> Iterator[Hit]:
+    for form in _FORMS:
+        for match in _compiled(form.pattern).finditer(text):
+            secret = match.lastgroup or 0
+            before = text[match.start() - 1 : match.start()]
+            if (form.cut if cut else form.fits)(match[secret]) and not before.isalnum():
+                yield Hit(match.start(secret), match.end(secret), form.what)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
