@@ -99,7 +99,8 @@ async def test_files_that_git_ignores_and_those_of_submodules_can_be_brought(
     repo = repository(tmp_path / "repo", FILES)
     git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "sub")
     (repo / ".env").write_text("KEY=1\n")
-    (repo / ".env").chmod(0o600)
+    (repo / "own.log").write_text("mine\n")
+    (repo / "own.log").chmod(0o600)
     (repo / "out.log").symlink_to("/etc/passwd")
     (repo / "big.log").write_text("x" * 101)
     async with opened(repo) as workspace:
@@ -107,6 +108,7 @@ async def test_files_that_git_ignores_and_those_of_submodules_can_be_brought(
         assert copy.missing == ("sub",)
         (Path(copy.root) / "a.txt").write_text("as it is there\n")
         wanted = [
+            "own.log",
             ".env",
             "sub/i.txt",
             "a.txt",
@@ -118,8 +120,8 @@ async def test_files_that_git_ignores_and_those_of_submodules_can_be_brought(
             "src",
         ]
         left = await workspace.copies.bring(copy, wanted)
-        assert left == ("out.log", "big.log", "none.log", "../x", ".git/config", "src")
-        assert (Path(copy.root) / ".env").stat().st_mode & 0o777 == 0o600
+        assert left == (".env", "out.log", "big.log", "none.log", "../x", ".git/config", "src")
+        assert (Path(copy.root) / "own.log").stat().st_mode & 0o777 == 0o600
         assert (Path(copy.root) / "sub/i.txt").read_text() == "i\n"
         assert (Path(copy.root) / "a.txt").read_text() == "as it is there\n"
         await workspace.copies.remove(copy)

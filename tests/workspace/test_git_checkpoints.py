@@ -140,6 +140,21 @@ def test_refs_go_one_by_one_or_all(repo: Path) -> None:
     assert make_checkpoint(str(repo), "../heads/main", "k1", []) == ""
 
 
+def test_packed_refs_are_those_of_the_repository(repo: Path) -> None:
+    """git sees the repository through links of ours; what it replaces has to be behind them."""
+    assert make_checkpoint(str(repo), "s1", "k1", [])
+    git(repo, "pack-refs", "--all", "--prune")
+    (repo / "a.txt").write_text("changed\n")
+    assert (
+        commit(str(repo), "Changes a", ["a.txt"], False)["commit"] == git(repo, "rev-parse", "main").strip()
+    )
+    assert forget_checkpoints(str(repo), "s1") == 1
+    assert "tui-agent" not in (repo / ".git/packed-refs").read_text()
+    assert not (repo / ".git/packed-refs").is_symlink()
+    assert git(repo, "reflog", "show", "main").count("\n") == 2
+    assert git(repo, "fsck", "--strict", "--no-dangling") == ""
+
+
 def test_a_commit_holds_the_staged_or_the_given_paths_and_no_others(repo: Path) -> None:
     (repo / "a.txt").write_text("changed\n")
     (repo / "odd [name]*.txt").write_text("odd\n")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+import time
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.trees import make_repository, make_tree, run_git
 
+from tui_agent.workspace import git_process
+from tui_agent.workspace.git_listing import list_without_repository
 from tui_agent.workspace.ignore_files import IgnoreFiles, rules_for
 from tui_agent.workspace.walk import walk
 
@@ -102,3 +107,71 @@ def test_a_walk_finds_what_git_finds(tmp_path_factory, above: list[str], below: 
     make_repository(root, commit=False)
     told = run_git(root, "ls-files", "--others", "--exclude-standard", "-z")
     assert found == sorted(name for name in told.split("\0") if name)
+
+
+SIGNS = (
+    *("a", "b", "ab", "x.y", "*", "**", "?", "/", "!", "\\", " ", "\\ ", "#", "é", "-", "\t", "\r"),
+    *("[ab]", "[!a]", "[^b]", "[a-c]", "[c-a]", "[", "]", "[]a]", "[a-", "[-a]", "[a-]", "[\\]]", "[a-c-e]"),
+    *("[[:alpha:]]", "[[:digit:]x]", "[[:none:]]", "[[:upper:]", "[[a]"),
+)
+NAMES = ("a", "b", "c", "ab", "abc", "x.y", "a b", "é", "-", "]", "A", "[", "d", "#", "!a", "\\", "ba", "a ")
+
+
+def odd_tree(root: Path, seed: int) -> None:
+    """A few files with odd names, and ignore files of odd rules in some of their folders."""
+    chance = random.Random(seed)
+    for _ in range(chance.randrange(4, 25)):
+        path = root.joinpath(*(chance.choice(NAMES) for _ in range(chance.randrange(1, 5))))
+        if not any(folder.is_file() for folder in path.parents) and not path.exists():
+            make_tree(root, [str(path.relative_to(root))])
+    folders = [folder for folder, _, _ in os.walk(root)]
+    for folder in chance.sample(folders, min(len(folders), 3)):
+        rules = ("".join(chance.choices(SIGNS, k=chance.randrange(1, 5))) for _ in range(4))
+        # what `**` means right after a name has changed between versions of git
+        kept = [rule for rule in rules if "**" not in rule[1:] or "/**" in rule]
+        Path(folder, ".gitignore").write_text("\n".join(kept), newline="")
+
+
+def test_odd_rules_mean_what_git_makes_of_them(tmp_path: Path) -> None:
+    run_git(tmp_path, "init", "-q", "empty")
+    for seed in range(25):
+        root = tmp_path / str(seed)
+        root.mkdir()
+        odd_tree(root, seed)
+        found = walked(root)
+        assert list_without_repository(str(root)).paths == found, seed
+        where = ("--git-dir", str(tmp_path / "empty/.git"), "--work-tree", str(root))
+        told = run_git(root, *where, "ls-files", "--others", "--exclude-standard", "-z")
+        assert found == sorted(name for name in told.split("\0") if name), seed
+
+
+def test_many_stars_take_no_time(tmp_path: Path) -> None:
+    rules = "*a" * 40 + "b\n" + "**/a/" * 30 + "b\n"
+    make_tree(tmp_path, {".gitignore": rules, "a" * 200: "", "/".join("a" * 100): ""})
+    began = time.process_time()
+    assert len(walked(tmp_path)) == 3
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("with_git", [True, False])
+def test_an_ignore_file_that_is_a_pipe_or_a_link_has_no_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_git: bool
+) -> None:
+    root = make_tree(tmp_path / "root", ["a.py", "sub/b.py", "linked/c.py"])
+    os.mkfifo(root / ".gitignore")
+    os.mkfifo(root / "sub/.gitignore")
+    (tmp_path / "rules").write_text("*\n")
+    (root / "linked/.gitignore").symlink_to(tmp_path / "rules")
+    if not with_git:
+        monkeypatch.setattr(git_process, "find_git", lambda: "")
+    listed = list_without_repository(str(root)).paths
+    assert [path for path in listed if path.endswith(".py")] == ["a.py", "linked/c.py", "sub/b.py"]
+
+
+def test_repositories_inside_a_plain_folder_keep_their_own_rules(tmp_path: Path) -> None:
+    make_tree(tmp_path, {".gitignore": "*.log\n", "a.py": "", "x.log": "", ".hg/store": ""})
+    make_repository(tmp_path / "inner", {".gitignore": "*.tmp\n", "i.py": ""})
+    make_tree(tmp_path, ["inner/x.tmp", "inner/y.log"])
+    assert list_without_repository(str(tmp_path)).paths == [
+        *(".gitignore", "a.py", "inner/.gitignore", "inner/i.py", "inner/y.log")
+    ]

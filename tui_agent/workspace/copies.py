@@ -17,7 +17,6 @@ from tui_agent.files.failures import file_error
 from tui_agent.files.folders import remove_folder
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.replace import mode_on_disk, replace
-from tui_agent.files.sensitive import is_secret
 from tui_agent.processes.child import Child
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.plain_copy import copy_paths
@@ -138,7 +137,7 @@ class WorkCopies:
 
     async def _plain(self, folder: Path) -> WorkCopy:
         stop = threading.Event()
-        paths = tuple(path for path in self._index.paths if not is_secret(path))
+        paths = await asyncio.to_thread(self._gate.without_secrets, self._index.paths)
         copying = asyncio.ensure_future(asyncio.to_thread(copy_paths, self._gate.root, folder, paths, stop))
         try:
             await asyncio.shield(copying)

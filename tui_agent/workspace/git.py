@@ -1,19 +1,22 @@
-"""git, asked in a fixed environment, so that nothing which a repository holds is run. Lives in the child.
+"""git, which sees none of a repository's configuration but what we copied for it. Lives in the child.
 
-Every command goes through GitPython's `Git.execute`. No variable of the person's that begins with `GIT_` gets
-through, hooks and the file system monitor are off, nothing asks and nothing pages, paths stand behind `--`,
-and filters that the repository itself configures are not run.
+A repository's configuration can name commands: filters, hooks, monitors, helpers, transports. So git never reads it.
+Each call gets a shared folder of our own (`GIT_COMMON_DIR`): links to the objects, refs and logs of the repository, no
+hooks, no remotes that could be asked, and a `config` that we wrote, with those settings of the person and the
+repository that are on a list and have a value that such a setting can have. It is made for each call from what the
+repository is now. The environment is made from nothing too, and every call has a time limit.
+
+Filters are the one thing that a repository may bring: where the person trusted exactly these, they run.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from types import MappingProxyType
-from typing import Final
+import subprocess
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any, Final
 
 from msgspec import Struct
 
@@ -22,40 +25,69 @@ os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git we say so ou
 from git import Git
 from git.exc import GitCommandNotFound
 
-_FIXED: Final = (
-    "--no-pager",
-    "--no-optional-locks",
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.quotePath=false"),
-    *("-c", "credential.helper="),
-    *("-c", "gc.auto=0"),
-    *("-c", "maintenance.auto=false"),
-    *("-c", "submodule.recurse=false"),
-    *("-c", "safe.bareRepository=explicit"),
+from tui_agent.files.git_folder import (
+    TRUSTED_FILTERS,
+    Entries,
+    GitFolder,
+    find_git_folder,
+    format_config,
+    is_true,
 )
-_VARIABLES: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ATTR_NOSYSTEM": "1"}
+from tui_agent.workspace.git_person import persons_settings
+from tui_agent.workspace.git_process import Result, avoid_programs_in, find_git, run_git, temporary_folder
+
+#: How long a call may take, in seconds: one that reads, and one that may write a whole work tree.
+SECONDS, LONG_SECONDS = 60.0, 600.0
+#: Of a submodule only its commit counts: to see what changed in it git would believe its configuration.
+UNOPENED: Final = "--ignore-submodules=dirty"
+#: What the author of a private commit is called.
 AUTHOR: Final = ("-c", "user.name=tui-agent", "-c", "user.email=tui-agent@localhost")
-
-
-_NOTHING_MORE: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-class Result(Struct, frozen=True):
-    """How a command ended, and what it wrote."""
-
-    status: int
-    out: bytes
-    err: bytes
-
-    @property
-    def ok(self) -> bool:
-        return self.status == 0
-
-    @property
-    def text(self) -> str:
-        """The output as one stripped text; undecodable bytes are replaced."""
-        return self.out.decode(errors="replace").strip()
+_FIXED: Final[Entries] = (
+    ("core.bare", "false"),
+    ("core.hookspath", os.devnull),
+    ("core.fsmonitor", "false"),
+    ("core.quotepath", "false"),
+    ("credential.helper", ""),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("protocol.allow", "never"),
+    ("submodule.recurse", "false"),
+)
+_ENV: Final = "/usr/bin/env"
+_TRUTH: Final = "true|false|yes|no|on|off|1|0|"
+#: The settings that git may know of, and the values that they may have.
+_ALLOWED: Final = {
+    **dict.fromkeys(
+        (
+            *("core.filemode", "core.ignorecase", "core.symlinks", "core.precomposeunicode"),
+            *("core.trustctime", "core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse"),
+            *("user.useconfigonly", "extensions.noop", "extensions.preciousobjects"),
+        ),
+        _TRUTH,
+    ),
+    "core.repositoryformatversion": "[01]",
+    "core.autocrlf": f"{_TRUTH}|input",
+    "core.eol": "lf|crlf|native",
+    "core.safecrlf": f"{_TRUTH}|warn",
+    "core.checkstat": "default|minimal",
+    "core.logallrefupdates": f"{_TRUTH}|always",
+    "core.sharedrepository": f"{_TRUTH}|umask|group|all|world|everybody|0?[0-7]{{3}}",
+    "index.version": "[234]",
+    "extensions.objectformat": "sha1|sha256",
+    "extensions.compatobjectformat": "sha1|sha256",
+    "extensions.refstorage": "files|reftable",
+    "extensions.relativeworktrees": _TRUTH,
+    **dict.fromkeys(
+        (f"{who}.{what}" for who in ("user", "author", "committer") for what in ("name", "email")),
+        r"[^\x00-\x1f\x7f]+",
+    ),
+}
+#: Those that only the person may set: files that git reads.
+_PERSONS_FILES: Final = ("core.excludesfile", "core.attributesfile")
+_SHARED: Final = (
+    *("objects", "refs", "packed-refs", "shallow", "logs", "worktrees", "reftable", "lfs"),
+    *("info/exclude", "info/attributes"),
+)
 
 
 class Repository(Struct, frozen=True):
@@ -70,36 +102,69 @@ class Repository(Struct, frozen=True):
     common_dir: str
 
 
-def scrub_environment() -> None:
-    """Take every `GIT_` variable out of this process's environment, for itself and all that it starts."""
-    for name in [
-        name for name in os.environ if name.startswith("GIT_") and not name.startswith("GIT_PYTHON")
-    ]:
-        del os.environ[name]
+def git(
+    root: str, *arguments: str, feed: bytes | None = None, index: str = "", seconds: float = SECONDS
+) -> Result:
+    """Run `git` in the repository that a folder is in. `feed` is its standard input; without, there is none.
 
-
-def git(root: str, *arguments: str, feed: bytes | None = None, index: str = "") -> Result:
-    """Run `git` in a folder. `feed` is its standard input; without, there is none. Raises nothing of git's own.
-
-    With `index` that file takes the place of the repository's own index.
+    With `index` that file takes the place of the repository's own index. Raises ChildFailed where it does not end
+    within `seconds`; all else is a result.
     """
-    command = ["git", *_FIXED, *_without_own_filters(root), *arguments]
-    return _run(root, command, feed, {"GIT_INDEX_FILE": index} if index else {})
+    found = _opened(root)
+    if found is None:
+        return Result(128, b"", f"fatal: not a git repository: {root}".encode(errors="replace"))
+    try:
+        with _shared_folder(found) as shared:
+            variables = {
+                "GIT_DIR": found.git_dir,
+                "GIT_COMMON_DIR": shared,
+                "GIT_WORK_TREE": found.work_tree,
+                **({"GIT_INDEX_FILE": index} if index else {}),
+            }
+            trusted = _is_trusted(found)
+            return run_git(
+                root, arguments, variables, feed=feed, seconds=seconds, trusted=trusted, start=_started
+            )
+    except OSError as error:
+        return Result(127, b"", str(error).encode(errors="replace"))
+
+
+def git_without_repository(root: str, *arguments: str) -> Result:
+    """Run `git` in a folder as if it were the work tree of an empty repository. Raises ChildFailed as `git` does."""
+    avoid_programs_in(root)
+    try:
+        with temporary_folder() as empty:
+            for name in ("objects", "refs"):
+                os.mkdir(os.path.join(empty, name))
+            _write(os.path.join(empty, "HEAD"), b"ref: refs/heads/none\n")
+            _write(os.path.join(empty, "config"), format_config(_FIXED))
+            variables = {"GIT_DIR": empty, "GIT_WORK_TREE": os.path.realpath(root)}
+            return run_git(root, arguments, variables, seconds=SECONDS, start=_started)
+    except OSError as error:
+        return Result(127, b"", str(error).encode(errors="replace"))
 
 
 def find_repository(root: str) -> Repository | None:
     """The repository whose work tree a folder is in; None where there is none, or where it ignores the folder."""
-    found = _run(
-        root,
-        ["git", *_FIXED, "rev-parse", "--show-prefix", "--absolute-git-dir", "--git-common-dir"],
-    )
-    lines = os.fsdecode(found.out).split("\n")
-    if not found.ok or len(lines) < 3:
+    found = _opened(root)
+    if found is None or not find_git():
         return None
-    prefix, git_dir, common = lines[0], lines[1], os.path.join(root, lines[2])
+    here = os.path.relpath(os.path.realpath(root), found.work_tree)
+    prefix = "" if here == "." else here + "/"
     if prefix and git(root, "check-ignore", "-q", "--", ".").ok:
         return None
-    return Repository(root, prefix, git_dir, os.path.realpath(common))
+    return Repository(root, prefix, found.git_dir, found.common_dir)
+
+
+def withheld_filters(root: str) -> dict[str, bool]:
+    """The filters that git would run here and we do not, since nobody trusted them; whether a file needs its filter."""
+    found = _opened(root)
+    if found is None or _is_trusted(found):
+        return {}
+    entries = (*persons_settings(found), *found.entries)
+    withheld = dict.fromkeys(_filter_of(key) for key, _ in entries if key.startswith("filter."))
+    required = {_filter_of(key): is_true(value) for key, value in entries if key.endswith(".required")}
+    return {name: required.get(name, False) for name in withheld}
 
 
 def ignored(repository: Repository, paths: Sequence[str]) -> set[str] | None:
@@ -115,15 +180,8 @@ def ignored_folders(repository: Repository) -> set[str]:
     """Folders that git ignores as a whole, without a trailing slash; nothing that lies inside one of them."""
     told = git(
         repository.root,
-        *(
-            "ls-files",
-            "-z",
-            "--others",
-            "--ignored",
-            "--exclude-standard",
-            "--directory",
-            "--no-empty-directory",
-        ),
+        *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"),
+        *("--directory", "--no-empty-directory"),
     )
     empty_of_others = [os.fsdecode(path[:-1]) for path in told.out.split(b"\0") if path.endswith(b"/")]
     # git names a folder too when all that is in it now happens to be ignored: a new file there is not
@@ -132,58 +190,118 @@ def ignored_folders(repository: Repository) -> set[str]:
 
 def init_with_commit(root: str, message: str) -> str:
     """Make a repository of a folder, with all its files in a first commit; the commit's name. "" if that failed."""
+    if _opened(root) is None:
+        if os.path.lexists(os.path.join(root, ".git")):
+            return ""  # a repository that was refused
+        made = run_git(root, ("init", "--quiet", "--initial-branch=main"), {}, seconds=SECONDS)
+        if not made.ok:
+            return ""
     steps = (
-        ("init", "--quiet", "--initial-branch=main"),
-        ("add", "--all"),
+        ("add", "--all", "--", ".", *without_submodules(root)),
         (*AUTHOR, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message),
     )
-    for step in steps:
-        if not git(root, *step).ok:
-            return ""
+    if not all(git(root, *step, seconds=LONG_SECONDS).ok for step in steps):
+        return ""
     return git(root, "rev-parse", "HEAD").text
 
 
-def without_filters(root: str, *scope: str) -> tuple[str, ...]:
-    """Options that switch off every filter which a configuration (`scope` as for `git config`, else any) would run."""
-    told = _run(root, ["git", *_FIXED, "config", *scope, "--includes", "-z", "--name-only", "--list"])
-    keys = told.out.decode(errors="surrogateescape").split("\0")
-    names = {found[1] for key in keys if (found := re.fullmatch(r"filter\.(.+)\.\w+", key, re.DOTALL))}
-    settings = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
-    return tuple(
-        option
-        for name in sorted(names)
-        for key, value in settings
-        for option in ("-c", f"filter.{name}.{key}={value}")
+def without_submodules(root: str, index: str = "") -> list[str]:
+    """Pathspecs that leave out the submodules below a folder: to see whether one changed, git would open it and
+    believe its configuration."""
+    listed = git(root, "ls-files", "--stage", "-z", index=index).out.split(b"\0")
+    paths = (os.fsdecode(line.partition(b"\t")[2]) for line in listed if line.startswith(b"160000 "))
+    return [f":(exclude,literal){path}" for path in paths]
+
+
+def _started(
+    command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Start git through GitPython. It adds to the environment that it inherits, and `env -i` begins from nothing."""
+    variables = [f"{key}={value}" for key, value in environment.items()]
+    try:
+        execute: Any = Git(folder).execute
+        owner = execute([_ENV, "-i", *variables, *command], istream=stdin, as_process=True)
+    except GitCommandNotFound as error:
+        raise OSError(str(error)) from error
+    owner.proc.owner = owner  # GitPython ends the process with its owner
+    return owner.proc
+
+
+def _opened(root: str) -> GitFolder | None:
+    """The repository, unless it belongs to somebody whom the person did not declare safe."""
+    avoid_programs_in(root)
+    found = find_git_folder(root)
+    if found is None or not found.is_foreign:
+        return found
+    safe = [value for key, value in persons_settings(found) if key == "safe.directory"]
+    if "" in safe:
+        safe = safe[len(safe) - safe[::-1].index("") :]
+    return found if "*" in safe or found.work_tree in map(os.path.realpath, safe) else None
+
+
+def _filter_of(key: str) -> str:
+    return key.removeprefix("filter.").rpartition(".")[0]
+
+
+def _is_trusted(found: GitFolder) -> bool:
+    return os.environ.get(TRUSTED_FILTERS, "") == found.fingerprint
+
+
+@contextmanager
+def _shared_folder(found: GitFolder) -> Generator[str]:
+    """The folder that git takes for the one that the work trees of this repository share."""
+    with temporary_folder() as folder:
+        os.mkdir(os.path.join(folder, "info"))
+        settings = _settings(found)
+        if any(key.startswith("filter.lfs.") for key, _ in settings):  # it keeps there what a commit needs
+            os.makedirs(os.path.join(found.common_dir, "lfs"), exist_ok=True)
+        for name in _SHARED:
+            there = os.path.join(found.common_dir, name)
+            if name == "packed-refs" or os.path.exists(there):
+                os.symlink(there, os.path.join(folder, name))
+        _write(os.path.join(folder, "config"), format_config(settings))
+        yield folder
+
+
+def _settings(found: GitFolder) -> Entries:
+    """All that git is to know, the last value of a key in force."""
+    persons = persons_settings(found)
+    files = tuple((key, value) for key, value in persons if key in _PERSONS_FILES)
+    chosen = tuple((key, value) for key, value in (*persons, *found.entries) if _is_allowed(key, value))
+    filters: Entries = ()
+    if _is_trusted(found):
+        filters = (*((k, v) for k, v in persons if k.startswith("filter.")), *found.filters)
+    return (*files, *chosen, *filters, *_upstream(found), *_FIXED)
+
+
+def _is_allowed(key: str, value: str) -> bool:
+    values = _ALLOWED.get(key)
+    return values is not None and re.fullmatch(values, value, re.IGNORECASE) is not None
+
+
+def _upstream(found: GitFolder) -> Entries:
+    """With which branch the current one is compared, and where that is kept; no address."""
+    branch = f"branch.{found.branch}."
+    told = dict(found.entries)
+    remote, merge = told.get(branch + "remote", ""), told.get(branch + "merge", "")
+    if not found.branch or not re.fullmatch(r"[\w.][\w./-]*", remote) or not _is_ref(merge):
+        return ()
+    fetched = [
+        value
+        for key, value in found.entries
+        if key == f"remote.{remote}.fetch" and all(map(_is_ref, value.removeprefix("+").split(":")))
+    ]
+    return (
+        (branch + "remote", remote),
+        (branch + "merge", merge),
+        *((f"remote.{remote}.fetch", value) for value in fetched),
     )
 
 
-@lru_cache(maxsize=64)
-def _without_own_filters(root: str) -> tuple[str, ...]:
-    """Those that the repository itself configures."""
-    return without_filters(root, "--local")
+def _is_ref(name: str) -> bool:
+    return re.fullmatch(r"refs/[^\x00-\x20\x7f:?\[\\^~]+", name) is not None
 
 
-def _run(
-    root: str, command: Iterable[str], feed: bytes | None = None, more: Mapping[str, str] = _NOTHING_MORE
-) -> Result:
-    if not os.path.isdir(root):
-        return Result(
-            127, b"", f"{root} is no folder".encode(errors="replace")
-        )  # git would run where we stand
-    with tempfile.TemporaryFile() as file:
-        if feed is not None:
-            file.write(feed)
-            file.seek(0)
-        try:
-            status, out, err = Git(root).execute(
-                list(command),
-                istream=file,
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-                env={**_VARIABLES, **more},
-            )
-        except GitCommandNotFound as error:
-            return Result(127, b"", str(error).encode(errors="replace"))
-    return Result(status, bytes(out), err.encode() if isinstance(err, str) else bytes(err))
+def _write(path: str, data: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(data)

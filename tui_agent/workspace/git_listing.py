@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
 
-from tui_agent.workspace.git import Repository, find_repository, git
-from tui_agent.workspace.walk import Listing, as_texts
+from tui_agent.files.git_folder import read_regular
+from tui_agent.workspace.git import (
+    Repository,
+    find_repository,
+    git,
+    git_without_repository,
+    withheld_filters,
+)
+from tui_agent.workspace.ignore_files import IgnoreFiles
+from tui_agent.workspace.walk import CONTROL_FOLDERS, MAX_FILES, Listing, as_texts, walk
 
 #: Repositories inside repositories are followed so deep.
 MAX_DEPTH: Final = 4
 #: In `ls-files -t --stage`: left out by a sparse checkout (`S`), a link (120000), a submodule (160000).
 _SPECIAL: Final = re.compile(rb"\0(?:(S) \d{6}|. (1[26]0000)) [0-9a-f]+ \d\t([^\0]+)")
+#: In a file of attributes.
+_FILTER: Final = re.compile(rb"[ \t]filter=(\S+)")
+_MOST_ATTRIBUTES: Final = 100
+_MOST_BYTES: Final = 1 << 20
 _SPECIAL_MARKS: Final = (b"\0S ", b" 120000 ", b" 160000 ")
 
 
@@ -48,9 +62,37 @@ def list_files(repository: Repository, depth: int = 0) -> Listing | None:
     return _with_inner(repository.root, listing, inner, depth)
 
 
+def list_without_repository(root: str, depth: int = 0) -> Listing:
+    """The files of a folder that is in no repository which we open, by the rules of its ignore files."""
+    marks = (f"--exclude={name}/" for name in sorted(CONTROL_FOLDERS))
+    told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *marks)
+    names = told.out.split(b"\0")
+    if not told.ok or len(names) > MAX_FILES or any(name.rpartition(b"/")[2] == b".ignore" for name in names):
+        return walk(root, IgnoreFiles(root))  # git is missing, or does not know such files
+    inner = {name.rstrip(b"/") for name in names if name.endswith(b"/")}
+    top = os.fsencode(root)
+    listing = as_texts(b"\0".join(name for name in names if name[-1:] != b"/" and _is_file(top, name)))
+    return _with_inner(root, listing, inner, depth)
+
+
 def deleted_files(repository: Repository) -> list[str]:
     """Tracked files that are not on disk. git looks at each for this, so it is asked after the listing."""
     return as_texts(git(repository.root, "ls-files", "-z", "--deleted").out).paths
+
+
+def named_filters(repository: Repository, paths: Sequence[str]) -> list[str]:
+    """The filters that attributes of these files name and that git would run, had the person trusted them."""
+    withheld = withheld_filters(repository.root)
+    if not withheld:
+        return []
+    files = [path for path in paths if path.rpartition("/")[2] == ".gitattributes"][:_MOST_ATTRIBUTES]
+    places = [os.path.join(repository.root, path) for path in files]
+    named: set[str] = set()
+    for place in (os.path.join(repository.common_dir, "info", "attributes"), *places):
+        with suppress(OSError):
+            found = _FILTER.findall(read_regular(place, _MOST_BYTES))
+            named.update(os.fsdecode(name) for name in found)
+    return sorted(named & withheld.keys())
 
 
 _NOTHING: Final = _Special(frozenset(), frozenset(), frozenset())
@@ -78,11 +120,18 @@ def _with_inner(root: str, listing: Listing, inner: set[bytes], depth: int) -> L
             continue
         repository = find_repository(os.path.join(root, folder))
         found = list_files(repository, depth + 1) if repository else None
-        if found is not None:
-            paths += [f"{folder}/{path}" for path in found.paths]
-            unreadable += found.unnamed
+        if found is None:
+            found = list_without_repository(os.path.join(root, folder), depth + 1)
+        paths += [f"{folder}/{path}" for path in found.paths]
+        unreadable += found.unnamed
     return Listing(sorted(set(paths)), unreadable)
 
 
 def _is_folder(root: str, name: bytes) -> bool:
     return os.path.isdir(os.path.join(os.fsencode(root), name))
+
+
+def _is_file(root: bytes, name: bytes) -> bool:
+    """Whether it is a file, or a link to one; a link to a folder or to nothing is not."""
+    path = os.path.join(root, name)
+    return not os.path.islink(path) or os.path.isfile(path)

@@ -20,7 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.files.folders import remove_folder
-from tui_agent.workspace.git import Repository, Result, git, without_filters
+from tui_agent.workspace.git import LONG_SECONDS, Repository, find_repository, git
+from tui_agent.workspace.git_process import Result
 
 _NAME: Final = ".seed"
 _INDEX: Final = ".seed.index"
@@ -57,10 +58,10 @@ def grow(repository: Repository, commit: str, parent: str) -> Result:
         return tree
     if os.path.exists(index + ".lock") or not os.path.exists(index):
         _remove(parent)  # git was killed over it: nobody knows what is in there
-    command = ("--work-tree", seed, *_checkout(repository.root, commit))
+    command = ("--work-tree", seed, *_checkout(commit))
     for _ in range(2):
         os.makedirs(seed, exist_ok=True)
-        told = git(repository.root, *command, index=index)
+        told = git(repository.root, *command, index=index, seconds=LONG_SECONDS)
         if told.ok:
             _looked[parent] = _Looked(tree.text, time.monotonic())
             break
@@ -78,11 +79,12 @@ def fill(parent: str, commit: str, folder: str) -> Result:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        return git(folder, *_checkout(folder, commit))
-    told = git(folder, "rev-parse", "--git-path", "index")
-    if told.ok:
-        shutil.copy2(os.path.join(parent, _INDEX), os.path.join(folder, told.text))
-    return told
+        return git(folder, *_checkout(commit), seconds=LONG_SECONDS)
+    made = find_repository(folder)
+    if made is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+    shutil.copy2(os.path.join(parent, _INDEX), os.path.join(made.git_dir, "index"))
+    return Result(0, b"", b"")
 
 
 def drop(parent: str) -> None:
@@ -108,12 +110,9 @@ def _remove(parent: str) -> None:
         remove_folder(os.path.join(parent, name))
 
 
-def _checkout(root: str, commit: str) -> tuple[str, ...]:
-    """The person's own filters are not run either: they may be slow, or fetch what is large from somewhere.
-
-    Every link to a file changes the time of its status; that is not to count as another content.
-    """
-    return (*without_filters(root), "-c", "core.trustctime=false", "read-tree", "--reset", "-u", commit)
+def _checkout(commit: str) -> tuple[str, ...]:
+    """Every link to a file changes the time of its status; that is not to count as another content."""
+    return ("-c", "core.trustctime=false", "read-tree", "--reset", "-u", commit)
 
 
 def _link(source: str, target: str) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any, Final
 
-from tui_agent.workspace.git import find_repository, git
+from tui_agent.workspace.git import UNOPENED, find_repository, git
 from tui_agent.workspace.walk import is_text
 
 #: A message of more would hold up the interface while it is read.
@@ -24,7 +24,9 @@ def read_status(root: str) -> dict[str, Any]:
     repository = find_repository(root)
     if repository is None:
         return _NO_REPOSITORY
-    told = git(root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--", ".")
+    told = git(
+        root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", UNOPENED, "--", "."
+    )
     if not told.ok:
         return _NO_REPOSITORY
     records = [os.fsdecode(record) for record in told.out.split(b"\0")]

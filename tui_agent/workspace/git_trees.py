@@ -12,10 +12,13 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from tui_agent.files.folders import remove_folder
-from tui_agent.files.sensitive import is_secret
-from tui_agent.workspace.git import AUTHOR, Repository, Result, git
+from tui_agent.files.gate import Gate
+from tui_agent.workspace.git import AUTHOR, LONG_SECONDS, Repository, git, without_submodules
+from tui_agent.workspace.git_process import TEMPORARY as CALLS
+from tui_agent.workspace.git_process import Result
 
 #: Files that git does not track and that are larger, in bytes, are data rather than source: they are left out.
 LARGEST_UNTRACKED = 32 << 20
@@ -43,7 +46,7 @@ def sweep() -> None:
     """Remove the temporary folders of those who were killed over a tree."""
     place = tempfile.gettempdir()
     for name in os.listdir(place):
-        owner = re.fullmatch(re.escape(_TEMPORARY) + r"(\d+)-\w+", name)
+        owner = re.fullmatch(f"(?:{_TEMPORARY}|{CALLS})" + r"(\d+)-\w+", name)
         if owner and not _runs(int(owner[1])):
             with suppress(OSError):
                 remove_folder(os.path.join(place, name))
@@ -60,19 +63,18 @@ def _runs(process: int) -> bool:
 
 
 def _tree(repository: Repository, index: str, written: Sequence[str], untracked: bool) -> str:
-    theirs = git(repository.root, "rev-parse", "--git-path", "index").text
-    theirs = os.path.join(repository.root, theirs)
+    theirs = os.path.join(repository.git_dir, "index")
     if os.path.isfile(theirs):
         shutil.copy2(theirs, index)  # by its time git tells which files may have changed since it was written
     for fresh in (False, True):
         if fresh and not _from_head(repository, index):
             return ""
-        _with(repository, index, "add", "--update", "--ignore-errors", "--", ".")
+        _add(repository, index, ".", *without_submodules(repository.root, index), update=True)
         if untracked:
-            _add(repository, index, _others(repository, index))
+            _add(repository, index, *(f":(literal){path}" for path in _others(repository, index)))
         feed = b"".join(os.fsencode(path) + b"\0" for path in written)
         _with(repository, index, "update-index", "--add", "--remove", "-z", "--stdin", feed=feed)
-        told = _with(repository, index, "write-tree")
+        told = _with(repository, index, "write-tree", "--missing-ok")
         if told.ok:
             return told.text
     return ""
@@ -86,24 +88,24 @@ def _from_head(repository: Repository, index: str) -> bool:
     return _with(repository, index, "read-tree", "HEAD" if head.ok else "--empty").ok
 
 
-def _others(repository: Repository, index: str) -> list[bytes]:
+def _others(repository: Repository, index: str) -> list[str]:
     """What git neither tracks nor ignores; a repository that lies in there (it ends in `/`) is not ours to take, and
     what looks like a secret stays where it is."""
     told = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard")
-    found = [path for path in told.out.split(b"\0") if path and not path.endswith(b"/")]
-    paths = [path for path in found if not is_secret(os.fsdecode(path))]
-    root = os.fsencode(repository.root)
-    return [path for path in paths if _size(os.path.join(root, path)) <= LARGEST_UNTRACKED]
+    found = [os.fsdecode(path) for path in told.out.split(b"\0") if path and not path.endswith(b"/")]
+    paths = Gate(Path(repository.root)).without_secrets(found)
+    return [path for path in paths if _size(os.path.join(repository.root, path)) <= LARGEST_UNTRACKED]
 
 
-def _add(repository: Repository, index: str, paths: Sequence[bytes]) -> None:
+def _add(repository: Repository, index: str, *pathspecs: str, update: bool = False) -> None:
     """Add them; one that cannot be read is left out, and the others are in."""
-    if paths:
+    if pathspecs:
         options = ("--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
-        _with(repository, index, "--literal-pathspecs", "add", *options, feed=b"\0".join(paths))
+        feed = b"\0".join(map(os.fsencode, pathspecs))
+        _with(repository, index, "add", *(("--update",) if update else ()), *options, feed=feed)
 
 
-def _size(path: bytes) -> int:
+def _size(path: str) -> int:
     try:
         return os.lstat(path).st_size
     except OSError:
@@ -111,4 +113,4 @@ def _size(path: bytes) -> int:
 
 
 def _with(repository: Repository, index: str, *arguments: str, feed: bytes | None = None) -> Result:
-    return git(repository.root, *arguments, feed=feed, index=index)
+    return git(repository.root, *arguments, feed=feed, index=index, seconds=LONG_SECONDS)

@@ -10,13 +10,16 @@ import os
 import re
 import secrets
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from tui_agent.errors import FileError
 from tui_agent.files.failures import sentence
 from tui_agent.files.folders import remove_folder
+from tui_agent.files.private import make_private, replace_private
 from tui_agent.workspace import git_seeds
-from tui_agent.workspace.git import Repository, Result, find_repository, git
+from tui_agent.workspace.git import Repository, find_repository, git
+from tui_agent.workspace.git_process import Result
 from tui_agent.workspace.git_seeds import names_in
 from tui_agent.workspace.git_trees import commit_of, tree_on_disk
 
@@ -41,7 +44,7 @@ def prepare(root: str, parent: str) -> None:
     if repository is None or not commit:
         return
     try:
-        os.makedirs(parent, mode=0o700, exist_ok=True)
+        make_private(parent)
         _check(parent, git_seeds.grow(repository, commit, parent))
     except OSError as error:
         raise _failed(parent, *sentence(error)) from error
@@ -127,16 +130,26 @@ def remove_worktrees(parent: str) -> None:
 
 def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
     parent = os.path.dirname(folder)
-    os.makedirs(parent, mode=0o700, exist_ok=True)
-    with open(_mark(folder), "wb") as file:
-        file.write(os.fsencode(repository.common_dir))
+    make_private(parent)
+    replace_private(Path(_mark(folder)), os.fsencode(repository.common_dir))
     _check(folder, git_seeds.grow(repository, commit, parent))
+    os.makedirs(os.path.join(repository.common_dir, "worktrees"), exist_ok=True)
     adding = ("-c", "core.logAllRefUpdates=false", "worktree", "add", "--detach", "--no-checkout", "--force")
     _check(folder, git(repository.root, *adding, "--quiet", "--", folder, commit))
+    _lead_to_real(repository, folder)
     _check(folder, git_seeds.fill(parent, commit, folder))
     root = os.path.join(folder, repository.prefix).rstrip("/")
     os.makedirs(root, exist_ok=True)
     return {"root": root, "submodules": _submodules(root)}
+
+
+def _lead_to_real(repository: Repository, folder: str) -> None:
+    """git wrote into the worktree that its repository is where git saw it: in a folder that was there for one call."""
+    pointer = os.path.join(folder, ".git")
+    with open(pointer, "rb") as file:
+        entry = os.path.basename(os.fsdecode(file.read()).strip())
+    with open(pointer, "wb") as file:
+        file.write(b"gitdir: " + os.fsencode(os.path.join(repository.common_dir, "worktrees", entry)) + b"\n")
 
 
 def _submodules(root: str) -> list[str]:

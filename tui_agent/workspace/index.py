@@ -188,5 +188,10 @@ def _scan(paths: list[str], span: tuple[int, int], alternative: Alternative) -> 
     literal, matches = alternative.literal, alternative.matches
     for at in range(start, min(end, len(paths)), SLICE):
         part = paths[at : min(at + SLICE, end)]
-        near = [path for path in part if literal in path] if literal else part
+        if not literal:
+            near = part
+        elif alternative.lowered:
+            near = [path for path in part if literal in path.lower()]
+        else:
+            near = [path for path in part if literal in path]
         yield [path for path in near if matches(path)]

@@ -84,6 +84,11 @@ async def list_here(root: Path) -> Listed:
 
 def _note(facts: dict[str, Any]) -> str:
     notes = []
+    if filters := facts.get("withheld_filters"):
+        notes.append(
+            f"The git {'filter' if len(filters) == 1 else 'filters'} {', '.join(filters)} did not run, since this"
+            " workspace is not trusted: files are shown as they are on disk; `tui-agent trust` lets filters run"
+        )
     if facts["unnamed"]:
         notes.append(f"{facts['unnamed']} files have names that are not UTF-8 and are left out; rename them")
     if facts["cut"]:

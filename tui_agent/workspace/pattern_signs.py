@@ -12,7 +12,9 @@ MAX_CHOICES: Final = 64
 MAX_BRACES: Final = 32
 #: What a backslash may stand before; before anything else it is taken for a Windows separator and refused.
 _ESCAPABLE: Final = "*?[]{}\\,!@+() "
-_CLASS: Final = re.compile(r"\[([!^]?)(\]?[^\]/]*)\]")
+_CLASS: Final = re.compile(r"\[([!^]?)(\]?(?:\\[^/]|[^\]\\/])*)\]")
+#: A sign in a class, with the backslash that may stand before it, and the end of a range that begins with it.
+_MEMBER: Final = re.compile(r"(\\?)(.)(?:-(\\?)(.))?", re.DOTALL)
 
 
 class Sign(Struct, frozen=True):
@@ -90,19 +92,22 @@ def _escaped(text: str, at: int) -> tuple[Sign, int]:
 
 
 def _class_at(text: str, at: int) -> tuple[Sign, int]:
-    """`[a-z]`, `[!a-z]`; a bracket without its partner in the same name is a letter."""
+    """`[a-z]`, `[!a-z]`, `[\\]a]`; a bracket without its partner in the same name is a letter.
+
+    A backslash before a sign means the sign itself, as in git and in shells, so that `[a\\-z]` is no range.
+    """
     found = _CLASS.match(text, at)
     if found is None or not found[2]:
         return Sign("literal", "[", re.escape("[")), 1
     if "[:" in found[0]:
         return Sign("refused", "character classes such as '[:alpha:]' are not offered; write the range"), 1
-    inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", found[2])
-    expression = f"(?!/)[{'^' if found[1] else ''}{inner}]"
-    try:
-        re.compile(expression)
-    except re.error:
+    members = [(first, last) for _, first, _, last in _MEMBER.findall(found[2])]
+    if any(last and last < first for first, last in members):
         return Sign("refused", f"the range in '{found[0]}' runs backwards; turn it round"), 1
-    return Sign("one", found[0], expression), len(found[0])
+    inner = "".join(
+        f"{re.escape(first)}-{re.escape(last)}" if last else re.escape(first) for first, last in members
+    )
+    return Sign("one", found[0], f"(?!/)[{'^' if found[1] else ''}{inner}]"), len(found[0])
 
 
 def _settled(signs: Sequence[Sign]) -> list[Sign]:

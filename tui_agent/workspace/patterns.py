@@ -35,13 +35,15 @@ class Alternative(Struct, frozen=True):
     """One reading of a pattern, its braces written out.
 
     `exact` is the path itself where there is no wildcard. Every match begins with `prefix` (empty, or whole
-    folders with their `/`) and holds `literal` somewhere: both narrow a search before `matches` is asked.
+    folders with their `/`) and holds `literal` somewhere, in lower case where `lowered`: both narrow a search
+    before `matches` is asked.
     """
 
     exact: str
     prefix: str
     literal: str
     matches: Callable[[str], re.Match[str] | None]
+    lowered: bool = False
 
 
 class Pattern(Struct, frozen=True):
@@ -136,7 +138,11 @@ def _plain(segment: Segment) -> str | None:
 def _alternative(segments: list[Segment], ignore_case: bool) -> Alternative:
     expression = re.compile(_path_expression(segments), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
     if ignore_case:
-        return Alternative("", "", "", expression.match)
+        literal = _longest_literal(segments)
+        # outside ASCII, letters that are equal without regard to case may differ in lower case
+        return Alternative(
+            "", "", literal.lower() if literal.isascii() else "", expression.match, lowered=True
+        )
     names = [_plain(segment) for segment in segments]
     leading = []
     for name in names[:-1]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tui_agent.errors import FileError, Interrupted
 from tui_agent.files.failures import sentence
 from tui_agent.files.folders import remove_folder
+from tui_agent.files.private import make_private
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 #: Linux's request to let a file have the blocks of another, until one of them is written.
@@ -28,7 +29,8 @@ def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.E
     meanwhile. Raises FileError where it fails and Interrupted where `stop` is set, with nothing left.
     """
     try:
-        os.makedirs(folder, mode=0o700)
+        make_private(folder.parent)
+        os.mkdir(folder, mode=0o700)
         copying = _Copying(str(root), str(folder))
         for path in paths:
             if stop.is_set():

@@ -12,10 +12,10 @@ import msgspec
 
 from tui_agent.files.folders import remove_folder
 from tui_agent.processes.serve import Announce, Handler, Send, run
-from tui_agent.workspace.git import find_repository, ignored, init_with_commit, scrub_environment
+from tui_agent.workspace.git import find_repository, ignored, init_with_commit
 from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.workspace.git_commits import commit, commit_plan
-from tui_agent.workspace.git_listing import deleted_files, list_files
+from tui_agent.workspace.git_listing import deleted_files, list_files, list_without_repository, named_filters
 from tui_agent.workspace.git_status import read_status
 from tui_agent.workspace.git_trees import sweep
 from tui_agent.workspace.git_worktrees import (
@@ -26,7 +26,6 @@ from tui_agent.workspace.git_worktrees import (
     take_snapshot,
     tidy,
 )
-from tui_agent.workspace.walk import Listing, walk
 
 #: Paths in one message: the interface takes it in within a millisecond or two.
 CHUNK: Final = 2000
@@ -40,14 +39,20 @@ _at_work: Final[dict[str, asyncio.Future[Any]]] = {}
 
 
 async def list_paths(params: dict[str, Any], send: Send) -> None:
-    """{root} → {source, unnamed, cut} once, {paths} in order, {listed: true}, then {gone} for what git had deleted."""
+    """{root} → {source, unnamed, cut, withheld_filters} once, {paths} in order, {listed: true}, then {gone}.
+
+    What is gone is tracked by git and was deleted.
+    """
     root = params["root"]
     repository = await asyncio.to_thread(find_repository, root)
     listing = await asyncio.to_thread(list_files, repository) if repository else None
     source = "git" if listing is not None else "walk"
     if listing is None:
-        repository, listing = None, await asyncio.to_thread(_walk, root)
-    await send({"source": source, "unnamed": listing.unnamed, "cut": listing.cut})
+        repository, listing = None, await asyncio.to_thread(list_without_repository, root)
+    withheld = await asyncio.to_thread(named_filters, repository, listing.paths) if repository else []
+    await send(
+        {"source": source, "unnamed": listing.unnamed, "cut": listing.cut, "withheld_filters": withheld}
+    )
     for at in range(0, len(listing.paths), CHUNK):
         await send({"paths": listing.paths[at : at + CHUNK]})
     await send({"listed": True})
@@ -190,7 +195,6 @@ async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) ->
 
 
 def build(announce: Announce) -> Mapping[str, Handler]:
-    scrub_environment()
     sweep()
     return {
         "list": list_paths,
@@ -222,12 +226,6 @@ def _ignored(root: str, paths: list[str]) -> list[str]:
         return sorted(ignored_by_files(root, paths))
     found = ignored(repository, paths)
     return paths if found is None else sorted(found)
-
-
-def _walk(root: str) -> Listing:
-    from tui_agent.workspace.ignore_files import IgnoreFiles
-
-    return walk(root, IgnoreFiles(root))
 
 
 if __name__ == "__main__":

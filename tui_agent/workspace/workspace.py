@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,8 +12,11 @@ from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
+from tui_agent.files.git_folder import TRUSTED_FILTERS
 from tui_agent.processes.child import Child
+from tui_agent.processes.environment import for_workspace
 from tui_agent.workspace.copies import WorkCopies
+from tui_agent.workspace.git_process import avoid_programs_in
 from tui_agent.workspace.import_names import Import
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import Listed, list_by_child, list_here
@@ -64,7 +67,9 @@ class Workspace:
         root: Path,
         *,
         own: Sequence[Path] = (),
+        aliases: Collection[str] = (),
         child: Child | None = None,
+        filters: str = "",
         watched: bool = True,
         on_index: OnIndex | None = None,
         on_batch: OnBatch | None = None,
@@ -72,16 +77,23 @@ class Workspace:
         on_watch: OnWatch | None = None,
         on_notice: OnNotice | None = None,
     ) -> None:
-        """`own` are folders of tui-agent's own, which the gate keeps closed. Raises `PathRefused` for no folder.
+        """`own` are folders of tui-agent's own, which the gate keeps closed, `aliases` are other names of secrets
+        (see `Gate`). Raises `PathRefused` for no folder.
 
-        `child` is that of another workspace, which ends it. Without `watched` nothing is told of what changes on disk.
+        `child` is that of another workspace, which ends it. `filters` is the fingerprint of the repository whose
+        filters the person trusted: git runs no others. Without `watched` nothing is told of what changes on disk.
         The callbacks are called on the loop and must not raise; `listen` sets them later.
         """
-        self.gate = Gate(root, own)
+        self.gate = Gate(root, own, aliases)
         self.root = self.gate.root
+        avoid_programs_in(str(self.root))
         self.index = Index(ignore_case=self.gate.ignore_case)
         self.listen(on_index, on_batch, on_status, on_watch, on_notice)
-        self._child = child or Child("tui_agent.workspace.worker", name="workspace", nice=5)
+        self._child = child or Child(
+            "tui_agent.workspace.worker",
+            name="workspace",
+            env={**for_workspace(), TRUSTED_FILTERS: filters},
+        )
         self._owns_child = child is None
         self._watched = watched
         self.repository = Repository(self._child, self.root)

@@ -1,0 +1,203 @@
+"""One git process: an environment made from nothing, and a limit of time.
+
+Within the workspace child GitPython starts it (see `workspace.git`); elsewhere, where importing that would hold up the
+keyboard, nothing but the standard library does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, Final
+
+from msgspec import Struct
+
+from tui_agent.errors import ChildFailed
+from tui_agent.files.folders import remove_folder
+
+#: So begin the names of our temporary folders; the process id of the owner follows.
+TEMPORARY: Final = "tui-agent-git-"
+#: The status where git cannot be started.
+NOT_FOUND: Final = 127
+_KEPT: Final = frozenset({"LANG", "LANGUAGE", "TMPDIR", "TZ"})
+#: Nothing of the person's or the machine's configuration, no transport, no question.
+_VARIABLES: Final = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "GIT_EDITOR": ":",
+    "GIT_TEMPLATE_DIR": "",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+}
+#: Files that git opens wherever they lie in a work tree, whatever they are.
+_OPENED_BY_GIT: Final = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
+#: After so many seconds without an end we look for pipes that git may be waiting at, and look for at most so long.
+_LOOK: Final = 0.5
+_LOOKING: Final = 2.0
+#: How long the output of what git started is waited for, once git was killed.
+_PATIENCE: Final = 1.0
+_NONE: Final = frozenset[str]()
+#: Folders that other people fill, each with a slash at its end.
+_avoided: Final[set[str]] = set()
+
+
+class Result(Struct, frozen=True):
+    """How a command ended, and what it wrote."""
+
+    status: int
+    out: bytes
+    err: bytes
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 0
+
+    @property
+    def text(self) -> str:
+        """The output as one stripped text; undecodable bytes are replaced."""
+        return self.out.decode(errors="replace").strip()
+
+
+#: Starts a command in a folder, with exactly this environment and standard input. Raises OSError.
+Start = Callable[[list[str], str, dict[str, str], IO[bytes]], "subprocess.Popen[bytes]"]
+
+
+def started(
+    command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Start a command by the standard library alone."""
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def run_git(
+    root: str,
+    arguments: Sequence[str],
+    variables: Mapping[str, str | None],
+    *,
+    feed: bytes | None = None,
+    seconds: float,
+    trusted: bool = False,
+    start: Start = started,
+) -> Result:
+    """Run git in a folder, with these variables (None: without it) and few others. `feed` is its standard input.
+
+    `trusted`: what the folder brings may be found and run. Raises ChildFailed where it does not end within
+    `seconds`; where it cannot be started the status is `NOT_FOUND`.
+    """
+    told = {**_environment(trusted), **_VARIABLES, **variables}
+    environment = {key: value for key, value in told.items() if value is not None}
+    program = find_git()
+    if not program:
+        return Result(NOT_FOUND, b"", b"git is not installed")
+    try:
+        with tempfile.TemporaryFile() if feed else open(os.devnull, "rb") as file:
+            if feed:
+                file.write(feed)
+                file.seek(0)
+            process = start([program, "--no-pager", *arguments], root, environment, file)
+    except OSError as error:
+        return Result(NOT_FOUND, b"", str(error).encode(errors="replace"))
+    with process:
+        pipes = [folder for key in ("GIT_DIR", "GIT_OBJECT_DIRECTORY") if (folder := variables.get(key))]
+        return _ended(process, root, pipes, seconds)
+
+
+def find_git() -> str:
+    """The program, "" where none is installed."""
+    return shutil.which("git", path=_path()) or ""
+
+
+def avoid_programs_in(folder: str) -> None:
+    """Never again take git, or what it starts without trust, from this folder. One that holds the person's home may
+    hold the person's programs."""
+    avoided = os.path.realpath(folder).rstrip("/") + "/"
+    if not (os.path.realpath(os.path.expanduser("~")) + "/").startswith(avoided):
+        _avoided.add(avoided)
+
+
+@contextmanager
+def temporary_folder() -> Generator[str]:
+    """A folder of this process's own, gone afterwards. Raises OSError."""
+    folder = tempfile.mkdtemp(prefix=f"{TEMPORARY}{os.getpid()}-")
+    try:
+        yield folder
+    finally:
+        with suppress(OSError):  # the next start sweeps
+            remove_folder(folder)
+
+
+def _environment(trusted: bool) -> dict[str, str]:
+    """What git and what it starts may know: no key, no token, and no `GIT_` variable of the person's.
+
+    A filter that may run finds the person's home.
+    """
+    kept = {key: value for key, value in os.environ.items() if key in _KEPT or key.startswith("LC_")}
+    home = {key: os.environ[key] for key in ("HOME", "XDG_CONFIG_HOME") if trusted and key in os.environ}
+    return {**kept, **home, "PATH": _path(_NONE if trusted else _avoided)}
+
+
+def _path(avoided: Collection[str] = _avoided) -> str:
+    """The person's PATH without what is relative or lies in one of these folders."""
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(
+        entry
+        for entry in entries
+        if os.path.isabs(entry) and not (os.path.realpath(entry) + "/").startswith(tuple(avoided))
+    )
+
+
+def _ended(process: subprocess.Popen[bytes], root: str, git_folders: Sequence[str], seconds: float) -> Result:
+    deadline = time.monotonic() + seconds
+    wait = _LOOK
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            out, err = process.communicate(timeout=min(wait, left))
+        except subprocess.TimeoutExpired:
+            began = time.monotonic()
+            _empty_pipes(root, git_folders)
+            wait = max(
+                _LOOK, 4 * (time.monotonic() - began)
+            )  # a large tree is not looked through all the time
+            continue
+        return Result(process.returncode, out, err)
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):  # a filter that it left behind may keep its output open
+        process.communicate(timeout=_PATIENCE)
+    raise ChildFailed(
+        f"git did not answer within {seconds:g} s in {root}", "look at that repository with git itself"
+    )
+
+
+def _empty_pipes(root: str, git_folders: Sequence[str]) -> None:
+    """Let git go on that waits at a pipe which lies where it expects a file: to it the file is empty then."""
+    deadline = time.monotonic() + _LOOKING
+    for top in (root, *git_folders):
+        for folder, folders, files in os.walk(top):
+            if top == root and ".git" in folders:
+                folders.remove(".git")
+            names = files if top != root else _OPENED_BY_GIT.intersection(files)
+            for name in names:
+                _empty_pipe(os.path.join(folder, name))
+            if time.monotonic() > deadline:
+                return
+
+
+def _empty_pipe(path: str) -> None:
+    with suppress(OSError):  # nobody waits there, or it is no pipe any more
+        if stat.S_ISFIFO(os.lstat(path).st_mode):
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
