@@ -6,7 +6,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from support.asking import answer, request, text
+from support.asking import answer, answering, request, text
 from support.provider import Answer, Provider, ToolCall
 
 from tui_agent.model.child import ChildModel
@@ -37,7 +37,7 @@ async def test_the_first_piece_is_here_before_the_last_was_sent(
     model: ChildModel, provider: Provider
 ) -> None:
     provider.answer(Answer("one two", hold_after=1))
-    async with aclosing(model.stream(request())) as stream:
+    async with aclosing(answering(model)) as stream:
         assert await anext(stream) == TextChunk("one")
         provider.release()
         assert await anext(stream) == TextChunk(" two")
@@ -123,7 +123,7 @@ async def test_many_requests_at_once_each_get_their_own_answer(model: ChildModel
 
 async def test_closing_the_stream_hangs_up(model: ChildModel, provider: Provider) -> None:
     provider.answer(Answer("one two three", hang_after=1))
-    async with aclosing(model.stream(request())) as stream:
+    async with aclosing(answering(model)) as stream:
         assert await anext(stream) == TextChunk("one")
     assert await asyncio.to_thread(provider.requests[0].gone.wait, 20)
 

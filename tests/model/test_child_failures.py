@@ -6,7 +6,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from support.asking import MODEL, SECRET, answer, request, text
+from support.asking import MODEL, SECRET, answer, answering, request, text
 from support.provider import Answer, Provider
 
 from tui_agent.errors import (
@@ -71,11 +71,9 @@ async def test_no_answer_in_time(model: ChildModel, provider: Provider) -> None:
 
 async def test_silence_in_the_middle_of_an_answer(model: ChildModel, provider: Provider) -> None:
     provider.answer(Answer("one two", hang_after=1))
-    chunks = []
-    with pytest.raises(TimedOut):
-        async for chunk in model.stream(request(timeout=0.3)):
-            chunks.append(chunk)  # noqa: PERF401 (what came before the error is what is looked at)
+    chunks = await answer(model, request(timeout=0.3))
     assert text(chunks) == "one"
+    assert chunks[-1] == EndChunk("cut", why="openai/test-model sent nothing more within 0.3 s")
     assert await asyncio.to_thread(provider.requests[0].gone.wait, 20)
 
 
@@ -109,7 +107,7 @@ async def test_after_the_last_retry_it_is_an_error(
 
 async def test_a_countdown_can_be_stopped(model: ChildModel, provider: Provider) -> None:
     provider.answer(Answer(status=429, retry_after=60), "never asked for")
-    async with aclosing(model.stream(request())) as stream:
+    async with aclosing(answering(model)) as stream:
         assert isinstance(await anext(stream), RetryChunk)
     assert await model._ask("ping", {}) == "pong"
     assert len(provider.requests) == 1
@@ -141,7 +139,8 @@ async def test_a_broken_connection_ends_the_answer_as_cut(model: ChildModel, pro
     provider.answer(Answer("one two three", cut_after=2))
     chunks = await answer(model)
     assert text(chunks) == "one two"
-    assert chunks[-1] == EndChunk("cut")
+    why = "The server of openai/test-model broke the connection in the middle of the answer"
+    assert chunks[-1] == EndChunk("cut", why=why)
     assert len(provider.requests) == 1, "what had begun to arrive is not silently asked for again"
 
 
@@ -152,15 +151,16 @@ async def test_a_stream_that_just_ends_is_cut_whatever_litellm_says(
     provider.answer(Answer("one two three", cut_after=2, cut_cleanly=True))
     chunks = await answer(model)
     assert text(chunks) == "one two"
-    assert chunks[-1] == EndChunk("cut")
+    why = "The server of openai/test-model ended the answer before the model did"
+    assert chunks[-1] == EndChunk("cut", why=why)
 
 
-@pytest.mark.parametrize("cleanly", [True, False])
+@pytest.mark.parametrize(("cleanly", "how"), [(True, "ended the answer"), (False, "broke the connection")])
 async def test_a_connection_that_breaks_before_the_first_word(
-    model: ChildModel, provider: Provider, cleanly: bool
+    model: ChildModel, provider: Provider, cleanly: bool, how: str
 ) -> None:
     provider.answer(Answer("one", cut_after=0, cut_cleanly=cleanly))
-    with pytest.raises(Unreachable, match="ended the answer before its first word"):
+    with pytest.raises(Unreachable, match=f"{how} before its first word"):
         await answer(model)
 
 
@@ -180,9 +180,11 @@ async def test_a_content_filter_before_and_within_an_answer(model: ChildModel, p
     provider.answer(Answer("", finish="content_filter"), Answer("Well, ", finish="content_filter"))
     with pytest.raises(Refused, match="refused to answer"):
         await answer(model)
-    assert (await answer(model))[-1] == EndChunk("refused")
+    why = "The content filter of openai/test-model's provider ended the answer"
+    assert (await answer(model))[-1] == EndChunk("refused", why=why)
 
 
 async def test_an_answer_that_ran_out_of_room(model: ChildModel, provider: Provider) -> None:
     provider.answer(Answer("one two", finish="length"))
-    assert (await answer(model))[-1] == EndChunk("length")
+    why = "openai/test-model reached the limit on the length of its answers"
+    assert (await answer(model))[-1] == EndChunk("length", why=why)

@@ -9,15 +9,15 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from support.asking import MODEL, answer, request, text
+from support.asking import MODEL, answer, answering, request, text
 from support.provider import Answer, Provider
 
 from tui_agent.errors import (
-    ModelError,
     Unreachable,
 )
 from tui_agent.model.child import ChildModel, ModelStatus
 from tui_agent.model.client import (
+    EndChunk,
     TextChunk,
     TokenCount,
 )
@@ -45,6 +45,34 @@ async def test_a_server_that_is_not_there(model: ChildModel) -> None:
         await answer(model, request(model="hosted_vllm/x"))
 
 
+def niceness(pid: int) -> dict[str, int]:
+    """How far each thread of a process is lowered, by its id."""
+    tasks = Path(f"/proc/{pid}/task")
+    if not tasks.exists():  # macOS tells of processes only
+        return {str(pid): os.getpriority(os.PRIO_PROCESS, pid)}
+    stats = {task.name: (task / "stat").read_text().rpartition(")")[2].split() for task in tasks.iterdir()}
+    return {name: int(fields[16]) for name, fields in stats.items()}
+
+
+async def test_no_thread_of_the_child_is_ever_lowered(provider: Provider) -> None:
+    """What is lowered once stays so for an ordinary user, and a busy machine then starves every answer."""
+    provider.answer("here")
+    model = ChildModel(environment=provider.environment)
+    await model.start()
+    seen: set[int] = set()
+
+    def look(status: str) -> None:
+        if model.pid is not None:
+            seen.update(niceness(model.pid).values())
+
+    async for chunk in model.stream(request()):
+        look(str(chunk))
+    await model.count("openai/gpt-4o", ["hello"])
+    look("warm")
+    await model.close()
+    assert seen == {os.nice(0)}
+
+
 async def test_nothing_is_asked_for_but_on_loopback(model: ChildModel, provider: Provider, log: Path) -> None:
     provider.answer("ok")
     assert text(await answer(model, request(model="openai/gpt-4o"))) == "ok"
@@ -63,11 +91,15 @@ async def test_a_child_that_dies_in_the_middle_says_so_and_comes_back(
     assert text(await answer(model)) == "warm"
     pid = model.pid
     assert pid is not None
-    async with aclosing(model.stream(request())) as stream:
+    async with aclosing(answering(model)) as stream:
         assert await anext(stream) == TextChunk("one")
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(ModelError, match="in the middle of the answer: what came is kept"):
-            await anext(stream)
+        end = await anext(stream)
+    assert isinstance(end, EndChunk)
+    assert (end.reason, end.why) == (
+        "cut",
+        "The model process was ended by signal 9 in the middle of the answer",
+    )
     assert statuses == ["starting", "ready", "failed"]
     assert await model.count("openai/gpt-4o", ["twelve bytes"]) == TokenCount((3,), exact=False)
     assert text(await answer(model)) == "again"

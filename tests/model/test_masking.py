@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.model.masking import MASK, masked, masked_pieces
+from tui_agent.model.masking import MASK, masked, masked_pieces, masked_values
 
 SECRETS = [
     "sk-proj-abcDEF123456789ghi",
@@ -77,3 +78,47 @@ def test_pieces_together_are_always_the_whole(text: str, cuts: list[int]) -> Non
     edges = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
     pieces = [text[start:end] for start, end in pairwise(edges)]
     assert "".join(masked_pieces(pieces, {})) == masked(text, {})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The file begins with -----BEGIN RSA PRIVATE KEY----- and then come lines of Base64.\nNothing of it is here.",
+        "-----BEGIN PRIVATE KEY-----\nis the first line; the rest of this answer must stay as it is",
+        '{"summary": "-----BEGIN PRIVATE KEY-----", "message": "the rest", "list": [1, 2]}',
+        "-----BEGIN PRIVATE KEY-----",
+    ],
+)
+def test_the_first_line_of_a_key_masks_nothing(words: str) -> None:
+    assert masked(words, {}) == words
+
+
+def test_a_key_without_its_end_is_masked_as_far_as_it_goes() -> None:
+    line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+    text = f"before -----BEGIN PRIVATE KEY-----\n{line}\n{line}\n\nand after, which stays"
+    assert masked(text, {}) == f"before {MASK}\n\nand after, which stays"
+
+
+SHAPES = st.recursive(
+    st.none() | st.integers() | st.text() | st.sampled_from([*SECRETS, "-----BEGIN PRIVATE KEY-----", 'a "\\n'])
+    | st.text().map(lambda text: f"{text}\nkey = {SECRETS[0]} -----BEGIN RSA PRIVATE KEY-----\n{text}"),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(SHAPES)
+def test_values_are_masked_and_their_shape_stays(value: object) -> None:
+    def shape(of: object) -> object:
+        match of:
+            case list():
+                return [shape(item) for item in of]
+            case dict():
+                return {key: shape(item) for key, item in of.items()}
+        return type(of)
+
+    clean = masked_values(value, {})
+    assert shape(clean) == shape(value)
+    assert all(secret not in json.dumps(clean) for secret in SECRETS[:-1])
+    inner = json.dumps({"inner": value})
+    assert isinstance(json.loads(masked_values([inner], {})[0]), dict)

@@ -42,7 +42,7 @@ class Scripted:
     async def abilities(self, model: str) -> Abilities:
         return Abilities(model, window=1000)
 
-    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
         return TokenCount((0,) * len(texts), exact=True)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from tui_agent.errors import RateLimited
-from tui_agent.model.client import Chunk, RetryChunk, TextChunk
+from tui_agent.model.client import Chunk, EndChunk, RetryChunk, TextChunk
 from tui_agent.model.explain import Meaning
 from tui_agent.model.retrying import LONGEST_ASKED_SECONDS, NotNow, with_retries
 
@@ -15,8 +15,9 @@ from tui_agent.model.retrying import LONGEST_ASKED_SECONDS, NotNow, with_retries
 class Attempts:
     """Fails as often as there are meanings, then says "done"; `first` is said before each failure."""
 
-    def __init__(self, *meanings: Meaning, first: str = "") -> None:
+    def __init__(self, *meanings: Meaning, first: str = "", end: EndChunk | None = None) -> None:
         self.made = 0
+        self._end = end
         self._meanings = meanings
         self._first = first
 
@@ -25,7 +26,7 @@ class Attempts:
         if self._first:
             yield TextChunk(self._first)
         if self.made <= len(self._meanings):
-            raise NotNow(self._meanings[self.made - 1])
+            raise NotNow(self._meanings[self.made - 1], self._end)
         yield TextChunk("done")
 
 
@@ -70,11 +71,15 @@ async def test_without_retries_the_error_is_as_it_was() -> None:
     assert str(caught.value) == "The server is busy: wait"
 
 
-async def test_an_attempt_that_said_something_is_not_repeated() -> None:
-    attempts = Attempts(busy(1), first="Well")
-    with pytest.raises(RateLimited):
-        await everything(attempts)
-    assert attempts.made == 1
+async def test_what_an_attempt_said_before_it_failed_is_void_and_said_again() -> None:
+    chunks, _ = await everything(Attempts(busy(0), first="Well"))
+    assert [type(chunk) for chunk in chunks] == [TextChunk, RetryChunk, TextChunk, TextChunk]
+
+
+async def test_what_the_last_attempt_said_is_kept_as_cut() -> None:
+    end = EndChunk("cut", why="The server is busy")
+    chunks, _ = await everything(Attempts(*[busy(0)] * 3, first="Well", end=end), retries=1)
+    assert chunks[-2:] == [TextChunk("Well"), end]
 
 
 async def test_a_wait_of_hours_is_told_and_not_begun() -> None:

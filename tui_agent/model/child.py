@@ -10,13 +10,22 @@ from typing import Any, Literal
 import msgspec
 
 from tui_agent.errors import ChildFailed, ModelError
-from tui_agent.model.client import Abilities, Chunk, ModelRequest, RetryChunk, TokenCount
+from tui_agent.model.client import (
+    Abilities,
+    CallChunk,
+    Chunk,
+    EndChunk,
+    ModelRequest,
+    RetryChunk,
+    TextChunk,
+    TokenCount,
+)
 from tui_agent.model.tokens import estimate
 from tui_agent.processes.child import Child, ChildState
+from tui_agent.processes.environment import for_models
 
 ModelStatus = Literal["idle", "starting", "ready", "failed"]
 WORKER = "tui_agent.model.worker"
-NICE = 10
 RETRIES = 5
 
 
@@ -24,7 +33,7 @@ class ChildModel:
     """A `Model`. It is `ready` when litellm is imported; what is sent before that waits in the child.
 
     `on_status` is called on the loop. `retries` bounds how often a request is sent again after the provider
-    asked us to wait or had a fault; `environment` is added to what the child inherits.
+    asked us to wait or had a fault; `environment` is added to the keys and addresses of providers in ours.
     """
 
     def __init__(
@@ -38,9 +47,15 @@ class ChildModel:
         self._on_status = on_status or (lambda status: None)
         self._retries = retries
         self._counts = False
+        self._able_to_count = asyncio.Event()
         self._abilities: dict[str, Abilities] = {}
         self._warming: asyncio.Task[None] | None = None
-        self._child = Child(WORKER, name="model", nice=NICE, env=environment, on_state=self._child_is)
+        self._child = Child(
+            WORKER,
+            name="model",
+            env={**for_models(), **(environment or {})},
+            on_state=self._child_is,
+        )
 
     async def start(self) -> None:
         """Begin to start the child; returns at once. What goes wrong is told by the status, and by the first use."""
@@ -54,8 +69,13 @@ class ChildModel:
             self._abilities[model] = msgspec.convert(answer, Abilities)
         return self._abilities[model]
 
-    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
-        """Never waits for the child to start, and never fails: an estimate takes the place of what is not known."""
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+        """Never fails: an estimate takes the place of a count that cannot be had.
+
+        Unless told to `wait`, it does not wait for a child that is still starting either.
+        """
+        if wait and not self._counts:
+            await self._counting()
         if self._counts:
             try:
                 answer = await self._child.ask("count", {"model": model, "texts": list(texts)})
@@ -64,18 +84,29 @@ class ChildModel:
                 pass  # an estimate, then; the next request restarts it
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
+    async def _counting(self) -> None:
+        """Wait until the child can count, or cannot be started."""
+        await self.start()
+        assert self._warming is not None
+        able = asyncio.create_task(self._able_to_count.wait())
+        await asyncio.wait((able, self._warming), return_when=asyncio.FIRST_COMPLETED)
+        able.cancel()
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         await self.start()
-        begun = False
+        said = False
         params = {"request": msgspec.to_builtins(request), "retries": self._retries}
         try:
             async with aclosing(self._child.stream("stream", params)) as items:
                 async for item in items:
                     chunk = msgspec.convert(item, Chunk)
-                    begun = begun or not isinstance(chunk, RetryChunk)
+                    said = said or isinstance(chunk, TextChunk | CallChunk)
+                    said = said and not isinstance(chunk, RetryChunk)
                     yield chunk
         except ChildFailed as error:
-            raise _as_model_error(error, begun) from error
+            if not said:
+                raise ModelError(error.what, error.remedy) from error
+            yield EndChunk("cut", why=f"{error.what} in the middle of the answer")
 
     async def reach(self, environment: Mapping[str, str]) -> None:
         """Add variables to what the child inherits, also in the one that runs. Raises a `ModelError`."""
@@ -111,13 +142,14 @@ class ChildModel:
         try:
             return await self._child.ask(method, params)
         except ChildFailed as error:
-            raise _as_model_error(error, begun=False) from error
+            raise ModelError(error.what, error.remedy) from error
 
     async def _warm(self) -> None:
         try:
             async with aclosing(self._child.stream("warm")) as items:
                 async for _ in items:
                     self._counts = True
+                    self._able_to_count.set()
             self._enter("ready")
         except ChildFailed:
             self._enter("failed")
@@ -128,17 +160,10 @@ class ChildModel:
                 self._enter("starting")
             case "failed":
                 self._counts = False
+                self._able_to_count.clear()
                 self._enter("failed")
 
     def _enter(self, status: ModelStatus) -> None:
         if status != self.status:
             self.status = status
             self._on_status(status)
-
-
-def _as_model_error(error: ChildFailed, begun: bool) -> ModelError:
-    if begun:
-        return ModelError(
-            f"{error.what} in the middle of the answer", "what came is kept; send the request again"
-        )
-    return ModelError(error.what, error.remedy)

@@ -21,7 +21,7 @@ class ModelRequest(Struct, frozen=True):
     """One request. `messages` and `tools` are in the shapes of the OpenAI chat API, as litellm takes them.
 
     `schema` is a JSON schema that the reply must follow, for providers that can hold a model to one;
-    `timeout` is in seconds and counts the wait for each next chunk.
+    `timeout` is in seconds from when the request is sent, or from the last sign of life after that.
     """
 
     model: str
@@ -61,21 +61,33 @@ class UsageChunk(Struct, frozen=True, tag="usage"):
 
 
 class RetryChunk(Struct, frozen=True, tag="retry"):
-    """The provider asked us to wait: `seconds` remain until attempt number `attempt`."""
+    """The provider asked us to wait: `seconds` remain until attempt number `attempt`.
+
+    What came of the answer before it is void: the next attempt begins again. Who would rather keep it closes the
+    stream.
+    """
 
     attempt: int
     seconds: float
     why: str
 
 
+class SentChunk(Struct, frozen=True, tag="sent"):
+    """The request goes out now; until then, what answers was getting ready."""
+
+
 class EndChunk(Struct, frozen=True, tag="end"):
-    """The stream is over. `thinking` is what the provider wants back in a tool loop, as it came."""
+    """The stream is over. `thinking` is what the provider wants back in a tool loop, as it came.
+
+    `why` says in a sentence without its full stop what ended an answer that the model did not end itself.
+    """
 
     reason: EndReason
     thinking: tuple[dict[str, Any], ...] = ()
+    why: str = ""
 
 
-Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | RetryChunk | EndChunk
+Chunk = SentChunk | TextChunk | ReasoningChunk | CallChunk | UsageChunk | RetryChunk | EndChunk
 
 
 class Abilities(Struct, frozen=True):
@@ -91,6 +103,8 @@ class Abilities(Struct, frozen=True):
     cache_marks: bool = False
     known: bool = False
     plans: bool = True
+    #: Dollars for a token of input and one of output; None where nobody knows.
+    prices: tuple[float, float] | None = None
 
 
 class TokenCount(Struct, frozen=True):
@@ -118,7 +132,9 @@ class Model(Protocol):
 
     async def abilities(self, model: str) -> Abilities: ...
 
-    async def count(self, model: str, texts: Sequence[str]) -> TokenCount: ...
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+        """The tokens of each text. Without `wait` an estimate comes at once where a count would take its time."""
+        ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """The answer, piece by piece, `EndChunk` last. Raises a `ModelError`. Closing it cancels the request."""

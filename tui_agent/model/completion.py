@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import sys
 from collections.abc import AsyncGenerator
 from functools import cache
 from types import ModuleType
 from typing import Any
 
-from tui_agent.errors import Unreachable
 from tui_agent.model.client import Abilities, Chunk, EndChunk, ModelRequest, UsageChunk
-from tui_agent.model.explain import Meaning, explain, timed_out
+from tui_agent.model.event_stream import Wire, watch, watch_transports
+from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
 from tui_agent.model.marking import marked
 from tui_agent.model.retrying import NotNow
 from tui_agent.model.translate import Translator
@@ -21,6 +22,10 @@ from tui_agent.model.translate import Translator
 _MARKED = ("anthropic", "bedrock", "bedrock_converse", "vertex_ai-anthropic_models", "databricks")
 #: Ours ends a wait first, so that litellm's own limit is never what a person hears of.
 _LITELLM_MARGIN_SECONDS = 30.0
+#: A server that says that it is there, and nothing else, is waited for so many times as long as a silent one.
+_KEPT_ALIVE = 5
+#: Once the model has said why it ended, only the count of its tokens is still to come.
+_LAST_WORDS_SECONDS = 5.0
 
 
 @cache
@@ -37,53 +42,82 @@ def litellm() -> ModuleType:
     litellm.callbacks = []
     litellm.disable_streaming_logging = True
     litellm.disable_hf_tokenizer_download = True
+    # It would end an answer that says one thing a hundred times: a row of zeros, a table of dashes.
+    litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
+    watch_transports()
     return litellm
 
 
 async def complete(request: ModelRequest, schema_rejected: set[str]) -> AsyncGenerator[Chunk, None]:
     """The answer to `request`. Raises `NotNow` where asking again may help, else a `ModelError`.
 
-    A server that takes no JSON schema is asked again without one, and remembered in `schema_rejected`.
+    An answer that breaks off after its first word ends as cut and is no error. A server that takes no JSON schema is
+    asked again without one, and remembered in `schema_rejected`.
     """
-    translator = Translator(request.model)
-    stream = await _opened(request, schema_rejected)
+    translator, wire = Translator(request.model), Wire()
+    watch(wire)
+    stream = await _opened(request, schema_rejected, wire)
     usage: UsageChunk | None = None
     try:
-        while (piece := await _next(stream, request)) is not None:
+        while (piece := await _next(stream, request, wire)) is not None:
             for chunk in translator.chunks(piece):
                 yield chunk
             usage = _usage(request.model, piece) or usage
     except Exception as error:
-        yield _broken(error, translator, request)
-        return
+        if _reason(stream) is None:
+            yield _broken(error, translator, request, wire)
+            return
+        # whatever happened after the model's last word took nothing from its answer
     finally:
         await _close(stream)
-    if usage is not None:
-        yield usage
+    if usage is not None and (wire.usage or not wire.checked):
+        yield usage  # else litellm has made it up
     yield translator.end(_reason(stream))
 
 
-async def _next(stream: Any, request: ModelRequest) -> Any | None:
-    async with asyncio.timeout(request.timeout):
+async def _next(stream: Any, request: ModelRequest, wire: Wire) -> Any | None:
+    """The next piece, None after the last. Raises `TimeoutError` after a silence of the request's time-out."""
+    seconds = request.timeout if _reason(stream) is None else min(request.timeout, _LAST_WORDS_SECONDS)
+    async with asyncio.timeout(seconds) as limit:
+        _extend(limit, wire, seconds)
         return await anext(stream, None)
 
 
-async def _opened(request: ModelRequest, schema_rejected: set[str]) -> Any:
+def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
+    """Have the limit begin again with each sign of life."""
+    loop = asyncio.get_running_loop()
+    since = loop.time()
+
+    def alive() -> None:
+        nonlocal since
+        since = loop.time()
+        limit.reschedule(since + seconds)
+
+    def kept_alive() -> None:
+        if loop.time() - since < seconds * _KEPT_ALIVE:
+            limit.reschedule(loop.time() + seconds)
+
+    wire.on_sent = wire.on_sign_of_life = alive
+    wire.on_keep_alive = kept_alive
+
+
+async def _opened(request: ModelRequest, schema_rejected: set[str], wire: Wire) -> Any:
     with_schema = request.schema is not None and request.model not in schema_rejected
     try:
         try:
-            return await _open(request, with_schema=with_schema)
+            return await _open(request, wire, with_schema=with_schema)
         except Exception as error:
             if not (with_schema and _rejects_schema(error)):
                 raise
             schema_rejected.add(request.model)
-            return await _open(request, with_schema=False)
+            wire.error = None
+            return await _open(request, wire, with_schema=False)
     except Exception as error:
-        meaning = _meaning(error, request)
+        meaning = _meaning(error, request, wire)
         raise (NotNow(meaning) if meaning.again else meaning.error) from error
 
 
-async def _open(request: ModelRequest, *, with_schema: bool) -> Any:
+async def _open(request: ModelRequest, wire: Wire, *, with_schema: bool) -> Any:
     options: dict[str, Any] = {}
     if request.tools:
         options["tools"] = list(request.tools)
@@ -93,13 +127,16 @@ async def _open(request: ModelRequest, *, with_schema: bool) -> Any:
     messages = list(request.messages)
     if await asyncio.to_thread(_takes_marks, request.model):
         messages = marked(messages)
-    async with asyncio.timeout(request.timeout):
+    async with asyncio.timeout(
+        None
+    ) as limit:  # litellm imports more for its first request: that is not waiting
+        _extend(limit, wire, request.timeout)
         return await litellm().acompletion(
             model=request.model,
             messages=messages,
             stream=True,
             stream_options={"include_usage": True},
-            timeout=request.timeout + _LITELLM_MARGIN_SECONDS,
+            timeout=request.timeout * _KEPT_ALIVE + _LITELLM_MARGIN_SECONDS,
             num_retries=0,
             max_retries=0,
             **options,
@@ -166,7 +203,12 @@ def abilities(model: str) -> Abilities:
         schema=bool(info.get("supports_response_schema")),
         cache_marks=provider in _MARKED and bool(info.get("supports_prompt_caching")),
         known=True,
+        prices=_prices(info.get("input_cost_per_token"), info.get("output_cost_per_token")),
     )
+
+
+def _prices(given: float | None, made: float | None) -> tuple[float, float] | None:
+    return None if given is None or made is None else (given, made)
 
 
 def _usage(model: str, piece: Any) -> UsageChunk | None:
@@ -203,18 +245,27 @@ def _reason(stream: Any) -> str | None:
     )
 
 
-def _broken(error: Exception, translator: Translator, request: ModelRequest) -> EndChunk:
-    """An answer whose connection broke ends as cut; whatever else happened in the middle of it is raised."""
-    meaning = _meaning(error, request)
-    if type(meaning.error) is Unreachable and (translator.said or not meaning.again):
-        return translator.end(None)
-    raise (NotNow(meaning) if meaning.again else meaning.error) from error
+def _broken(error: Exception, translator: Translator, request: ModelRequest, wire: Wire) -> EndChunk:
+    """The end of an answer that broke off: as cut if anything had come, and else as the error that it is.
+
+    Raises `NotNow` where the server says that it is overloaded, with the end that the answer would have had.
+    """
+    meaning = _meaning(error, request, wire)
+    if not translator.said:
+        raise (NotNow(meaning) if meaning.again else meaning.error) from error
+    why = meaning.error.what
+    if wire.error is not None or wire.broken or meaning.connection:
+        why = broke_off(request.model, wire)
+    end = translator.cut(why)
+    if meaning.again:
+        raise NotNow(meaning, end) from error
+    return end
 
 
-def _meaning(error: Exception, request: ModelRequest) -> Meaning:
+def _meaning(error: Exception, request: ModelRequest, wire: Wire) -> Meaning:
     if type(error) is TimeoutError:
-        return Meaning(timed_out(request.model, request.timeout))
-    return explain(error, request.model)
+        return Meaning(timed_out(request.model, request.timeout, more=wire.accepted))
+    return explain(error, request.model, wire)
 
 
 def _rejects_schema(error: Exception) -> bool:

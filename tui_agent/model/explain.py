@@ -7,6 +7,7 @@ is ever repeated: what the provider said is shortened and masked.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,10 +24,12 @@ from tui_agent.errors import (
     TimedOut,
     Unreachable,
 )
+from tui_agent.model.event_stream import BrokenStream, ServerError, Wire, retry_after
 from tui_agent.model.masking import masked
 from tui_agent.model.providers import provider_of
 
 SAID_CHARACTERS = 240
+_TAGS = re.compile(r"(?is)<(?:script|style|head).*?</(?:script|style|head)>|<[^>]{0,400}>")
 _CONNECTION = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError", "gaierror"}
 _TIMEOUT = {"TimeoutError", "TimeoutException", "Timeout", "APITimeoutError"}
 #: The module of the errors that litellm raises in place of others.
@@ -53,9 +56,10 @@ _PREFIXES = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)(?:: | - ))+")
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception with everything that caused it."""
+    """An exception with everything that caused it, and what the server itself said where that is known."""
 
     error: BaseException
+    told: ServerError | None = None
 
     @cached_property
     def chain(self) -> tuple[BaseException, ...]:
@@ -68,47 +72,64 @@ class Failure:
     @cached_property
     def status(self) -> int:
         """The HTTP status, 0 where none came: for what never got an answer, litellm makes up a 500."""
+        if self.told is not None:
+            return self.told.status
         own = [_status(error) for error in self.chain if type(error).__module__ != _LITELLM]
         made_up = [status for error in self.chain if (status := _status(error)) != 500]
         return next((status for status in (*reversed(own), *made_up) if status), 0)
 
     @cached_property
     def text(self) -> str:
-        return "\n".join(str(error) for error in self.chain)
+        told = [json.dumps(self.told.body, ensure_ascii=False)] if self.told is not None else []
+        return "\n".join((*told, *(str(error) for error in self.chain)))
 
     @cached_property
     def said(self) -> str:
         """What the provider said, on one line, shortened, without secrets."""
-        words = next((said for error in self.chain if (said := _message(getattr(error, "body", None)))), "")
+        bodies = [self.told.body] if self.told is not None else []
+        bodies += [getattr(error, "body", None) for error in self.chain]
+        words = next((said for body in bodies if (said := _message(body))), "")
+        if self.told is not None and not words:
+            return "it said nothing more"
         words = words or _PREFIXES.sub("", str(getattr(self.error, "message", self.error)))
         return _one_line(masked(words))
 
     @cached_property
     def retry_after(self) -> float | None:
         """Seconds that the provider asked us to wait."""
+        if self.told is not None:
+            return self.told.retry_after
         for error in self.chain:
             for headers in _headers(error):
-                if (seconds := _seconds(headers)) is not None:
+                if (seconds := retry_after(headers)) is not None:
                     return seconds
         return None
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What to tell the person, and whether asking again may help: after how many seconds, if somebody said."""
+    """What to tell the person, and whether asking again may help: after how many seconds, if somebody said.
+
+    `connection` says that it was the connection that failed.
+    """
 
     error: ModelError
     again: bool = False
     seconds: float | None = None
+    connection: bool = False
 
 
-def explain(error: BaseException, model: str) -> Meaning:
-    """The error of ours that says what happened to a request for `model`."""
-    failure = Failure(error)
-    if failure.names & _TIMEOUT:
-        return Meaning(timed_out(model))
-    if failure.names & _CONNECTION:
-        return Meaning(_unreachable(model))
+def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meaning:
+    """The error of ours that says what happened to a request for `model`; `wire` is what was seen of it."""
+    wire = wire or Wire()
+    failure = Failure(error, wire.error)
+    if wire.error is None:
+        if failure.names & _TIMEOUT:
+            return Meaning(timed_out(model, more=wire.accepted))
+        if wire.broken or (wire.accepted and failure.names & _CONNECTION):
+            return Meaning(_nothing_came(model, wire.broken), connection=True)
+        if failure.names & _CONNECTION:
+            return Meaning(_unreachable(model), connection=True)
     if _NO_KEY.search(failure.text):
         return Meaning(
             BadKey(f"There is no key for {model}", f"set {_key_names(model)} and start tui-agent again")
@@ -138,12 +159,30 @@ def _by_status(model: str, failure: Failure) -> Meaning:
         what = f"The provider of {model} has a fault (status {status}, {said})"
         remedy = "send the request again later, or choose another model"
         return Meaning(Unreachable(what, remedy), again=True, seconds=failure.retry_after)
-    return Meaning(_rejected(model, failure))
+    if status:
+        return Meaning(_rejected(model, failure))
+    what = f"The answer of {model} could not be read ({said})"
+    return Meaning(ModelError(what, "send the request again, or see `tui-agent doctor`"))
 
 
-def timed_out(model: str, seconds: float | None = None) -> TimedOut:
+def timed_out(model: str, seconds: float | None = None, more: bool = False) -> TimedOut:
     within = f" within {seconds:g} s" if seconds else " in time"
-    return TimedOut(f"{model} sent nothing{within}", "send the request again, or raise request_timeout")
+    nothing = "nothing more" if more else "nothing"
+    return TimedOut(f"{model} sent {nothing}{within}", "send the request again, or raise request_timeout")
+
+
+def broke_off(model: str, wire: Wire) -> str:
+    """What ended an answer in its middle, as a sentence without its full stop."""
+    if wire.error is not None:
+        said = Failure(BrokenStream(""), wire.error).said
+        return f"The provider of {model} ended the answer with an error ({said})"
+    broken = wire.broken or "broke the connection"
+    return f"The server of {model} {broken} in the middle of the answer"
+
+
+def _nothing_came(model: str, broken: str) -> Unreachable:
+    how = broken or "ended the answer"
+    return Unreachable(f"The server of {model} {how} before its first word", "send the request again")
 
 
 def _unreachable(model: str) -> Unreachable:
@@ -200,20 +239,32 @@ def _headers(error: BaseException) -> Iterator[Any]:
     yield getattr(error, "headers", None)
 
 
-def _seconds(headers: Any) -> float | None:
-    try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(headers.get("retry-after")))
-    except (AttributeError, TypeError, ValueError):
-        return None  # no headers, no such header, or a date, which servers of models do not send
-
-
 def _message(body: object) -> str:
+    """The words in an error's body, in the shapes that servers give it."""
     match body:
-        case {"message": str(words)} | {"error": {"message": str(words)}}:
+        case str(words):
+            return _TAGS.sub(" ", words).strip()
+        case {"error": {"message": str(words)}} if words.strip():
+            return words
+        case {"message": str(words)} | {"error": str(words)} | {"detail": str(words)} if words.strip():
+            return words
+        case {"detail": list(parts)} | {"errors": list(parts)} | {"message": list(parts)}:
+            return "; ".join(filter(None, map(_part, parts)))
+        case {"error": {} as inner} | {"detail": {} as inner} if inner:
+            return _message(inner) or json.dumps(inner, ensure_ascii=False)
+        case {"title": str(words)} | {"type": str(words)}:
             return words
     return ""
+
+
+def _part(part: object) -> str:
+    """One fault of several: what is wrong, and where (as FastAPI and pydantic say it)."""
+    match part:
+        case {"msg": str(words), "loc": [*place]}:
+            return f"{'.'.join(map(str, place))}: {words}"
+        case {"msg": str(words)}:
+            return words
+    return _message(part)
 
 
 def _one_line(words: str) -> str:

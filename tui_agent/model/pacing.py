@@ -1,4 +1,4 @@
-"""One pace for everybody who asks the same provider: who is told to wait makes the others wait too."""
+"""One pace and one allowance for everybody who asks the same provider on behalf of one prompt."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
+from tui_agent.errors import LimitReached
 from tui_agent.model.client import Abilities, Chunk, Model, ModelRequest, RetryChunk, TokenCount
 
 #: What waited goes on one after the other, so many seconds apart, and not all in the same moment.
 APART = 0.25
+RAISE_REQUESTS = "send “continue” to allow as many again, or raise it with --set limits.requests=…"
 
 
 class Pace:
@@ -38,12 +40,40 @@ class Pace:
         return self.seconds
 
 
-class PacedModel:
-    """A `Model` that keeps to a pace which it shares with others. Closing it leaves the model open."""
+class Allowance:
+    """How many requests a prompt of the person may still make, those of its sub-tasks included; 0 is no limit."""
 
-    def __init__(self, model: Model, pace: Pace) -> None:
+    def __init__(self, most: int = 0) -> None:
+        self._most = most
+        self._made = 0
+        #: Whether the person has been told that it is used up.
+        self.told = False
+
+    @property
+    def why(self) -> str:
+        """Why no more requests may be made; empty while they may."""
+        if not self._most or self._made < self._most:
+            return ""
+        return f"This prompt has made {self._made} requests, as many as limits.requests allows"
+
+    def renew(self) -> None:
+        """The person has asked for something: count from the beginning."""
+        self._made, self.told = 0, False
+
+    def take(self) -> None:
+        """Count a request that is about to be made. Raises `LimitReached` where there may be none."""
+        if why := self.why:
+            raise LimitReached(why, RAISE_REQUESTS)
+        self._made += 1
+
+
+class PacedModel:
+    """A `Model` that keeps to a pace and an allowance which it shares with others. Closing it leaves the model open."""
+
+    def __init__(self, model: Model, pace: Pace, allowance: Allowance | None = None) -> None:
         self._model = model
         self._pace = pace
+        self._allowance = allowance or Allowance()
 
     async def start(self) -> None:
         await self._model.start()
@@ -51,8 +81,8 @@ class PacedModel:
     async def abilities(self, model: str) -> Abilities:
         return await self._model.abilities(model)
 
-    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
-        return await self._model.count(model, texts)
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+        return await self._model.count(model, texts, wait=wait)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         left = self._pace.take_a_place()
@@ -61,10 +91,15 @@ class PacedModel:
             step = min(left, left % 1 or 1.0)
             await asyncio.sleep(step)
             left -= step
+        self._allowance.take()
+        attempt = 1
         async with aclosing(self._model.stream(request)) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, RetryChunk):
                     self._pace.hold(chunk.seconds, chunk.why)
+                    if chunk.attempt != attempt:  # told each second of the wait before it
+                        self._allowance.take()
+                        attempt = chunk.attempt
                 yield chunk
 
     async def close(self) -> None: ...

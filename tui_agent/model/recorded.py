@@ -69,7 +69,7 @@ class RecordedModel:
         plans = any(exchange.purpose == "plan" for exchange in self.recording.exchanges)
         return Abilities(model, header.window, tools=header.protocol == "tools", known=True, plans=plans)
 
-    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:

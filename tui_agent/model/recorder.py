@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tui_agent.errors import FileError, ModelError
+from tui_agent.files.private import open_private
 from tui_agent.model.client import (
     Abilities,
     CallChunk,
@@ -54,8 +55,8 @@ class Recorder:
     async def abilities(self, model: str) -> Abilities:
         return await self._model.abilities(model)
 
-    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
-        return await self._model.count(model, texts)
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+        return await self._model.count(model, texts, wait=wait)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         window = (await self._model.abilities(request.model)).window
@@ -90,7 +91,7 @@ class Recorder:
                 raise FileError(what, "free the disk or record elsewhere") from failure
 
     def _write(self, header: Header, exchange: Exchange) -> None:
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with open(descriptor, "ab") as file:
             if file.tell() == 0:
                 file.write(msgspec.json.encode(header) + b"\n")

@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from tui_agent import errors
 from tui_agent.errors import ModelError, UsageError
+from tui_agent.files.given import read_given
 from tui_agent.model.client import Chunk, Message, Pass
 
 VERSION = 1
@@ -68,7 +69,7 @@ class Recording(Struct, frozen=True):
 def load(path: Path) -> Recording:
     """Raises `UsageError`, which names the line, for a file that is missing or no recording."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_given(path).splitlines()
     except OSError as error:
         what = f"The recording {path} cannot be read ({error.strerror})"
         raise UsageError(what, "name a file that was made with --record") from error
@@ -83,7 +84,7 @@ def load(path: Path) -> Recording:
 def _line(path: Path, number: int, line: bytes, type: type[T]) -> T:
     try:
         return msgspec.json.decode(line, type=type)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         what = f"{path} is no recording (line {number}: {error})"
         raise UsageError(what, "name a file that was made with --record") from error
 

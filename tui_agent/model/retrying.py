@@ -7,24 +7,27 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from tui_agent.errors import ModelError, RateLimited
-from tui_agent.model.client import Chunk, RetryChunk
+from tui_agent.model.client import Chunk, EndChunk, RetryChunk
 from tui_agent.model.explain import Meaning
 
 FIRST_WAIT_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 30.0
 #: A provider that asks for a longer wait than this is told on, not waited for.
 LONGEST_ASKED_SECONDS = 300.0
+#: Whoever would rather keep what came of an answer needs time to say so.
+SHORTEST_WAIT_SECONDS = 1.0
 
 Attempt = Callable[[], AsyncGenerator[Chunk, None]]
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class NotNow(Exception):
-    """An attempt failed, and another one may not."""
+    """An attempt failed, and another one may not. `end` is how an answer that had begun to come would end as cut."""
 
-    def __init__(self, meaning: Meaning) -> None:
+    def __init__(self, meaning: Meaning, end: EndChunk | None = None) -> None:
         super().__init__(str(meaning.error))
         self.meaning = meaning
+        self.end = end
 
 
 async def with_retries(
@@ -32,8 +35,8 @@ async def with_retries(
 ) -> AsyncGenerator[Chunk, None]:
     """The chunks of the first attempt that succeeds, a `RetryChunk` for each second of waiting before it.
 
-    An attempt that had already said something is not repeated: its error is raised as it is, and so is the last
-    one's.
+    What an attempt said before it failed is void with the first `RetryChunk` after it. Of the last attempt it is
+    kept: the answer ends as cut. Where it said nothing its error is raised.
     """
     for retry in range(1, retries + 2):
         said = False
@@ -44,19 +47,20 @@ async def with_retries(
                     yield chunk
             return
         except NotNow as refusal:
-            meaning = refusal.meaning
-        if said or retry > retries:
-            raise _after(retry - 1, meaning.error)
-        async for counted in _countdown(retry, meaning, sleep):
+            failed = refusal
+        seconds = max(SHORTEST_WAIT_SECONDS if said else 0.0, wait_seconds(retry, failed.meaning))
+        if retry > retries or seconds > LONGEST_ASKED_SECONDS:
+            if failed.end is None:
+                raise _given_up(retry, retries, seconds, failed.meaning.error)
+            yield failed.end
+            return
+        async for counted in _countdown(retry, seconds, failed.meaning.error.what, sleep):
             yield counted
 
 
-async def _countdown(retry: int, meaning: Meaning, sleep: Sleep) -> AsyncGenerator[Chunk, None]:
-    left = wait_seconds(retry, meaning)
-    if left > LONGEST_ASKED_SECONDS:
-        raise RateLimited(f"{meaning.error.what}, and asks to wait {left:.0f} s", meaning.error.remedy)
+async def _countdown(retry: int, left: float, why: str, sleep: Sleep) -> AsyncGenerator[Chunk, None]:
     while left > 0:
-        yield RetryChunk(attempt=retry + 1, seconds=left, why=meaning.error.what)
+        yield RetryChunk(attempt=retry + 1, seconds=left, why=why)
         step = left % 1 or 1.0
         await sleep(step)
         left -= step
@@ -69,7 +73,9 @@ def wait_seconds(retry: int, meaning: Meaning) -> float:
     return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), LONGEST_WAIT_SECONDS)
 
 
-def _after(retries: int, error: ModelError) -> ModelError:
+def _given_up(retry: int, retries: int, seconds: float, error: ModelError) -> ModelError:
+    if retry <= retries:
+        return RateLimited(f"{error.what}, and asks to wait {seconds:.0f} s", error.remedy)
     if not retries:
         return error
     times = "once" if retries == 1 else f"{retries} times"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from tui_agent.errors import EmptyReply, ModelError, Refused, Unreachable
 from tui_agent.model.client import CallChunk, Chunk, EndChunk, EndReason, ReasoningChunk, TextChunk
 
+_HALF = re.compile("[\ud800-\udfff]")
 _REASONS: dict[str, EndReason] = {
     "stop": "stop",
     "tool_calls": "tool_calls",
@@ -15,6 +17,8 @@ _REASONS: dict[str, EndReason] = {
     "length": "length",
     "content_filter": "refused",
 }
+#: Words by which providers say that their own fault ended the answer.
+_BROKEN = frozenset({"error", "network_error", "insufficient_system_resource", "abort", "aborted"})
 
 
 class Translator:
@@ -26,6 +30,7 @@ class Translator:
         self._refusal: list[str] = []
         self._thinking: list[dict[str, Any]] = []
         self._unsigned = False
+        self._halves: dict[str, str] = {}
 
     def chunks(self, piece: Any) -> Iterator[Chunk]:
         """`piece` is litellm's `ModelResponseStream`, or anything of that shape."""
@@ -34,15 +39,16 @@ class Translator:
             self._keep_thinking(getattr(delta, "thinking_blocks", None) or ())
             if refusal := getattr(delta, "refusal", None):
                 self._refusal.append(refusal)
-            if reasoning := getattr(delta, "reasoning_content", None):
+            if reasoning := self._letters("reasoning", getattr(delta, "reasoning_content", None)):
                 yield ReasoningChunk(reasoning)
-            if text := delta.content:
+            if text := self._letters("text", delta.content):
                 self.said = True
                 yield TextChunk(text)
             for call in delta.tool_calls or ():
                 self.said = True
-                function = call.function
-                yield CallChunk(call.index or 0, call.id or "", function.name or "", function.arguments or "")
+                function, index = call.function, call.index or 0
+                arguments = self._letters(f"call {index}", function.arguments)
+                yield CallChunk(index, call.id or "", function.name or "", arguments)
 
     def end(self, reason: str | None) -> EndChunk:
         """`reason` is the provider's own, None where the stream ended without one. Raises a `ModelError`."""
@@ -51,8 +57,24 @@ class Translator:
             raise Refused(what.replace(": ", ", saying: ", 1), "change the request, or choose another model")
         if not self.said:
             raise self._nothing(reason)
-        meaning: EndReason = "cut" if reason is None else _REASONS.get(reason, "stop")
-        return EndChunk(meaning, tuple(self._thinking))
+        if reason is None:
+            return self.cut(f"The server of {self._model} ended the answer before the model did")
+        if reason in _BROKEN:
+            return self.cut(f"The provider of {self._model} ended the answer because of an error ({reason})")
+        meaning = _REASONS.get(reason, "stop")
+        return EndChunk(meaning, tuple(self._thinking), self._why(meaning))
+
+    def cut(self, why: str) -> EndChunk:
+        """The end of an answer that something else ended than the model."""
+        return EndChunk("cut", tuple(self._thinking), why)
+
+    def _why(self, reason: EndReason) -> str:
+        match reason:
+            case "length":
+                return f"{self._model} reached the limit on the length of its answers"
+            case "refused":
+                return f"The content filter of {self._model}'s provider ended the answer"
+        return ""
 
     def _nothing(self, reason: str | None) -> ModelError:
         match reason:
@@ -68,6 +90,15 @@ class Translator:
         return EmptyReply(
             f"{self._model} ended without a word", "send the request again, or choose another model"
         )
+
+    def _letters(self, part: str, piece: str | None) -> str:
+        """The piece in whole letters: half of a pair waits for the other, and alone it is no letter."""
+        text = self._halves.pop(part, "") + (piece or "")
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            self._halves[part], text = text[-1], text[:-1]
+        if _HALF.search(text):
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text
 
     def _keep_thinking(self, blocks: Any) -> None:
         """Blocks of thought come in pieces; a signature, or another kind of block, ends one."""

@@ -16,19 +16,26 @@ import msgspec
 from msgspec.structs import replace
 
 from tui_agent.model import completion, counter, uploading
-from tui_agent.model.client import Abilities, ModelRequest, TokenCount
+from tui_agent.model.client import Abilities, ModelRequest, SentChunk, TokenCount
+from tui_agent.model.politely import Politely
 from tui_agent.model.retrying import with_retries
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 
 def build(announce: Announce) -> Mapping[str, Handler]:
     schema_rejected: set[str] = set()
-    importing = asyncio.Lock()
+    importing, politely = asyncio.Lock(), Politely()
 
-    async def ready() -> None:
-        """litellm is imported once, and not on the loop: counting goes on meanwhile."""
+    def import_litellm() -> None:
+        with politely.importing():
+            completion.litellm()
+
+    async def ready(wanted: bool = True) -> None:
+        """litellm is imported once, and not on the loop: counting goes on meanwhile. It hurries once it is `wanted`."""
+        if wanted:
+            politely.hurry()
         async with importing:
-            await asyncio.to_thread(completion.litellm)
+            await asyncio.to_thread(import_litellm)
 
     async def ping(params: dict[str, Any], send: Send) -> str:
         return "pong"
@@ -39,7 +46,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     async def warm(params: dict[str, Any], send: Send) -> None:
         await asyncio.to_thread(counter.count, params.get("model", ""), ["warm"])
         await send("counts")
-        await ready()
+        await ready(wanted=False)
 
     async def abilities(params: dict[str, Any], send: Send) -> Abilities:
         await ready()
@@ -50,6 +57,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         messages = tuple(uploading.with_files(request.messages, request.files))
         request = replace(request, messages=messages)
         await ready()
+        await send(SentChunk())
         attempts = with_retries(lambda: completion.complete(request, schema_rejected), params["retries"])
         async with aclosing(attempts) as chunks:
             async for chunk in chunks:

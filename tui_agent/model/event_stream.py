@@ -1,0 +1,415 @@
+"""A server's answer checked before litellm reads it: whole events of valid UTF-8 and JSON, errors told as errors.
+
+litellm passes over what it cannot read, turns the errors inside a stream into a status 500, and takes a whole body
+in place of a stream for an empty answer. So the transport that it sends through is wrapped (`watch_transports`), and
+what happens to a request is noted in a `Wire`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+#: A server that sends so much without ending an event sends no events.
+MOST_EVENT_BYTES = 8_000_000
+#: A body that takes the place of a stream holds the whole answer.
+MOST_BODY_BYTES = 32_000_000
+#: Of the body of an error, so much is read.
+MOST_ERROR_BYTES = 65_536
+SLICE_BYTES = 8
+
+_END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LINE = re.compile(r"\r\n|\n|\r")
+_ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
+_DONE = "[DONE]"
+#: What providers call their errors, where an event carries no status: OpenAI, Anthropic, and servers like them.
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "billing_error": 402,
+    "insufficient_quota": 429,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "resource_exhausted": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+@dataclass(frozen=True)
+class ServerError:
+    """What a server answered in place of a reply, or of the rest of one: the status, real or as its kind of error
+    would have it, the body, and the seconds that it asked us to wait."""
+
+    status: int
+    body: Any
+    retry_after: float | None = None
+
+
+class BrokenStream(httpx.ReadError):
+    """The stream cannot be read on; the message says why, as the end of a sentence that begins with the server."""
+
+
+@dataclass
+class Wire:
+    """What is known of one request that goes through a watched transport.
+
+    `on_sent` and `on_sign_of_life` are called when it is sent, and whenever the model says something; comments and
+    pings call `on_keep_alive` instead.
+    """
+
+    on_sent: Callable[[], None] = lambda: None
+    on_sign_of_life: Callable[[], None] = lambda: None
+    on_keep_alive: Callable[[], None] = lambda: None
+    sent: bool = False
+    accepted: bool = False
+    #: Whether the answer is read here on its way.
+    checked: bool = False
+    #: Whether the server counted the tokens.
+    usage: bool = False
+    error: ServerError | None = None
+    #: Why its stream could not be read on, as the end of a sentence that begins with the server.
+    broken: str = ""
+
+
+_wire: ContextVar[Wire | None] = ContextVar("wire", default=None)
+
+
+def watch(wire: Wire) -> None:
+    """Note in `wire` what happens to the requests that this task sends from now on."""
+    _wire.set(wire)
+
+
+def watch_transports() -> None:
+    """Have every HTTP client that litellm makes from now on send through a `Watched` transport."""
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+
+    make = AsyncHTTPHandler.create_async_transport
+
+    def make_watched(*args: Any, **options: Any) -> httpx.AsyncBaseTransport:
+        return Watched(make(*args, **options) or httpx.AsyncHTTPTransport())
+
+    AsyncHTTPHandler.create_async_transport = staticmethod(make_watched)  # ty: ignore[invalid-assignment]
+
+
+class Watched(httpx.AsyncBaseTransport):
+    """Sends through `transport`; what comes back for a request with a `Wire` is checked on its way."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._transport = transport
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        wire = _wire.get()
+        if wire is None:
+            return await self._transport.handle_async_request(request)
+        wire.sent = True
+        wire.on_sent()
+        try:
+            response = await self._transport.handle_async_request(request)
+        except (httpx.TimeoutException, httpx.ConnectError, asyncio.CancelledError):
+            raise
+        except Exception:
+            wire.broken = "broke the connection"
+            raise
+        wire.on_sign_of_life()
+        if response.status_code >= 400:
+            return await _refused(response, wire)
+        wire.accepted = True
+        if not _has_events(request, response):
+            return response
+        headers = {**_plain(response.headers), "content-type": "text/event-stream"}
+        checked = _Checked(response, wire)
+        return httpx.Response(
+            response.status_code, headers=headers, stream=checked, extensions=response.extensions
+        )
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
+    """The same response, its body read and noted."""
+    body = b""
+    try:
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) >= MOST_ERROR_BYTES:
+                break
+    except httpx.HTTPError:
+        pass  # what came of it has to do: the status says more than a broken body
+    finally:
+        await response.aclose()
+    body = body[:MOST_ERROR_BYTES]
+    wire.error = ServerError(response.status_code, _as_json(body), retry_after(response.headers))
+    # litellm sends a request with status 422 once more, without the parts that the server named
+    status = 400 if response.status_code == 422 else response.status_code
+    return httpx.Response(status, headers=_plain(response.headers), content=body)
+
+
+def retry_after(headers: Any) -> float | None:
+    """Seconds that a server asks us to wait."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        return max(0.0, float(headers.get("retry-after")))
+    except (AttributeError, TypeError, ValueError):
+        return None  # no headers, no such header, or a date, which servers of models do not send
+
+
+def _as_json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace")
+
+
+def _has_events(request: httpx.Request, response: httpx.Response) -> bool:
+    """Whether a stream of events is to be expected: it is one, or it was asked for and nothing else is said.
+
+    Bedrock's frames, lines of JSON and the answers to other questions (a token's, say) are left as they are.
+    """
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "text/event-stream":
+        return True
+    plain = kind in ("", "application/json", "text/plain", "text/html", "application/octet-stream")
+    return plain and _ASKS_FOR_A_STREAM.search(request.content) is not None
+
+
+def _plain(headers: httpx.Headers) -> dict[str, str]:
+    """The headers of a body that is unpacked."""
+    packed = ("content-encoding", "content-length", "transfer-encoding", "content-type")
+    return {name: value for name, value in headers.items() if name.lower() not in packed}
+
+
+class _Checked(httpx.AsyncByteStream):
+    """The events of a response, whole ones only. Raises `BrokenStream` where it cannot be read on."""
+
+    def __init__(self, response: httpx.Response, wire: Wire) -> None:
+        self._response = response
+        self._wire = wire
+        self._over = False
+        wire.checked = True
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for event in _events(self._pieces()):
+                if checked := self._check(event):
+                    yield checked
+                if self._over:
+                    return
+        except BrokenStream as error:
+            self._wire.broken = str(error)
+            raise
+        finally:
+            await self.aclose()
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        if "content-encoding" in self._response.headers:
+            self._response.stream = _Slices(self._response.stream)
+        try:
+            async for piece in self._response.aiter_bytes():
+                yield piece
+        except httpx.DecodingError as error:
+            raise BrokenStream("sent packed data that cannot be unpacked") from error
+        except (httpx.TransportError, OSError) as error:
+            if isinstance(error, httpx.TimeoutException | BrokenStream):
+                raise
+            raise BrokenStream("broke the connection") from error
+
+    def _check(self, event: bytes) -> bytes:
+        """What litellm gets of an event: nothing for a comment."""
+        if event.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{":
+            self._wire.on_sign_of_life()
+            return b"".join(_as_events(self._body(event), self._wire))
+        kind, data = _fields(event)
+        if data == _DONE:
+            self._over = True
+            return b"data: [DONE]\n\n"
+        if not data:
+            self._wire.on_keep_alive()
+            return b""
+        if kind == "error":
+            raise self._told(_as_json(data.encode()))
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise BrokenStream("sent an event that is not valid JSON") from error
+        return self._event(kind, data, value)
+
+    def _event(self, kind: str, data: str, value: Any) -> bytes:
+        if not isinstance(value, dict):
+            return b""
+        if value.get("error") or value.get("type") == "error":
+            raise self._told(value)
+        if value.get("type") == "ping":
+            self._wire.on_keep_alive()
+            return b""
+        self._wire.on_sign_of_life()
+        self._over = value.get("type") == "message_stop"
+        if value.get("usage"):
+            self._wire.usage = True
+        one_line = data.replace("\n", " ")  # JSON has no newline inside a string
+        return (f"event: {kind}\n" if kind else "").encode() + f"data: {one_line}\n\n".encode()
+
+    def _body(self, body: bytes) -> dict[str, Any]:
+        """A whole JSON body in place of a stream."""
+        value = _as_json(body.strip(b" \t\r\n\xef\xbb\xbf"))
+        if not isinstance(value, dict):
+            raise BrokenStream("sent a body that is not valid JSON")
+        if value.get("error"):
+            raise self._told(value)
+        return value
+
+    def _told(self, body: Any) -> BrokenStream:
+        """The server says in the middle of its answer that there is none, or no rest of it."""
+        self._wire.error = ServerError(status_of(body), body, retry_after(self._response.headers))
+        return BrokenStream("ended the answer with an error")
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+class _Slices(httpx.AsyncByteStream):
+    """A stream a few bytes at a time: of a piece that cannot be unpacked to its end, httpx gives nothing."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._stream:
+            for start in range(0, len(piece), SLICE_BYTES):
+                yield piece[start : start + SLICE_BYTES]
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The bytes of each event. The last may lack its blank line; a body that begins like JSON is one event."""
+    rest, looked_at, is_body = bytearray(), 0, None
+    async for piece in pieces:
+        rest += piece
+        if is_body is None:
+            begun = rest.lstrip(b" \t\r\n\xef\xbb\xbf")
+            is_body = begun[:1] == b"{" if begun else None
+        while not is_body and (end := _END_OF_EVENT.search(rest, max(0, looked_at - 3))):
+            yield bytes(rest[: end.start()])
+            del rest[: end.end()]
+            looked_at = 0
+        looked_at = len(rest)
+        if looked_at > (MOST_BODY_BYTES if is_body else MOST_EVENT_BYTES):
+            raise BrokenStream("sent an event without an end")
+    if rest.strip() and (is_body or _is_whole(bytes(rest))):
+        yield bytes(rest)
+
+
+def _is_whole(event: bytes) -> bool:
+    """Whether an event that the end of the stream ended may be read: its data is JSON, or says that all is done."""
+    try:
+        _, data = _fields(event)
+        return data == _DONE or isinstance(json.loads(data), dict)
+    except (ValueError, RecursionError, BrokenStream):
+        return False
+
+
+def _fields(event: bytes) -> tuple[str, str]:
+    """The kind of an event and its data. Raises `BrokenStream` for what is not UTF-8."""
+    try:
+        text = event.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise BrokenStream("sent bytes that are not UTF-8") from error
+    kind, data = "", []
+    for line in _LINE.split(text):
+        name, _, value = line.partition(":")
+        if name == "event":
+            kind = value.strip()
+        elif name == "data":
+            data.append(value.removeprefix(" "))
+    return kind, "\n".join(data).strip()
+
+
+def status_of(body: Any) -> int:
+    """The HTTP status that an error inside a stream would have had."""
+    error = body.get("error") if isinstance(body, dict) else body
+    named = [error] if isinstance(error, dict) else []
+    named += [body] if isinstance(body, dict) else []
+    for one in named:
+        for key in ("status", "status_code", "code", "type"):
+            if status := _as_status(one.get(key)):
+                return status
+    return 529 if re.search(r"(?i)overloaded|at capacity|too busy", str(body)) else 500
+
+
+def _as_status(value: Any) -> int:
+    if isinstance(value, str):
+        value = int(value) if value.isdecimal() else _STATUS_OF.get(value.lower(), 0)
+    return value if isinstance(value, int) and 400 <= value <= 599 else 0
+
+
+def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[bytes]:
+    """A whole answer as the events that a stream would have had. Raises `BrokenStream` for anything else."""
+    wire.usage = wire.usage or bool(body.get("usage"))
+    match body:
+        case {"choices": [{"message": dict()}, *_]}:
+            events = _of_completion(body)
+        case {"type": "message", "content": list()}:
+            events = _of_message(body)
+        case _:
+            raise BrokenStream("sent a body that holds no answer")
+    for event in events:
+        kind = f"event: {event['type']}\n" if "type" in event else ""
+        yield f"{kind}data: {json.dumps(event)}\n\n".encode()
+
+
+def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A chat completion of OpenAI's, https://platform.openai.com/docs/api-reference/chat/object."""
+    choice = body["choices"][0]
+    delta = {name: value for name, value in choice["message"].items() if value is not None}
+    if calls := delta.get("tool_calls"):
+        delta["tool_calls"] = [{"index": index, **call} for index, call in enumerate(calls)]
+    head = {**body, "object": "chat.completion.chunk"}
+    usage = head.pop("usage", None)
+    yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice.get("finish_reason")}]}
+    if usage:
+        yield {**head, "choices": [], "usage": usage}
+
+
+def _of_message(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A message of Anthropic's, https://docs.anthropic.com/en/api/messages."""
+    usage = body.get("usage") or {}
+    yield {"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}
+    for index, block in enumerate(body["content"]):
+        match block:
+            case {"type": "text", "text": str(text)}:
+                begun, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": text}
+            case {"type": "thinking", "thinking": str(text)}:
+                begun = {"type": "thinking", "thinking": "", "signature": ""}
+                delta = {"type": "thinking_delta", "thinking": text}
+            case {"type": "tool_use", "input": given}:
+                begun = {**block, "input": {}}
+                delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
+            case _:
+                continue
+        yield {"type": "content_block_start", "index": index, "content_block": begun}
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+        if signature := block.get("signature"):
+            signed = {"type": "signature_delta", "signature": signature}
+            yield {"type": "content_block_delta", "index": index, "delta": signed}
+        yield {"type": "content_block_stop", "index": index}
+    ended = {"type": "message_delta", "delta": {"stop_reason": body.get("stop_reason")}}
+    yield {**ended, "usage": {"output_tokens": usage.get("output_tokens", 0)}}
+    yield {"type": "message_stop"}
