@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tui_agent.settings.folders import Folders, make_private, user_folders, why_not_writable
+from tui_agent.settings.folders import Folders, user_folders, why_not_writable
 from tui_agent.settings.shipped import config_folder, themes_folder
 
 
@@ -24,13 +24,6 @@ def test_without_it_the_platforms_own_folders_are_used(tmp_path, monkeypatch):
     folders = user_folders({})
     assert folders.config.parts[-1] == "tui-agent"
     assert len({folders.config, folders.data, folders.cache}) == 3
-
-
-def test_new_folders_are_private(tmp_path):
-    folder = tmp_path / "a" / "b"
-    make_private(folder)
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert folder.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_folder_says_why_nothing_can_be_kept_in_it(tmp_path):

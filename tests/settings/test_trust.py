@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from support.trees import make_repository, run_git
 
 from tui_agent.errors import SettingsError
 from tui_agent.settings import trust
@@ -112,3 +114,26 @@ def test_a_store_that_cannot_be_written_is_one_sentence(workspace, tmp_path):
     home = tmp_path / "file" / "home"
     with pytest.raises(SettingsError, match="cannot be written"):
         trust.trust(workspace, Folders(home, home, home))
+
+
+def test_the_filters_of_the_repository_are_trusted_as_they_were_looked_at(tmp_path, folders):
+    root = make_repository(tmp_path / "root", ["a.txt"])
+    run_git(root, "config", "filter.upper.clean", "tr a-z A-Z")
+    assert trust.standing(root, folders) == "not trusted"
+    assert trust.trusted_filters(root, folders) == ""
+    trust.trust(root, folders)
+    assert trust.trusted_filters(root, folders) == trust.fingerprint(root) != ""
+    run_git(root, "config", "filter.upper.clean", "sh ./theirs")
+    assert trust.trusted_filters(root, folders) != trust.fingerprint(root)
+    trust.revoke(root, folders)
+    assert trust.trusted_filters(root, folders) == ""
+
+
+def test_an_entry_from_before_filters_were_kept_trusts_none(tmp_path, folders):
+    root = make_repository(tmp_path / "root", ["a.txt"])
+    trust.trust(root, folders)
+    store = folders.data / trust.STORE
+    kept = msgspec.json.decode(store.read_bytes())
+    del kept["workspaces"][0]["filters"]
+    store.write_bytes(msgspec.json.encode(kept))
+    assert trust.is_trusted(root, folders) and trust.trusted_filters(root, folders) == ""

@@ -78,10 +78,19 @@ def wanted(key: str) -> str:
             return f"a number {_range(low, high)}"
         case msgspec.inspect.LiteralType(values=values):
             return "one of " + ", ".join(f'"{value}"' for value in values)
-        case msgspec.inspect.VarTupleType():
-            return 'a list of words in quotes, such as ["a.md", "b.md"]'
+        case msgspec.inspect.VarTupleType(item_type=item):
+            return f'a list of {_kind_of(item)}, such as ["a.md", "b.md"]'
+        case msgspec.inspect.StrType(pattern=str()):
+            return "the name of a file, without a folder"
         case _:
             return "words in quotes"
+
+
+def _kind_of(item: msgspec.inspect.Type) -> str:
+    match item:
+        case msgspec.inspect.StrType(max_length=None, pattern=str() as pattern):
+            return "patterns inside the workspace" if "*/" in pattern else "file names without folders"
+    return "words in quotes"
 
 
 def default_values() -> dict[str, Value]:

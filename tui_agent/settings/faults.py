@@ -41,11 +41,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return last_parts[close[0]] if close else ""
 
 
-def visible(text: str) -> str:
-    """The text with control and other invisible characters written out, so that it can be shown anywhere."""
-    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
-
-
 def line_of(text: str, key: str) -> int:
     """The line of a TOML text, counted from 1, on which a dotted key gets its value; 0 where none is found."""
     table = ""

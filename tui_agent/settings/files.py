@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 from pathlib import Path
-
-from tui_agent.settings.folders import make_private
 
 #: Nobody writes a configuration larger than this by hand.
 MAX_BYTES = 1_048_576
+#: The folder in which a workspace brings settings, prompts, keys and themes of its own.
+WORKSPACE_FOLDER = ".tui-agent"
 
 
 def read_small(path: Path) -> bytes:
@@ -33,19 +32,14 @@ def read_beneath(folder: Path, *parts: str) -> bytes:
         os.close(opened)
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Replace a file whole, or not at all; it and its folder are for this user alone. Raises OSError."""
-    make_private(path.parent)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+def read_own(folder: Path, *parts: str) -> bytes:
+    """A file of a configuration below `folder`: in the folder that a workspace brings no link is followed.
+
+    Raises OSError.
+    """
+    if folder.name == WORKSPACE_FOLDER:
+        return read_beneath(folder.parent, folder.name, *parts)
+    return read_small(folder.joinpath(*parts))
 
 
 def reason_of(error: OSError) -> str:

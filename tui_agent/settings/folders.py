@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Mapping
@@ -9,9 +10,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tui_agent.files.private import make_private
+
 #: Puts `config/`, `data/` and `cache/` under one folder.
 HOME_VARIABLE = "TUI_AGENT_HOME"
 _NAME = "tui-agent"
+#: What a new session takes at least, in bytes.
+ROOM = 160 * 1024
 
 
 class Folders(Struct, frozen=True):
@@ -34,19 +39,30 @@ def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
     return Folders(dirs.user_config_path, dirs.user_data_path, dirs.user_cache_path)
 
 
-def make_private(folder: Path) -> None:
-    """Make the folder, and those above it that are missing, for this user alone (0700). Raises OSError."""
-    missing = [folder, *folder.parents]
-    for path in reversed([path for path in missing if not path.exists()]):
-        path.mkdir(mode=0o700, exist_ok=True)
+def close_to_others(folders: Folders) -> None:
+    """Take the rights that others have to these folders, where an older version left them any."""
+    for folder in (folders.config, folders.data, folders.cache):
+        if folder.is_dir():
+            try:
+                make_private(folder)
+            except OSError:
+                pass  # another user's, or on a file system without rights
 
 
 def why_not_writable(folder: Path) -> str:
-    """Why nothing can be kept in this folder, as one sentence; empty where it can. Makes the folder."""
+    """Why nothing can be kept in this folder, as one sentence; empty where it can. Makes the folder.
+
+    A name can often be made on a full disk: what is tried is as much as a new session needs.
+    """
     try:
         make_private(folder)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".writable-"):
+        with tempfile.TemporaryFile(dir=folder, prefix=".writable-") as file:
+            file.write(bytes(ROOM))
+            file.flush()
             return ""
     except OSError as error:
         reason = error.strerror or str(error)
-        return f"{folder} cannot be written ({reason.lower()}): set {HOME_VARIABLE} to a folder that can"
+        room = "make room, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        return (
+            f"{folder} cannot be written ({reason.lower()}): {room}set {HOME_VARIABLE} to a folder that can"
+        )

@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from tui_agent.errors import UsageError
+from tui_agent.files.visible import escaped
 from tui_agent.settings.catalog import Value, checked, entries, from_words, groups, wanted
-from tui_agent.settings.faults import Fault, line_of, nearest, visible
+from tui_agent.settings.faults import Fault, line_of, nearest
 from tui_agent.settings.files import read_small, reason_of
 from tui_agent.settings.folders import HOME_VARIABLE
 
@@ -23,11 +24,12 @@ _AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 
 
 class Layer(Struct, frozen=True):
-    """Values by dotted key, all of them good, and what was wrong with the others."""
+    """Values by dotted key, all of them good, and what was wrong with the others; `lines` says where they stand."""
 
     where: str
     values: dict[str, Value] = {}
     faults: tuple[Fault, ...] = ()
+    lines: dict[str, int] = {}
 
 
 def file_layer(path: Path) -> Layer:
@@ -56,8 +58,8 @@ def broken_file(path: Path) -> Fault | None:
     return None
 
 
-def text_layer(where: str, content: bytes) -> Layer:
-    """The settings that stand in the bytes of a TOML file called `where`."""
+def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
+    """The settings that stand in the bytes of a TOML file called `where`; `lined` for a layer with their lines."""
     try:
         text, parsed = _parsed(where, content)
     except _Unreadable as error:
@@ -70,7 +72,7 @@ def text_layer(where: str, content: bytes) -> Layer:
         except ValueError as error:
             what, remedy = error.args
             faults.append(Fault(where, what, remedy, line_of(text, key), key))
-    return Layer(where, values, tuple(faults))
+    return Layer(where, values, tuple(faults), {key: line_of(text, key) for key in values} if lined else {})
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
@@ -97,12 +99,12 @@ def override_layer(overrides: Sequence[str]) -> Layer:
         key, separator, words = override.partition("=")
         key = key.strip()
         if not separator:
-            raise UsageError(f"--set {visible(override)} has no value", "write --set KEY=VALUE")
+            raise UsageError(f"--set {escaped(override)} has no value", "write --set KEY=VALUE")
         try:
             values[key] = worded(key, words)
         except ValueError as error:
             what, remedy = error.args
-            raise UsageError(f"--set {visible(override)}: {what}", remedy) from None
+            raise UsageError(f"--set {escaped(override)}: {what}", remedy) from None
     return Layer("--set", values)
 
 
@@ -132,7 +134,7 @@ def worded(key: str, words: str, spell: Any = str) -> Value:
 def _refuse_unknown(key: str, spell: Any) -> None:
     if key in entries():
         return
-    shown = visible(spell(key))
+    shown = escaped(spell(key))
     if key in groups():
         example = next(known for known in entries() if known.startswith(f"{key}."))
         raise ValueError(f"`{shown}` is a group of settings", f"name one of them, such as `{spell(example)}`")
@@ -183,5 +185,5 @@ def _broken(where: str, text: str, error: Exception) -> Fault:
 
 
 def _shown(value: object) -> str:
-    words = visible(repr(value) if not isinstance(value, str) else f'"{value}"')
+    words = escaped(repr(value) if not isinstance(value, str) else f'"{value}"')
     return words if len(words) <= 60 else f"{words[:57]}…"

@@ -12,9 +12,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.errors import SettingsError
+from tui_agent.files.visible import escaped
 from tui_agent.settings.catalog import Value, build, default_values
-from tui_agent.settings.faults import Fault, visible
-from tui_agent.settings.files import read_beneath, reason_of
+from tui_agent.settings.faults import Fault
+from tui_agent.settings.files import WORKSPACE_FOLDER, read_beneath, reason_of
 from tui_agent.settings.folders import Folders, user_folders
 from tui_agent.settings.layers import Layer, environment_layer, file_layer, override_layer, text_layer
 from tui_agent.settings.narrowing import narrowed
@@ -22,8 +23,6 @@ from tui_agent.settings.schema import Settings
 from tui_agent.settings.shipped import config_folder
 
 FILE = "settings.toml"
-#: The folder in which a workspace brings settings, prompts, keys and themes of its own.
-WORKSPACE_FOLDER = ".tui-agent"
 SHIPPED = "shipped"
 
 
@@ -68,7 +67,7 @@ def shipped_layer() -> Layer:
 
 def workspace_layer(workspace: Path) -> Layer:
     """The settings that a workspace brings, as they stand there: see `narrowing` for what it may set."""
-    where = visible(str(workspace / WORKSPACE_FOLDER / FILE))
+    where = escaped(str(workspace / WORKSPACE_FOLDER / FILE))
     try:
         content = read_beneath(workspace, WORKSPACE_FOLDER, FILE)
     except (FileNotFoundError, NotADirectoryError):
@@ -76,7 +75,7 @@ def workspace_layer(workspace: Path) -> Layer:
     except OSError as error:
         what = f"the file cannot be read ({reason_of(error)})"
         return Layer(where, faults=(Fault(where, what, "it must be a plain file, not a link"),))
-    return text_layer(where, content)
+    return text_layer(where, content, lined=True)
 
 
 class _Merged:

@@ -1,7 +1,8 @@
-"""What a workspace's own settings may not do, however much the workspace is trusted (X3).
+"""What a workspace's own settings may do, however much the workspace is trusted.
 
-They may make tui-agent fit the project; they may not choose who is asked, spend more, ask the person less,
-or let anything leave the machine. What no rule names is free.
+They may make tui-agent fit the project and narrow what it does. The list below names all that they may set; what it
+does not name, a setting that is new included, they may not: who is asked, what is spent, what runs, what is asked of
+the person and what leaves the machine is for the person alone.
 """
 
 from __future__ import annotations
@@ -13,41 +14,62 @@ from tui_agent.settings.catalog import Value
 from tui_agent.settings.faults import Fault
 from tui_agent.settings.layers import Layer
 
-Rule = Literal["never", "lower", "higher"]
-_DEPTH = "subtasks.max_depth"
+Rule = Literal["free", "lower", "higher", "off"]
 
-#: `lower`: may only be lowered, where 0 of a limit is no limit; `higher`: may only be raised.
-RULES: Mapping[str, Rule] = {
-    "model": "never",
-    "planner_model": "never",
-    "files_api": "never",
-    "autonomy": "never",
-    "auto_apply": "never",
-    "context.window": "never",
-    "undo.max_bytes": "never",
+#: `free`: any value; `lower`: may only be lowered, where 0 of a limit is no limit; `higher`: may only be raised;
+#: `off`: may only be turned off.
+ALLOWED: Mapping[str, Rule] = {
+    "theme": "free",
+    "keys": "free",
+    "base_files": "free",
+    "instructions.names": "free",
+    "instructions.exclude": "free",
+    "instructions.max_bytes": "lower",
+    "outline_tokens": "lower",
     "max_steps": "lower",
     "request_timeout": "lower",
+    "files.max_per_action": "lower",
+    "files.pattern_timeout": "lower",
+    "known.max_files": "lower",
+    "bundling.enabled": "off",
+    "bundling.imports": "off",
+    "bundling.tests": "off",
+    "bundling.max_files": "lower",
+    "bundling.depth": "lower",
+    "review.near_threshold": "higher",
     "subtasks.max_parallel": "lower",
-    _DEPTH: "lower",
+    "subtasks.max_depth": "lower",
     "subtasks.max_seconds": "lower",
     "subtasks.max_tokens": "lower",
     "subtasks.max_cost": "lower",
+    "subtasks.max_per_turn": "lower",
     "limits.turn_tokens": "lower",
     "limits.session_tokens": "lower",
     "limits.turn_cost": "lower",
     "limits.session_cost": "lower",
     "limits.turns": "lower",
-    "review.near_threshold": "higher",
+    "limits.requests": "lower",
 }
 #: Settings of which 0 is no limit.
-_LIMITS = frozenset(key for key in RULES if key.startswith(("limits.", "subtasks.max_")) and key != _DEPTH)
+_LIMITS = frozenset(
+    key
+    for key in ALLOWED
+    if key.startswith(("limits.", "subtasks.max_"))
+    and key not in ("subtasks.max_depth", "subtasks.max_parallel")
+)
 
 
 def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
-    """The layer of a workspace without what it may not set; `below` is what is in force without it."""
+    """The layer of a workspace with only what it may set; `below` is what is in force without it."""
     refused = {key: why for key, value in layer.values.items() if (why := _why_not(key, value, below[key]))}
     faults = tuple(
-        Fault(layer.where, f"a workspace may not {why} `{key}`", "set it in your own settings", key=key)
+        Fault(
+            layer.where,
+            f"a workspace may not {why} `{key}`",
+            "set it in your own settings if you want it",
+            layer.lines.get(key, 0),
+            key,
+        )
         for key, why in refused.items()
     )
     kept = {key: value for key, value in layer.values.items() if key not in refused}
@@ -57,15 +79,16 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
 def _why_not(key: str, value: Value, below: Value) -> str:
     if value == below:
         return ""
-    match RULES.get(key):
-        case "never":
+    match ALLOWED.get(key):
+        case None:
             return "set"
+        case "off" if value:
+            return "turn on"
         case "lower" if _amount(key, value) > _amount(key, below):
             return "raise"
         case "higher" if _amount(key, value) < _amount(key, below):
             return "lower"
-        case _:
-            return ""
+    return ""
 
 
 def _amount(key: str, value: Value) -> float:

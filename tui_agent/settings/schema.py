@@ -12,7 +12,12 @@ from msgspec import Meta, Struct
 Share = Annotated[float, Meta(ge=0.05, le=1.0)]
 Count = Annotated[int, Meta(ge=0)]
 Dollars = Annotated[float, Meta(ge=0.0)]
-Names = tuple[str, ...]
+#: A file's own name: no folder, nothing that leads to another one.
+FileName = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[^/\\\x00-\x1f\x7f]{1,255}$")]
+#: A pattern for paths inside the workspace.
+Glob = Annotated[str, Meta(pattern=r"^(?![/~])(?!(?:[^\x00]*/)?\.\.(?:/|$))[^\x00]+$")]
+FileNames = tuple[FileName, ...]
+Globs = tuple[Glob, ...]
 
 
 class FilesSettings(Struct, frozen=True):
@@ -46,10 +51,10 @@ class ContextSettings(Struct, frozen=True):
 
 
 class InstructionsSettings(Struct, frozen=True):
-    names: Names = ("AGENTS.md", "TUI_AGENT.md", "KODELET.md", "CLAUDE.md")
+    names: FileNames = ("AGENTS.md", "TUI_AGENT.md", "KODELET.md", "CLAUDE.md")
     """Names of instruction files; of each folder the first that is there is used."""
 
-    exclude: Names = ()
+    exclude: Globs = ()
     """Globs of instruction files that are left alone."""
 
     max_bytes: Annotated[int, Meta(ge=0, le=16_777_216)] = 65_536
@@ -85,6 +90,9 @@ class SubTaskSettings(Struct, frozen=True):
     max_depth: Annotated[int, Meta(ge=0, le=5)] = 1
     """How deep sub-tasks may have sub-tasks of their own; 0 allows none at all."""
 
+    max_per_turn: Annotated[int, Meta(ge=1, le=1000)] = 8
+    """How many sub-tasks one turn may have; what is more is refused by name."""
+
     max_seconds: Count = 1800
     """Seconds that one sub-task may take; 0 is no limit."""
 
@@ -98,7 +106,15 @@ class SubTaskSettings(Struct, frozen=True):
     """Seconds without a word after which a sub-task is shown as silent."""
 
 
+class ModelsSettings(Struct, frozen=True):
+    fallbacks: tuple[str, ...] = ()
+    """Models to ask, in order, when the main one cannot be reached or stays overloaded, by their litellm names."""
+
+
 class LimitSettings(Struct, frozen=True):
+    requests: Count = 50
+    """Requests that one prompt may make, those of its sub-tasks included; 0 is no limit."""
+
     turn_tokens: Count = 0
     """Tokens that one turn may use; 0 is no limit."""
 
@@ -141,7 +157,7 @@ class Settings(Struct, frozen=True):
     outline_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 1000
     """Size of the workspace's outline in the system prompt, in tokens; 0 leaves it out."""
 
-    base_files: Names = ("knowledge.md",)
+    base_files: Globs = ("knowledge.md",)
     """Globs of files that are part of the system prompt."""
 
     files_api: Literal["off", "on"] = "off"
@@ -153,7 +169,7 @@ class Settings(Struct, frozen=True):
     auto_apply: bool = False
     """With autonomy = "auto", also write proposed changes without asking."""
 
-    theme: str = "dark"
+    theme: FileName = "dark"
     """The colours: the name of a file in themes/ without its ending."""
 
     keys: Literal["default", "vim"] = "default"
@@ -166,5 +182,6 @@ class Settings(Struct, frozen=True):
     bundling: BundlingSettings = BundlingSettings()
     review: ReviewSettings = ReviewSettings()
     subtasks: SubTaskSettings = SubTaskSettings()
+    models: ModelsSettings = ModelsSettings()
     limits: LimitSettings = LimitSettings()
     undo: UndoSettings = UndoSettings()

@@ -1,7 +1,8 @@
 """Which workspaces may bring settings, prompts, keys and themes of their own.
 
 Trust is tied to the resolved path of the workspace and to the hash of every file in its `.tui-agent/`: what was
-looked at is what is trusted, and a file that changes or comes along takes the trust away.
+looked at is what is trusted, and a file that changes or comes along takes the trust away. The filters that the
+workspace's repository configures are trusted with it, and lose that when one of their commands changes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import SettingsError
-from tui_agent.settings.files import MAX_BYTES, read_beneath, read_small, reason_of, write_private
+from tui_agent.files.git_folder import Entries, find_git_folder
+from tui_agent.files.private import write_private
+from tui_agent.settings.files import MAX_BYTES, read_beneath, read_small, reason_of
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import WORKSPACE_FOLDER
 
@@ -29,10 +32,14 @@ Standing = Literal["nothing to trust", "trusted", "changed", "not trusted"]
 
 
 class TrustedWorkspace(Struct, frozen=True):
-    """A workspace that was trusted: its resolved path, and the SHA-256 of each file of its `.tui-agent/`."""
+    """A workspace that was trusted: its resolved path, and the SHA-256 of each file of its `.tui-agent/`.
+
+    `filters` is the fingerprint of the filters of its repository, "" where it was in none.
+    """
 
     path: str
     files: dict[str, str] = {}
+    filters: str = ""
 
 
 class _Store(Struct, frozen=True):
@@ -45,7 +52,7 @@ def standing(workspace: Path, folders: Folders) -> Standing:
     entry = _entry(workspace, folders)
     if entry is not None:
         return "trusted" if entry.files == files else "changed"
-    return "not trusted" if files else "nothing to trust"
+    return "not trusted" if files or filters_of(workspace) else "nothing to trust"
 
 
 def is_trusted(workspace: Path, folders: Folders) -> bool:
@@ -60,10 +67,28 @@ def trust(workspace: Path, folders: Folders) -> TrustedWorkspace:
             f"{workspace / WORKSPACE_FOLDER} cannot be trusted",
             f"it must hold plain files only, at most {MAX_FILES}, each up to {MAX_BYTES} bytes",
         )
-    entry = TrustedWorkspace(_resolved(workspace), files)
+    entry = TrustedWorkspace(_resolved(workspace), files, fingerprint(workspace))
     others = tuple(other for other in trusted(folders) if other.path != entry.path)
     _write(folders, (*others, entry))
     return entry
+
+
+def trusted_filters(workspace: Path, folders: Folders) -> str:
+    """The fingerprint of the filters that may run in a workspace; "" where none may."""
+    entry = _entry(workspace, folders) if is_trusted(workspace, folders) else None
+    return entry.filters if entry else ""
+
+
+def fingerprint(workspace: Path) -> str:
+    """The fingerprint of the filters of the workspace's repository as they are now; "" where there is no repository."""
+    found = find_git_folder(str(workspace))
+    return found.fingerprint if found else ""
+
+
+def filters_of(workspace: Path) -> Entries:
+    """The filters that the workspace's repository configures itself: settings of git and their values."""
+    found = find_git_folder(str(workspace))
+    return found.filters if found else ()
 
 
 def revoke(workspace: Path, folders: Folders) -> bool:
