@@ -44,7 +44,9 @@ ENVELOPE = """*** Begin Patch
 def test_a_fence_that_names_its_path_is_content(opening: str) -> None:
     close = "~~~" if "~~~" in opening else "```"
     found = fenced.changes(f"Here you are.\n\n{opening}\nx = 1\n\ny = 2\n{close}\nDone.")
-    assert found.changes == (ChangeRequest("src/a.py", content="x = 1\n\ny = 2\n", fenced=True),)
+    labelled = not opening.startswith(("```", "~~~"))
+    request = ChangeRequest("src/a.py", content="x = 1\n\ny = 2\n", fenced=True, labelled=labelled)
+    assert found.changes == (request,)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +110,8 @@ def test_search_blocks_are_edits() -> None:
         for old, new in (("old\n", "new\n"), ("gone\n", ""))
     ]
     text = "src/a.py\n```python\n" + "\n".join(blocks) + "```"
-    assert fenced.changes(text).changes == (
-        ChangeRequest("src/a.py", edits=(SearchReplace("old\n", "new\n"), SearchReplace("gone\n", ""))),
-    )
+    edits = (SearchReplace("old\n", "new\n"), SearchReplace("gone\n", ""))
+    assert fenced.changes(text).changes == (ChangeRequest("src/a.py", edits=edits, fenced=True),)
 
 
 def test_an_incomplete_search_block_is_a_fault() -> None:
@@ -130,11 +131,6 @@ def test_a_fence_with_fences_inside_has_no_certain_end() -> None:
     assert "README.md" in found.faults[0]
     longer = fenced.changes("````markdown README.md\n# A\n```bash\nmake\n```\nmore\n````\n")
     assert longer.changes[0].content == "# A\n```bash\nmake\n```\nmore\n"
-
-
-def test_the_last_fence_for_a_path_counts() -> None:
-    text = "```python a.py\nx = 1\n```\nBetter:\n```python a.py\nx = 2\n```"
-    assert [change.content for change in fenced.changes(text).changes] == ["x = 2\n"]
 
 
 @given(st.text(alphabet="`~ab/.\n*#-+@ <>=SEARCH", max_size=200), st.booleans())

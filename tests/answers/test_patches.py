@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.answers.patches import Section, is_envelope, requests, sections
+from tui_agent.answers.patches import is_envelope, requests, sections
+from tui_agent.answers.unified import Section
 from tui_agent.answers.values import ChangeRequest
 
 HUNK = ("@@ -1 +1 @@", "-a", "+b")
@@ -91,11 +92,12 @@ def test_an_envelope_is_told_by_its_line() -> None:
 def test_requests_share_what_the_change_said() -> None:
     like = ChangeRequest("given.py", todo_index=2, base_hash="abc")
     [alone] = requests(text("--- a/x", "+++ b/x", *HUNK), like)
+    assert isinstance(alone, ChangeRequest)
     assert (alone.path, alone.todo_index, alone.base_hash) == ("given.py", 2, "abc")
-    [gone] = requests("*** Delete File: given.py\n", like)
-    assert gone.delete
-    [made] = requests("*** Add File: given.py\n+one\n+two\n", like)
-    assert made.content == "one\ntwo\n"
+    gone = requests("*** Delete File: given.py\n", like)
+    assert gone == [ChangeRequest("given.py", delete=True, todo_index=2, base_hash="abc")]
+    made = requests("*** Add File: given.py\n+one\n+two\n", like)
+    assert made == [ChangeRequest("given.py", content="one\ntwo\n", todo_index=2, base_hash="abc")]
 
 
 @given(

@@ -23,8 +23,10 @@ CONTRACT = """{"actions": [
 READ = Plan(
     "model",
     (
-        FileAction("Response schema", ("src/r.ts", "**/r.ts", "**/*Schema.ts"), "Schema definition"),
-        FileAction("All rollback scripts", ("docs/rollback/*",), all=True),
+        FileAction(
+            "Response schema", ("src/r.ts", "**/r.ts", "**/*Schema.ts"), "Schema definition", by="model"
+        ),
+        FileAction("All rollback scripts", ("docs/rollback/*",), all=True, by="model"),
     ),
     (DirectoryAction("src/prompts", False, "*.ts"),),
 )
@@ -50,8 +52,8 @@ def test_the_older_form_is_read(planning: dict | None) -> None:
         {"filesToLoad": [{"name": "A", "patterns": ["a.py"], "required": False}, {"pattern": "b.py"}]}
     )
     assert read_plan(text, planning).files == (
-        FileAction("A", ("a.py",), required=False, fallback="skip"),
-        FileAction("b.py", ("b.py",)),
+        FileAction("A", ("a.py",), required=False, fallback="skip", by="model"),
+        FileAction("b.py", ("b.py",), required=False, fallback="skip", by="model"),
     )
 
 
@@ -68,7 +70,7 @@ def test_of_more_than_five_patterns_the_first_five_count() -> None:
     [
         (True, None, "ask_user"),
         (False, None, "skip"),
-        (None, None, "ask_user"),
+        (None, None, "skip"),
         (True, "create_new", "create_new"),
         (False, "ask_user", "ask_user"),
         (False, "explode", "skip"),
@@ -84,9 +86,10 @@ def test_the_fallback_follows_what_is_required(
         "required": required,
         "fallbackAction": given_action,
     }
-    plan = read_plan(json.dumps({"actions": [action]}))
-    assert plan.files[0].fallback == fallback
-    assert bool(plan.faults) == (given_action == "explode")
+    for planning in (None, PLANNING):
+        plan = read_plan(json.dumps({"actions": [action]}), planning)
+        assert plan.files[0].fallback == fallback
+        assert bool(plan.faults) == (given_action == "explode")
 
 
 def test_one_bad_action_does_not_hide_the_others() -> None:

@@ -114,9 +114,49 @@ def test_a_single_change_without_its_list_is_read() -> None:
 
 def test_an_unknown_function_is_a_fault_and_stays_a_call() -> None:
     reply = read(("rm_rf", "{}"), ("set_todos", '{"todos": []}'))
-    assert "rm_rf" in reply.faults[0]
+    assert "There is no function 'rm_rf'; there are read_files, " in reply.calls[0].fault
+    assert not reply.calls[1].fault
     assert [call.name for call in reply.calls] == ["rm_rf", "set_todos"]
     assert reply.todos == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "why"),
+    [
+        ("", '{"actions": []}', "The call has no name"),
+        ("read_files", '{"actions": [', "not valid JSON"),
+        ("read_files", '{"actions": 3}', "a list is wanted here"),
+        ("read_files", "", "the arguments are empty; `actions` is needed"),
+        ("read_files", '"x"', "not valid JSON"),
+        ("search_text", '{"glob": "*.py"}', "pattern"),
+        ("propose_changes", '{"changes": [{"content": "x"}]}', "path"),
+    ],
+)
+def test_a_call_that_cannot_be_read_has_a_fault_of_its_own(name: str, arguments: str, why: str) -> None:
+    reply = read((name, arguments), ("set_todos", '{"todos": [{"text": "One"}]}'))
+    assert why in reply.calls[0].fault
+    assert reply.calls[0].fault.startswith("Error: ")
+    assert "Nothing of this call was done" in reply.calls[0].fault
+    assert reply.faults == (), "it is told once, as the result of the call"
+    assert not reply.calls[1].fault and len(reply.todos or ()) == 1
+
+
+def test_of_broken_arguments_what_is_complete_counts_and_is_said() -> None:
+    reply = read(("propose_changes", json.dumps(CHANGES)[:-9] + "\\x}"))
+    assert [change.path for change in reply.changes] == ["a.py"]
+    assert "Of this call the first item was taken" in reply.calls[0].fault
+
+
+def test_each_call_has_an_id_of_its_own() -> None:
+    reader = ToolsReader(RESPONSE, "call_3_1")
+    for index, id in enumerate(("", "same", "same", "")):
+        reader.call(CallChunk(index, id=id, name="set_todos", arguments='{"todos": []}'))
+    assert [call.id for call in reader.finish(False).calls] == [
+        "call_3_1_1",
+        "same",
+        "call_3_1_3",
+        "call_3_1_4",
+    ]
 
 
 @pytest.mark.parametrize(

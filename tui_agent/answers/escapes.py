@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -28,7 +29,10 @@ def unescaped(raw: str) -> str:
     """
     if "\\" not in raw:
         return raw
-    return _ESCAPE.sub(_meaning, raw)
+    try:
+        return json.loads(f'"{raw}"', strict=False)
+    except ValueError:
+        return _ESCAPE.sub(_meaning, raw)
 
 
 def _meaning(match: re.Match[str]) -> str:

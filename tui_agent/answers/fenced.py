@@ -1,201 +1,161 @@
-"""Changes that stand in prose: fences that name a path, diffs, envelopes; only where the meaning is certain."""
+"""Changes in the prose of an answer: one pass over its lines yields changes, refusals with their reason, or prose.
+
+What looks like a change and cannot be read with certainty is never content: it is refused by name, or said.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from tui_agent.answers import patches
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers import blocks, fences, foreign, names, patches, unified
+from tui_agent.answers.findings import Findings
+from tui_agent.answers.lines import MOST_HOT, MOST_LINES, Lines
+from tui_agent.answers.values import ChangeRequest, Refusal
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
-_PATH = r"(?:[\w@.~+-]+/)*[\w@.~+-]*(?:\.(?=\w*[A-Za-z])\w{1,10}|(?<=/)[\w-]+|Makefile|Dockerfile)"
-_INFO = re.compile(
-    rf"(?:[\w+#-]+(?:\s+|:))?(?:(?:title|file|filename|path|name)\s*=\s*)?[\"'`]?({_PATH})[\"'`]?"
-)
-_LABEL_WORDS = re.compile(
-    r"(?:(?:new|updated?|create|edit|change[ds]?|modified)\s+)?(?:file(?:name)?|path)?\s*:?\s*", re.I
-)
-_BLOCK = re.compile(
-    r"^<{5,9} ?SEARCH[^\n]*\n(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?REPLACE[^\n]*$", re.DOTALL | re.MULTILINE
-)
-_BLOCK_BEGIN = re.compile(r"^<{5,9} ?SEARCH", re.MULTILINE)
-_DIFF_LANGUAGES = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
-#: What is shown in these is output or something to type, not a file.
-_SHOWN_ONLY = frozenset({"console", "output", "text", "shell-session", "log", "plaintext"})
-_BARE_DIFF = re.compile(
-    r"^(?:diff --git .*\n(?:(?!---|@@|diff ).*\n){0,6})?--- \S.*\n\+\+\+ \S.*\n@@", re.MULTILINE
-)
-_HUNK_LINE = re.compile(r"^(?:[ +\-\\@].*|diff --git .*|index .*|\+\+\+ .*|--- .*|)$")
-
-
-class Fence(Struct, frozen=True):
-    """A fence: the words behind its opening, its text, the line before it, and whether it was closed."""
-
-    info: str
-    text: str
-    label: str
-    closed: bool
-    #: A line inside opens a fence of the same kind, so that nobody can say where this one ends.
-    nested: bool = False
+_QUOTED = re.compile(r"[ \t]*>[ \t>]*")
+_FILE_LINE = re.compile(r"\*\*\* (?:Add|Update|Delete) File:[ \t]*(\S.*)")
 
 
 class Found(Struct, frozen=True):
+    """What a text holds. `faults` are sentences about all that cannot be read, that of `refused` files too."""
+
     changes: tuple[ChangeRequest, ...] = ()
     faults: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
 
 
 def changes(text: str, cut: bool = False) -> Found:
     """The changes in a prose answer, in their order; `cut` says that its end is missing."""
-    if "```" not in text and "~~~" not in text and "--- " not in text and patches.BEGIN not in text:
-        return Found()
-    found: list[ChangeRequest] = []
-    faults: list[str] = []
-    outside: list[str] = []
-    for part in _parts(text.replace("\r\n", "\n")):
-        if isinstance(part, str):
-            outside.append(part)
+    scan = _Scan(text.replace("\r\n", "\n"), cut)
+    scan.read()
+    made: list[ChangeRequest] = []
+    refused: list[Refusal] = []
+    faults: dict[str, None] = {}
+    for item in scan.findings.items:
+        match item:
+            case ChangeRequest() if item.delete and item.path in scan.findings.dropped:
+                pass  # what should take its place is missing
+            case ChangeRequest():
+                made.append(item)
+            case Refusal():
+                refused.append(item)
+                faults[item.sentence] = None
+            case str():
+                faults[item] = None
+    return Found(tuple(made), tuple(faults), tuple(refused))
+
+
+class _Scan:
+    """One pass over the lines outside of fences."""
+
+    def __init__(self, text: str, cut: bool) -> None:
+        self.lines = Lines(text)
+        self.findings = Findings(cut)
+        #: The first line that belongs to nothing that was read.
+        self.floor = 0
+        self._never_closed: set[str] = set()
+
+    def read(self) -> None:
+        if len(self.lines.hot) > MOST_HOT:
+            self.findings.say(
+                f"The answer has more than {MOST_HOT:,} lines that could belong to a change: none of them is read."
+            )
+            return
+        if len(self.lines) > MOST_LINES and self.lines.hot:
+            self.findings.say(f"The answer has more than {MOST_LINES:,} lines: no change is read in so many.")
+            return
+        at = 0
+        while (at := self.lines.next_hot(at)) < len(self.lines):
+            at = self._line(at)
+
+    def _label(self, at: int) -> str:
+        return self.lines.above(at, self.floor)
+
+    def _line(self, at: int) -> int:
+        """Read what begins in the line; the line after it."""
+        lines = self.lines.all
+        line = lines[at]
+        if fences.opens(line):
+            end = fences.Fence(self.lines, at, self._label(at), self.findings).read()
+        elif patches.begins_envelope(line):
+            end = self.findings.envelope(lines, at, None)
+        elif unified.begins(lines, at):
+            end = self._diff(at)
+        elif blocks.begins(line):
+            end = self._block(at)
         else:
-            _read_fence(part, found, faults)
-    bare = "\n".join(outside)
-    _read_envelopes(bare, found, faults)
-    _read_bare_diff(bare, cut, found, faults)
-    return Found(tuple(_one_each(found)), tuple(faults))
+            self._say_what_resembles(at, line)
+            return self._tag(at, line)
+        self.floor = end
+        return end
 
+    def _diff(self, at: int) -> int:
+        found, end = unified.in_prose(self.lines.all, at)
+        if self.findings.cut and end >= self.lines.last():
+            self.findings.say("The diff in the answer was not finished; its last file is dropped.")
+            found = found[:-1]
+        self.findings.sections(found)
+        return max(end, at + 1)
 
-def _parts(text: str) -> Iterator[str | Fence]:
-    """Lines of prose and fences, in order."""
-    lines = iter(text.split("\n"))
-    label = ""
-    for line in lines:
-        opening = _FENCE.match(line)
-        if opening is None:
-            if line.strip():
-                label = line.strip()
-            yield line
-            continue
-        yield _fence(lines, opening[1], opening[2], label)
-        label = ""
+    def _block(self, at: int) -> int:
+        label = self._label(at)
+        block = blocks.read(self.lines.all, at, self.lines.hot_from(at + 1))
+        self.findings.blocks(names.in_label(label) or names.mentioned(label), [block])
+        return at + 1 if block.open else block.end
 
+    def _say_what_resembles(self, at: int, line: str) -> None:
+        """Say what looks like a change and is none that can be read."""
+        quoted = None if line.lstrip().startswith(">>>>>") else _QUOTED.match(line)
+        bare = line[quoted.end() :] if quoted else line.strip()
+        fence = fences.opens(bare) if quoted else None
+        if header := _FILE_LINE.match(bare):
+            why = f"its patch does not begin with a line `{patches.BEGIN}`"
+            self.findings.refuse(names.plain(header[1].rstrip()), why)
+        elif fence and (names.in_info(fence[3]) or fence[3].strip().lower() in fences.DIFF_LANGUAGES):
+            self.findings.say("A quoted block in the answer looks like a change; what is quoted is not read.")
+        elif (
+            blocks.resembles(bare)
+            or unified.begins_hunk(bare)
+            or bare.startswith("diff --git ")
+            or bare.rstrip() == patches.BEGIN
+        ):
+            what = f"“{bare[:60].strip()}” looks like the beginning of a change in a form that cannot be read"
+            self.findings.refuse(names.in_sure_label(self._label(at)), what)
 
-def _fence(lines: Iterator[str], mark: str, info: str, label: str) -> Fence:
-    inside: list[str] = []
-    nested = False
-    for line in lines:
-        other = _FENCE.match(line)
-        if other and other[1][0] == mark[0] and len(other[1]) >= len(mark):
-            if not other[2]:
-                return Fence(info, _block(inside), label, True, nested)
-            nested = True
-        inside.append(line)
-    return Fence(info, _block(inside), label, False, nested)
+    def _tag(self, at: int, line: str) -> int:
+        """Pass over a change that is wrapped in tags, and say so; the line after it."""
+        found = foreign.tag(line)
+        if found is None or found.closing:
+            return at + 1
+        lines = self.lines.all
+        below = self.lines.below(at + 1)
+        if below < len(lines) and patches.begins_envelope(lines[below]):
+            return below  # only a wrapping
+        path = found.path or next(filter(None, map(foreign.path_inside, lines[at : at + 4])), "")
+        path = path if names.is_path(path) else ""
+        if not found.sure:
+            path = path or names.in_sure_label(self._label(at))
+            marked = below < len(lines) and (blocks.resembles(lines[below]) or unified.begins(lines, below))
+            if not path and not marked:
+                return at + 1
+        end = self._closing_tag(at, found.name)
+        if end is None and not path:
+            return at + 1
+        self.findings.refuse(
+            names.plain(path), f"it is wrapped in <{found.name}>, a form that is not read here"
+        )
+        self.floor = at + 1 if end is None else end + 1
+        return self.floor
 
-
-def _block(lines: list[str]) -> str:
-    return "".join(line + "\n" for line in lines)
-
-
-def _read_fence(fence: Fence, found: list[ChangeRequest], faults: list[str]) -> None:
-    language = fence.info.split(maxsplit=1)[0].lower() if fence.info else ""
-    if patches.BEGIN_LINE.search(fence.text):
-        _read_envelopes(fence.text, found, faults)
-        return
-    path = path_in_info(fence.info) or _sure_label(fence.label)
-    is_diff = language in _DIFF_LANGUAGES
-    if not fence.closed:
-        if path or is_diff:
-            faults.append(f"The fenced block for {path or 'a diff'} was not finished and is dropped.")
-    elif is_diff:
-        _read_diff(fence.text, path_in_label(fence.label), found, faults)
-    elif _BLOCK_BEGIN.search(fence.text):
-        _read_blocks(fence.text, path or path_in_label(fence.label), found, faults)
-    elif path and fence.nested:
-        faults.append(f"The fenced block for {path} holds fences itself, so its end is not certain.")
-    elif path and language not in _SHOWN_ONLY:
-        found.append(ChangeRequest(path, content=fence.text, fenced=True))
-
-
-def path_in_info(info: str) -> str:
-    """The path behind the opening of a fence: `python src/a.py`, `py:src/a.py`, `title="src/a.py"`."""
-    match = _INFO.fullmatch(info.strip()) if len(info) < 300 else None
-    return _plain(match[1]) if match else ""
-
-
-def path_in_label(line: str) -> str:
-    """The path that a line of prose consists of: `**src/a.py**`, `### src/a.py`, `File: a.py`."""
-    if len(line) > 300:
-        return ""
-    bare = line.strip().lstrip("#>-*`_ ").rstrip(":*`_ ")
-    words = _LABEL_WORDS.match(bare)
-    bare = bare[words.end() if words else 0 :].strip("`*_: ")
-    return _plain(bare) if re.fullmatch(_PATH, bare) else ""
-
-
-def _sure_label(line: str) -> str:
-    """The path of a label that can mean nothing else; a heading `Node.js` can."""
-    path = path_in_label(line)
-    sure = "/" in path or "`" in line or re.search(r"\b(?:file|path)", line, re.IGNORECASE)
-    return path if sure else ""
-
-
-def _plain(path: str) -> str:
-    return path.removeprefix("./")
-
-
-def _read_diff(text: str, path: str, found: list[ChangeRequest], faults: list[str]) -> None:
-    for request in patches.requests(text, ChangeRequest("")):
-        named = request if request.path else replace(request, path=path)
-        if named.path:
-            found.append(named)
-        else:
-            faults.append("A diff in the answer does not name its file.")
-
-
-def _read_blocks(text: str, path: str, found: list[ChangeRequest], faults: list[str]) -> None:
-    """`<<<<<<< SEARCH` blocks, whose path stands before the fence, behind its opening, or in its first line."""
-    path = path or path_in_label(text.split("\n", 1)[0])
-    blocks = _BLOCK.findall(text)
-    if not path:
-        faults.append("A SEARCH block in the answer does not name its file.")
-    elif len(blocks) != len(_BLOCK_BEGIN.findall(text)):
-        faults.append(f"A SEARCH block for {path} is not complete.")
-    else:
-        found.append(ChangeRequest(path, edits=tuple(SearchReplace(old, new) for old, new in blocks)))
-
-
-def _read_envelopes(text: str, found: list[ChangeRequest], faults: list[str]) -> None:
-    for envelope in patches.BEGIN_LINE.split(text)[1:]:
-        end = patches.END_LINE.search(envelope)
-        requests = patches.requests(envelope[: end.start() if end else None], ChangeRequest(""))
-        if end is None:
-            faults.append(f"A patch in the answer does not end with {patches.END}; its last file is dropped.")
-            requests = requests[:-1]
-        found.extend(request for request in requests if request.path)
-
-
-def _read_bare_diff(text: str, cut: bool, found: list[ChangeRequest], faults: list[str]) -> None:
-    """A unified diff with headers that stands in prose without a fence."""
-    match = _BARE_DIFF.search(text)
-    if match is None:
-        return
-    lines = text[match.start() :].split("\n")
-    length = next((n for n, line in enumerate(lines) if not _HUNK_LINE.match(line)), len(lines))
-    requests = patches.requests("\n".join(lines[:length]).rstrip("\n"), ChangeRequest(""))
-    if cut and length == len(lines):
-        faults.append("The diff in the answer was not finished; its last file is dropped.")
-        requests = requests[:-1]
-    found.extend(request for request in requests if request.path)
-
-
-def _one_each(found: list[ChangeRequest]) -> list[ChangeRequest]:
-    """One change a path: edits of the same file come together, of anything else the last one counts."""
-    by_path: dict[str, ChangeRequest] = {}
-    for request in found:
-        before = by_path.get(request.path)
-        if before and before.edits and request.edits:
-            request = replace(before, edits=(*before.edits, *request.edits))
-        by_path[request.path] = request
-    return list(by_path.values())
+    def _closing_tag(self, at: int, name: str) -> int | None:
+        if f"</{name}>" in self.lines.all[at]:
+            return at
+        if name in self._never_closed:
+            return None
+        for number in self.lines.hot_from(at + 1):
+            if self.lines.all[number].lstrip().startswith(f"</{name}"):
+                return number
+        self._never_closed.add(name)
+        return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tui_agent.answers import patches, plans, same_file, schema
+from tui_agent.answers import fenced, foreign, names, patches, plans, same_file, schema
 from tui_agent.answers.escapes import has_half, joined
 from tui_agent.answers.mend import mended
 from tui_agent.answers.values import (
     ChangeRequest,
     NextStep,
+    Refusal,
     Reply,
     SearchReplace,
     SearchRequest,
@@ -32,6 +33,10 @@ KEYS = (
     "subTasks",
     "nextSteps",
 )
+#: Entries of one list, or edits of one file, that are read.
+MOST_ENTRIES = 10_000
+#: What the list of changes is called, in either dialect.
+_CHANGES = ("fileChanges", "propose_changes.changes")
 
 
 class _Bad(Exception):
@@ -50,16 +55,34 @@ class Items:
         self.faults: list[str] = []
         self.todos: tuple[TodoItem, ...] | None = None
         self.changes: list[ChangeRequest] = []
+        self.refused: list[Refusal] = []
+        #: Files of which a fault says already that they are refused.
+        self._said: set[str] = set()
         self.plan = plans.Plan(source="model")
         self.searches: list[SearchRequest] = []
         self.sub_tasks: list[SubTaskRequest] = []
         self.next_steps: list[NextStep] = []
 
+    @property
+    def count(self) -> int:
+        """How many items have been taken so far; a list of todos counts also when it is empty."""
+        lists = (
+            self.changes,
+            self.plan.files,
+            self.plan.directories,
+            self.searches,
+            self.sub_tasks,
+            self.next_steps,
+        )
+        return sum(map(len, lists)) + (0 if self.todos is None else 1 + len(self.todos))
+
     def take(self, key: str, value: Any, label: str = "") -> None:
         """Read what stands under `key` of a reply; `label` names it in faults where it is called otherwise."""
         part = self._parts.get(key, {"type": "array", "items": {"type": "object"}})
-        value = mended(part, value)
         label = label or key
+        if isinstance(value, list):
+            value = self._bounded(value, label)
+        value = mended(part, value)
         if value is None:
             return
         if not isinstance(value, list):
@@ -71,7 +94,7 @@ class Items:
                 self.todos = (*(self.todos or ()), *self._built(entries, _todo))
             case "fileChanges":
                 for requests in self._built(entries, _changes):
-                    self.changes.extend(requests)
+                    self._add_changes(requests)
             case "fileRequests" | "directoryRequests":
                 kind = "file" if key == "fileRequests" else "directory"
                 self._add_plan([(at, {**entry, "type": kind}) for at, entry in entries])
@@ -80,17 +103,52 @@ class Items:
             case "nextSteps":
                 self.next_steps.extend(self._built(entries, _next_step))
 
+    def _add_changes(self, found: list[patches.Item]) -> None:
+        for item in found:
+            if isinstance(item, ChangeRequest):
+                self.changes.append(item)
+            elif isinstance(item, Refusal):
+                self.refuse(item)
+            else:
+                self.faults.append(item)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Take nothing of a file, and say why."""
+        self.refused.append(refusal)
+        self._said.add(names.plain(refusal.path))
+        self.faults.append(refusal.sentence)
+
+    def take_prose(self, text: str, cut: bool) -> None:
+        """Read the changes in prose. Beside changes of their own they are only shown, so that others are said."""
+        found = fenced.changes(text, cut)
+        if not self.changes and not self.refused:
+            self.changes.extend(found.changes)
+            self.refused.extend(found.refused)
+            self._said.update(names.plain(one.path) for one in found.refused)
+            self.faults.extend(found.faults)
+            return
+        told = {names.plain(item.path) for item in (*self.changes, *self.refused)}
+        told |= {names.plain(change.rename_to) for change in self.changes if change.rename_to}
+        for path in dict.fromkeys(names.plain(item.path) for item in (*found.changes, *found.refused)):
+            if path not in told:
+                self.faults.append(
+                    f"The text shows a change to {path} that is not among the proposed ones: it was not taken."
+                )
+
     def take_search(self, value: Any, label: str = "search_text") -> None:
         self.searches.extend(
             self._built(self._good([mended(self._search, value)], self._search, label), _search)
         )
 
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
+        changes, refused = same_file.joined(self.changes, self.refused)
+        told = dict.fromkeys(one.sentence for one in refused if names.plain(one.path) not in self._said)
+        self.faults.extend(told)
         return Reply(
             summary=joined(summary),
             message=joined(message),
             todos=self.todos,
-            changes=tuple(same_file.joined(self.changes)),
+            changes=tuple(changes),
             files=self.plan.files,
             directories=self.plan.directories,
             searches=tuple(self.searches),
@@ -98,16 +156,36 @@ class Items:
             next_steps=tuple(self.next_steps),
             cut=cut,
             faults=tuple(self.faults),
+            refused=tuple(refused),
         )
+
+    def _bounded(self, entries: list[Any], label: str) -> list[Any]:
+        """The entries that can be read without keeping anybody waiting; a sentence says what was left out."""
+        if len(entries) > MOST_ENTRIES:
+            self.faults.append(
+                f"{label}: of {len(entries):,} entries only the first {MOST_ENTRIES:,} are read."
+            )
+            entries = entries[:MOST_ENTRIES]
+        kept = []
+        for number, entry in enumerate(entries):
+            edits = entry.get("edits") if isinstance(entry, dict) else None
+            if isinstance(edits, list) and len(edits) > 2 * MOST_ENTRIES:
+                why = f"it has {len(edits):,} edits; send at most {MOST_ENTRIES:,}, or the whole file"
+                self.faults.append(f"{label}[{number}]: {why}.")
+                self._refuse_entry(entry, label, why)
+            else:
+                kept.append(entry)
+        return kept
 
     def _good(self, values: list[Any], part: dict[str, Any], label: str) -> Iterator[tuple[str, Item]]:
         for number, value in enumerate(values):
             at = f"{label}[{number}]"
-            found = schema.check(part, value, at) if part else []
+            found = schema.check(part, plans.judged(value), at) if part else []
             if not isinstance(value, dict):
                 found = found or [f"{at}: an object is wanted here."]
             if found:
                 self.faults.extend(found)
+                self._refuse_entry(value, label, found[0])
             else:
                 yield at, value
 
@@ -117,6 +195,14 @@ class Items:
                 yield build(entry)
             except _Bad as error:
                 self.faults.append(f"{at}: {error}.")
+                self._refuse_entry(entry, at.partition("[")[0], str(error))
+
+    def _refuse_entry(self, entry: Any, label: str, why: str) -> None:
+        """An entry that names its file and cannot be used keeps all other changes of that file back."""
+        path = entry.get("path") if isinstance(entry, dict) else None
+        if label in _CHANGES and isinstance(path, str) and path.strip():
+            self.refused.append(Refusal(path.strip(), why.rstrip(".")))
+            self._said.add(names.plain(path.strip()))
 
     def _add_plan(self, entries: list[tuple[str, Item]]) -> None:
         for at, entry in entries:
@@ -170,13 +256,15 @@ def _search(item: Item) -> SearchRequest:
     return SearchRequest(_text(item, "pattern"), _text(item, "glob"), item.get("regex") is True)
 
 
-def _changes(item: Item) -> list[ChangeRequest]:
+def _changes(item: Item) -> list[patches.Item]:
     """One entry as changes: several where its diff is about several files."""
     change = _change(item)
     if any(has_half(text) for text in _written(change)):
         raise _Bad("the text holds half of a surrogate pair, which no file can hold; send it again")
+    if change.content is not None and (form := foreign.edit_form(change.path, change.content)):
+        raise _Bad(f"`content` begins like an edit (`{form[:60]}`), and takes only the text of the file")
     found = patches.requests(change.diff, change) if change.diff is not None else [change]
-    if not all(request.path for request in found):
+    if not all(request.path for request in found if isinstance(request, ChangeRequest)):
         raise _Bad("a change needs `path`")
     return found
 
@@ -187,7 +275,9 @@ def _change(item: Item) -> ChangeRequest:
     content = _text(item, "content") if "content" in item else None
     diff = _text(item, "diff") or None
     rename = _text(item, "renameTo").strip() or None
-    if content == "" and (edits or diff or delete or rename):
+    if rename and names.plain(rename) == names.plain(_text(item, "path").strip()):
+        rename = None
+    if content == "" and any(key in item for key in _FORMS):
         content = None  # some models fill in every property
     forms = [form for form in (content is not None, bool(edits), bool(diff), delete) if form]
     if len(forms) > 1:
@@ -198,15 +288,19 @@ def _change(item: Item) -> ChangeRequest:
         raise _Bad("none of `content`, `edits`, `diff`, `delete` and `renameTo` is set")
     index = item.get("todoIndex")
     return ChangeRequest(
-        path=_text(item, "path").strip().removeprefix("./"),
+        path=names.plain(_text(item, "path").strip()),
         content=content,
         edits=edits,
         diff=diff,
         delete=delete,
-        rename_to=rename and rename.removeprefix("./"),
+        rename_to=rename and names.plain(rename),
         todo_index=index if isinstance(index, int) and not isinstance(index, bool) else None,
         base_hash=_text(item, "baseHash").strip(),
     )
+
+
+#: The other forms; where one of them is there too, empty content only is a property that was filled in.
+_FORMS = ("edits", "diff", "delete", "renameTo")
 
 
 def _edits(item: Item) -> tuple[SearchReplace, ...]:
@@ -215,7 +309,8 @@ def _edits(item: Item) -> tuple[SearchReplace, ...]:
         raise _Bad("`edits` is no list of objects")
     if any("search" not in edit or "replace" not in edit for edit in value):
         raise _Bad("each edit needs `search` and `replace`")
-    return tuple(SearchReplace(_text(edit, "search"), _text(edit, "replace")) for edit in value)
+    edits = [SearchReplace(_text(edit, "search"), _text(edit, "replace")) for edit in value]
+    return tuple(edit for edit in edits if edit.search or edit.replace)
 
 
 def _written(change: ChangeRequest) -> Iterator[str]:

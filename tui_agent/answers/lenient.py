@@ -16,6 +16,8 @@ from tui_agent.answers.escapes import paired, unescaped
 
 #: Deeper than any shape that we read; what is deeper is no reply.
 MAX_DEPTH = 64
+#: A reply of more brackets, strings and commas is none that anybody reads.
+MOST_TOKENS = 100_000
 
 _SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"' + r"|'((?:[^'\\]++|\\.)*+)'", re.DOTALL)
@@ -85,7 +87,7 @@ class _Reader:
 
     def read(self) -> Lenient:
         try:
-            while True:
+            for _ in range(MOST_TOKENS):
                 self.at = self._skip()
                 if self.at >= len(self.text):
                     return self._so_far(-1)
@@ -93,7 +95,8 @@ class _Reader:
                 if done:
                     return Lenient(value, self.at)
         except _Mistake:
-            return self._so_far(self.at)
+            pass
+        return self._so_far(self.at)
 
     def _skip(self) -> int:
         match = _SPACE.match(self.text, self.at)

@@ -18,6 +18,14 @@ MAX_GUESSED = 200_000
 #: Guessing takes time by the square of the brackets that are never closed.
 MAX_BRACKETS = 2_000
 
+_DECODER = json.JSONDecoder(strict=False)
+#: A text that is decoded in a moment, and how many levels of a longer one are taken apart: the lists of a reply,
+#: their entries, and the edits in those.
+_LONG = 200_000
+_DEEP, _SHALLOW = 4, 2
+#: From so many values on fewer levels are taken apart, and after so many the rest is not read.
+_MANY, MOST_VALUES = 50_000, 150_000
+_SPACE = re.compile(r"[ \t\n\r]*+")
 _TAIL = re.compile(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
 _FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
 
@@ -63,10 +71,59 @@ def read_at(text: str, start: int) -> ReadObject:
     """The object that begins at `start`, strictly first, then with the mistakes that are certain."""
     before = _FENCE_BEFORE.sub("", text[:start]).strip(" \t\r\n[")
     try:
-        value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+        value, end = _Decoder(text).read(start)
     except (ValueError, RecursionError):
         return _broken(text, start, before)
     return ReadObject(value, isinstance(value, dict), before, _rest(text, end))
+
+
+class _Decoder:
+    """Decodes a long text in small pieces, for the decoder itself lets nobody else run meanwhile."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.values = 0
+
+    def read(self, at: int, depth: int = 0) -> tuple[Any, int]:
+        """The value that begins at a place and the place after it; `depth` others are open around it.
+
+        Raises ValueError where it is not JSON, and where it has more values than any reply.
+        """
+        text = self.text
+        sign = text[at : at + 1]
+        deepest = _DEEP if self.values < _MANY else _SHALLOW
+        if depth == deepest or sign not in ("{", "[") or len(text) - at < _LONG:
+            return _DECODER.raw_decode(text, at)
+        result: Any = {} if sign == "{" else []
+        end, at = "}" if sign == "{" else "]", _blank(text, at + 1)
+        if text[at : at + 1] == end:
+            return result, at + 1
+        while self.values < MOST_VALUES:
+            self.values += 1
+            key = ""
+            if end == "}":
+                key, at = _DECODER.raw_decode(text, at)
+                at = _blank(text, at)
+                if not isinstance(key, str) or text[at : at + 1] != ":":
+                    raise ValueError("no key")
+                at = _blank(text, at + 1)
+            value, at = self.read(at, depth + 1)
+            if end == "}":
+                result[key] = value
+            else:
+                result.append(value)
+            at = _blank(text, at)
+            if text[at : at + 1] == end:
+                return result, at + 1
+            if text[at : at + 1] != ",":
+                raise ValueError("no comma")
+            at = _blank(text, at + 1)
+        raise ValueError("too many values")
+
+
+def _blank(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
 
 
 def _rest(text: str, end: int) -> str:

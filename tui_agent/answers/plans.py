@@ -11,13 +11,16 @@ from tui_agent.answers import objects
 from tui_agent.answers.escapes import joined
 
 FallbackKind = Literal["ask_user", "skip", "create_new"]
+#: Who wrote a pattern.
+Author = Literal["model", "program"]
 MAX_PATTERNS = 5
 
 
 class FileAction(Struct, frozen=True):
     """One file (or, with `all`, one batch of files) that is wanted, and how to look for it.
 
-    `patterns` are tried in order, the first that matches wins. `fallback` says what happens when none does.
+    `patterns`, written by `by`, are tried in order, and the first that matches wins. After the last of them
+    the program tries `extra`, patterns of its own. `fallback` says what happens when none matches.
     """
 
     name: str
@@ -26,6 +29,15 @@ class FileAction(Struct, frozen=True):
     required: bool = True
     fallback: FallbackKind = "ask_user"
     all: bool = False
+    by: Author = "program"
+    extra: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[tuple[Author, str], ...]:
+        """Every pattern in the order in which they are tried, each with its author."""
+        return tuple((self.by, text) for text in self.patterns[:MAX_PATTERNS]) + tuple(
+            ("program", text) for text in self.extra
+        )
 
 
 class DirectoryAction(Struct, frozen=True):
@@ -70,7 +82,7 @@ def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
     good, faults = [], []
     for number, item in enumerate(items):
         typed = mended(part, _typed(item))
-        found = schema.check(part, typed, f"actions[{number}]")
+        found = schema.check(part, judged(typed), f"actions[{number}]")
         faults.extend(found)
         if not found:
             good.append(typed)
@@ -92,6 +104,13 @@ def from_items(items: Iterable[Any]) -> Plan:
         else:
             _add_file(typed, number, files, faults)
     return Plan("model", tuple(files), tuple(directories), tuple(faults))
+
+
+def judged(item: Any) -> Any:
+    """An action as the schema judges it. An unknown fallback is replaced by the default and costs no action."""
+    if not isinstance(item, dict):
+        return item
+    return {key: value for key, value in item.items() if key != "fallbackAction"}
 
 
 def joined_plans(first: Plan, second: Plan) -> Plan:
@@ -133,7 +152,7 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
     if len(patterns) > MAX_PATTERNS:
         faults.append(f"{name} has {len(patterns)} patterns; the first {MAX_PATTERNS} are used.")
     required = item.get("required")
-    required = required if isinstance(required, bool) else True
+    required = required is True
     files.append(
         FileAction(
             name=name,
@@ -142,6 +161,7 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
             required=required,
             fallback=_fallback(item.get("fallbackAction"), name, required, faults),
             all=item.get("all") is True,
+            by="model",
         )
     )
 

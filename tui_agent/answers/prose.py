@@ -9,10 +9,14 @@ _SENTENCE = re.compile(r".{12,}?[.!?…](?=\s)", re.DOTALL)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 #: A summary longer than this is cut down to its first sentence.
 LONG = 300
+#: What sums an answer up is near its beginning or its end.
+_LOOKED_AT = 50_000
 
 
 def summary_of(text: str) -> str:
     """The last paragraph that is no code, heading or table; of a single one, its first sentence. One line."""
+    if len(text) > 2 * _LOOKED_AT:
+        text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
     blocks = [block.strip() for block in _PARAGRAPH.split(_FENCE.sub("\n\n", text).strip())]
     worded = [block for block in blocks if block and not block.startswith(("#", "|", "```", "~~~"))]
     if not worded:

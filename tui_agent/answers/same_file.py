@@ -1,53 +1,116 @@
-"""Several entries of one reply about one file, as the one change that they are together."""
+"""All that one reply does to one file, as the one change that it is together, or refused by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.answers.values import ChangeRequest
+from tui_agent.answers import names
+from tui_agent.answers.values import ChangeRequest, Refusal
+
+#: Each further step is read against the file as it was and then merged.
+MOST_STEPS = 100
 
 
-def joined(changes: Iterable[ChangeRequest]) -> list[ChangeRequest]:
-    """Edits with edits, diffs with diffs, and a move with either, at the place of the first.
+def joined(
+    changes: Iterable[ChangeRequest], refused: Iterable[Refusal] = ()
+) -> tuple[list[ChangeRequest], list[Refusal]]:
+    """One change a file, at the place of the first that is about it, or a refusal for each that is.
 
-    What cannot be one change stays apart; the later one then takes the place of the earlier.
+    A file that is moved is the same under its new name. Where one thing about a file is refused all are.
     """
-    result: list[ChangeRequest] = []
-    places: dict[str, int] = {}
+    files: dict[str, list[ChangeRequest]] = {}
+    #: New name → the name at which the file is in `files`.
+    moved: dict[str, str] = {}
+    clashes: dict[str, str] = {}
     for change in changes:
-        at = places.get(change.path)
-        both = None if at is None else _together(result[at], change)
-        if both is not None and at is not None:
-            result[at] = both
+        path = names.plain(change.path)
+        path = moved.get(path, path)
+        files.setdefault(path, []).append(change)
+        target = names.plain(change.rename_to or "")
+        if not target or target == path:
+            continue
+        if target in files or moved.get(target, path) != path:
+            other = moved.get(target, target)
+            clashes[path] = f"it is to become {target}, of which the same reply makes something else"
+            clashes[other] = f"{path} is to take the place of {target} in the same reply"
+        moved.setdefault(target, path)
+    told: dict[str, Refusal] = {}
+    for refusal in refused:
+        path = names.plain(refusal.path)
+        told.setdefault(moved.get(path, path), refusal)
+    found: list[ChangeRequest] = []
+    without: list[Refusal] = []
+    for path, several in files.items():
+        if path in told:
+            continue
+        one = clashes.get(path) or (several[0] if len(several) == 1 else _together(several))
+        if isinstance(one, str):
+            without.extend(Refusal(change.path, one, change.rename_to or "") for change in several)
         else:
-            places[change.path] = len(result)
-            result.append(change)
-    return result
+            found.append(one)
+    return found, [*told.values(), *without]
 
 
-def _together(first: ChangeRequest, second: ChangeRequest) -> ChangeRequest | None:
-    whole = any(change.content is not None or change.delete for change in (first, second))
-    moves = {change.rename_to for change in (first, second) if change.rename_to}
-    if whole or len(moves) > 1 or (_has_edits(first, second) and _has_diffs(first, second)):
-        return None
-    if first.base_hash and second.base_hash and first.base_hash != second.base_hash:
-        return None
-    diffs = [change.diff for change in (first, second) if change.diff is not None]
+def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
+    """The changes of one file in their order as one, or why they cannot be one."""
+    steps: list[ChangeRequest] = []
+    #: The edits of the last step, which those of the next entry continue.
+    edits: list[list] = []
+    rename, delete = None, False
+    hashes = {change.base_hash for change in several if change.base_hash}
+    if len(hashes) > 1 and not _one_hash(hashes):
+        return "the same reply changes two versions of it"
+    seen: set[ChangeRequest] = set()
+    for change in several:
+        bare = replace(change, todo_index=None, base_hash="", rename_to=None)
+        if change.rename_to:
+            if rename and rename != change.rename_to:
+                return f"the same reply moves it to {rename} and to {change.rename_to}"
+            rename = change.rename_to
+        elif rename and change.content is not None and names.plain(change.path) != names.plain(rename):
+            return "the same reply moves it away and writes another file in its place"
+        if bare in seen and not change.edits:
+            continue
+        seen.add(bare)
+        if change.delete:
+            if steps or rename:
+                return "the same reply removes it and changes it"
+            delete = True
+        elif change.content is not None:
+            if steps:
+                return "the same reply gives it whole content after another change of it"
+            delete = False
+            steps.append(bare)
+            edits.append([])
+        elif delete:
+            return "the same reply removes it and changes it"
+        elif change.edits:
+            if not (steps and edits[-1]):
+                steps.append(bare)
+                edits.append([])
+            edits[-1].extend(change.edits)
+        elif change.diff is not None:
+            steps.append(bare)
+            edits.append([])
+    if len(steps) > MOST_STEPS:
+        return f"the same reply changes it in more than {MOST_STEPS} steps"
+    steps = [
+        replace(step, edits=tuple(some)) if some else step for step, some in zip(steps, edits, strict=True)
+    ]
+    first = steps[0] if steps else ChangeRequest(several[0].path, delete=delete)
     return replace(
         first,
-        edits=(*first.edits, *second.edits),
-        diff="\n".join(diff.rstrip("\n") for diff in diffs) + "\n" if diffs else None,
-        rename_to=next(iter(moves), None),
-        todo_index=second.todo_index if first.todo_index is None else first.todo_index,
-        base_hash=first.base_hash or second.base_hash,
+        path=several[0].path,
+        rename_to=rename,
+        todo_index=next((one.todo_index for one in several if one.todo_index is not None), None),
+        base_hash=max(hashes, key=len, default=""),
+        then=tuple(steps[1:]),
     )
 
 
-def _has_edits(*changes: ChangeRequest) -> bool:
-    return any(change.edits for change in changes)
-
-
-def _has_diffs(*changes: ChangeRequest) -> bool:
-    return any(change.diff is not None for change in changes)
+def _one_hash(hashes: set[str]) -> bool:
+    """Whether all are the beginnings of one."""
+    longest = max(hashes, key=len)
+    return all(longest.startswith(one) for one in hashes)

@@ -9,9 +9,13 @@ from tui_agent.answers.escapes import joined, unescaped
 from tui_agent.answers.values import Delta
 
 _SIGN = re.compile(r'["{}\[\],:]')
+#: A whole string, the beginning of one, opening brackets in a row, or a closing one.
+_NESTED = re.compile(r'"(?:[^"\\]++|\\.)*+"|"|[{\[]++|[}\]]', re.DOTALL)
 _INSIDE = re.compile(r'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)
 _PART: dict[str, Literal["summary", "message"]] = {"summary": "summary", "message": "message"}
 _ESCAPE_LENGTH = 6
+#: The words come first in a reply; behind so many other values nobody waits for them.
+MOST_NESTED = 300_000
 _KEY_LENGTH = 32
 
 
@@ -23,7 +27,9 @@ class JsonScan:
     """
 
     def __init__(self) -> None:
+        #: Whether the object is over, or is longer than any that is followed while it comes.
         self.done = False
+        self._left = MOST_NESTED
         self._held = ""
         self._half = ""
         self._depth = 0
@@ -41,6 +47,8 @@ class JsonScan:
         return found
 
     def _between(self, text: str, at: int) -> int:
+        if self._depth > 1:
+            return self._nested(text, at)
         match = _SIGN.search(text, at)
         if match is None:
             return len(text)
@@ -58,6 +66,28 @@ class JsonScan:
             case ":" if self._depth == 1:
                 self._key_comes = False
         return match.end()
+
+    def _nested(self, text: str, at: int) -> int:
+        """Pass over what is deeper than the object itself, up to a string or to the object's own level."""
+        depth = self._depth
+        for match in _NESTED.finditer(text, at):
+            self._left -= 1
+            if self._left < 0:
+                self.done = True
+                break
+            sign = match[0]
+            if sign in "}]":
+                depth -= 1
+                if depth == 1:
+                    self._depth = 1
+                    return match.end()
+            elif sign == '"':
+                self._depth, self._inside = depth, "other"
+                return match.end()
+            elif sign[0] != '"':
+                depth += len(sign)
+        self._depth = depth
+        return len(text)
 
     def _open_string(self) -> None:
         if self._depth != 1:

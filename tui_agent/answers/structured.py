@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tui_agent.answers import fenced, objects
+from tui_agent.answers import objects
 from tui_agent.answers.escapes import has_half, joined
 from tui_agent.answers.items import KEYS, Items
 from tui_agent.answers.mend import camel
@@ -42,12 +42,14 @@ class StructuredReader:
         self._start = -1
         self._scan: JsonScan | None = None
         self._gap = False
+        #: What of the summary and the message has been on the screen, in pieces.
+        self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:
         """The new text of summary and message that this piece brought."""
         self._pieces.append(text)
         if self._scan is not None:
-            return self._spaced(self._scan.feed(text))
+            return self._spaced(self._scanned(text))
         self._held += text
         return self._before()
 
@@ -92,7 +94,13 @@ class StructuredReader:
         self._scan = JsonScan()
         self._gap = self._said_prose
         held, self._held = self._held[at:], ""
-        return self._spaced(self._scan.feed(held))
+        return self._spaced(self._scanned(held))
+
+    def _scanned(self, text: str) -> list[Delta]:
+        deltas = self._scan.feed(text) if self._scan else []
+        for delta in deltas:
+            self._words[delta.part].append(delta.text)
+        return deltas
 
     def _spaced(self, deltas: list[Delta]) -> list[Delta]:
         """A blank line between the prose before the object and the message in it."""
@@ -108,7 +116,7 @@ class StructuredReader:
         read = objects.read_at(text, self._start) if self._start >= 0 else objects.ReadObject({})
         if not read.found or not _is_reply(read):
             begun = cut and read.found and not read.value
-            return self._prose(read.before if begun else joined(text).strip(), cut, read)
+            return self._prose(read.before if begun else joined(text), cut, read)
         return self._object(text, read, cut)
 
     def _object(self, text: str, read: objects.ReadObject, cut: bool) -> Reply:
@@ -120,32 +128,21 @@ class StructuredReader:
                 items.take(key, value[key])
             elif key in read.repaired and key != "fileChanges":
                 items.take(key, read.repaired[key])
-        said = self._streamed(text) if not read.complete else {}
+        said = {part: "".join(pieces) for part, pieces in self._words.items()} if not read.complete else {}
         before = joined(read.before)
         message = _words(read, "message", said)
         summary = _words(read, "summary", said)
-        if not items.changes:
-            prose = fenced.changes("\n\n".join((before, joined(read.after))), cut)
-            items.changes.extend(prose.changes)
-            items.faults.extend(prose.faults)
+        items.take_prose("\n\n".join((before, message, joined(read.after))), cut or not read.complete)
         whole = "\n\n".join(part for part in (before, message, joined(read.after)) if part.strip())
         return items.reply(
             summary or summary_of(whole), whole, cut or (not read.complete and not read.faults)
         )
 
-    def _streamed(self, text: str) -> dict[str, str]:
-        """What was on the screen of parts that are not complete."""
-        said: dict[str, str] = {}
-        for delta in JsonScan().feed(text[self._start :]):
-            said[delta.part] = said.get(delta.part, "") + delta.text
-        return said
-
     def _prose(self, text: str, cut: bool, read: objects.ReadObject) -> Reply:
         items = Items(self._response)
-        found = fenced.changes(text, cut)
-        items.changes.extend(found.changes)
-        items.faults.extend((*read.faults, *found.faults))
-        return items.reply(summary_of(text), text, cut)
+        items.faults.extend(read.faults)
+        items.take_prose(text, cut)
+        return items.reply(summary_of(text), text.strip(), cut)
 
 
 def _is_reply(read: objects.ReadObject) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tui_agent.answers import fenced, lenient
+from tui_agent.answers import lenient
 from tui_agent.answers.escapes import joined
 from tui_agent.answers.items import Items
 from tui_agent.answers.prose import summary_of
@@ -26,10 +26,14 @@ class _Call:
 
 
 class ToolsReader:
-    """Takes text and pieces of calls as they come; `response` is the schema to check with."""
+    """Takes text and pieces of calls as they come; `response` is the schema to check with.
 
-    def __init__(self, response: Schema | None = None) -> None:
+    A call without an id, or with that of another, gets one that begins with `prefix`.
+    """
+
+    def __init__(self, response: Schema | None = None, prefix: str = "call") -> None:
         self._response = response
+        self._prefix = prefix
         self._text: list[str] = []
         self._half = ""
         self._calls: list[_Call] = []
@@ -56,28 +60,52 @@ class ToolsReader:
 
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
-        message = joined("".join(self._text)).strip()
+        text = joined("".join(self._text))
+        message = text.strip()
         items = Items(self._response)
-        calls = [self._read(number, call, items, cut) for number, call in enumerate(self._calls)]
-        if not any(call.name == "propose_changes" for call in calls):
-            prose = fenced.changes(message, cut)
-            items.changes.extend(prose.changes)
-            items.faults.extend(prose.faults)
+        self._name_calls()
+        calls = [self._read(call, items, cut) for call in self._calls]
+        items.take_prose(text, cut)
         return replace(items.reply(summary_of(message), message, cut), calls=tuple(calls))
 
-    def _read(self, number: int, call: _Call, items: Items, cut: bool) -> ToolCall:
+    def _name_calls(self) -> None:
+        """Each call gets an id of its own, under which it is answered."""
+        taken: set[str] = set()
+        for number, call in enumerate(self._calls, 1):
+            if not call.id or call.id in taken:
+                call.id = f"{self._prefix}_{number}"
+            taken.add(call.id)
+
+    def _read(self, call: _Call, items: Items, cut: bool) -> ToolCall:
         raw = "".join(call.pieces).strip()
+        before, taken = len(items.faults), items.count
         value, whole = _arguments(raw, call.name, cut, items.faults)
         if call.name == SEARCH:
             if whole:
                 items.take_search(value)
         elif call.name not in FUNCTIONS:
-            items.faults.append(f"There is no function {call.name[:60]!r}; there are {_names()}.")
+            called = (
+                f"There is no function {call.name[:60]!r}" if call.name.strip() else "The call has no name"
+            )
+            items.faults[before:] = [f"{called}; there are {_names()}."]
         else:
             parameter, key = FUNCTIONS[call.name]
+            if whole and not value:
+                items.faults.append(f"{call.name}: the arguments are empty; `{parameter}` is needed.")
             _take(value, parameter, key, call.name, items)
         arguments = raw if whole and _is_strict(raw) else json.dumps(value)
-        return ToolCall(call.id or f"call_{number + 1}", call.name or "unknown", arguments)
+        fault = "" if whole and items.count > taken else " ".join(items.faults[before:])
+        if fault:
+            del items.faults[before:]
+            fault = _told(fault, items.count - taken)
+        return ToolCall(call.id, call.name or "unknown", arguments, fault)
+
+
+def _told(fault: str, taken: int) -> str:
+    if not taken:
+        return f"Error: {fault} Nothing of this call was done. Correct it and send it again."
+    first = "the first item was" if taken == 1 else f"the first {taken} items were"
+    return f"Error: {fault} Of this call {first} taken. Send the others again."
 
 
 def _take(value: dict[str, Any], parameter: str, key: str, name: str, items: Items) -> None:

@@ -37,7 +37,10 @@ class ChangeRequest(Struct, frozen=True):
     `content` is the whole new text, `edits` are search/replace pairs, `diff` is a unified diff or a
     `*** Begin Patch` section for this path, `delete` removes the file, `rename_to` moves it (and may stand
     beside `edits`, `diff` or `content`). `base_hash` names the version that was seen (its first digits).
-    `fenced` says that `content` stood in a fence in prose, where it may be an excerpt and not the whole.
+    `fenced` says that it was in prose: `content` may be an excerpt and not the whole, `edits` are whole lines;
+    `labelled` that the fence itself does not name the path, only the line above it does. `then` holds what else
+    the same reply does to this file, in order: each is read against the file as it was, else against what the
+    ones before it made.
     """
 
     path: str
@@ -49,6 +52,20 @@ class ChangeRequest(Struct, frozen=True):
     todo_index: int | None = None
     base_hash: str = ""
     fenced: bool = False
+    labelled: bool = False
+    then: tuple[ChangeRequest, ...] = ()
+
+
+class Refusal(Struct, frozen=True):
+    """A change of one file that was asked for and cannot be read with certainty: nothing of it is taken."""
+
+    path: str
+    why: str
+    rename_to: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return f"The change to {self.path} was not taken: {self.why}."
 
 
 class SearchRequest(Struct, frozen=True):
@@ -77,18 +94,23 @@ class NextStep(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """One function call as the provider sent it; `arguments` is JSON text (what was broken is written anew)."""
+    """One function call as the provider sent it; `arguments` is JSON text (what was broken is written anew).
+
+    `fault` says in a sentence why it cannot be answered with what it asks for; the model gets it as the result.
+    """
 
     id: str
     name: str
     arguments: str
+    fault: str = ""
 
 
 class Reply(Struct, frozen=True):
     """One whole answer. `todos` is None where the reply says nothing about todos.
 
     `cut` is true when the stream ended before the model did; then `changes` holds only those whose text is
-    complete. `faults` are sentences about what could not be read; the model is told them once.
+    complete. `faults` are sentences about what could not be read; the model is told them once. `refused` are
+    the files that some of those are about: no change of theirs is in `changes`.
     """
 
     summary: str = ""
@@ -103,6 +125,14 @@ class Reply(Struct, frozen=True):
     calls: tuple[ToolCall, ...] = ()
     cut: bool = False
     faults: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    #: What cut it, as a sentence without its full stop; "" where nobody knows.
+    why: str = ""
+
+    @property
+    def misread(self) -> bool:
+        """Whether a call of it could not be read, which the model is told before anything else happens."""
+        return any(call.fault for call in self.calls)
 
     @property
     def asks(self) -> bool:

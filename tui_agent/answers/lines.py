@@ -1,0 +1,109 @@
+"""The lines of an answer, and those among them that could mean something."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from tui_agent.answers import foreign
+
+#: A line that could begin, divide or end something; all others are passed over.
+_FENCE = r"[ \t]++(?:`{3}|~{3})"
+_HOT = re.compile(
+    r"\n(?=[ \t`~<>=*+@|\d-][^\n][^\n]|diff)[ \t]*+(?:>[ \t>]*+)?(?:`{3}|~{3}|[<>]{5}|={5}|\|{7}"
+    rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCE})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCE})|\*(?:\*\* [A-Z]|{_FENCE})"
+    rf"|@@|diff --|</?(?:{foreign.TAGS})\b|\d{{1,9}}+[.)]{_FENCE})"
+)
+#: More lines that could mean something are in no answer that somebody wants to read.
+MOST_HOT = 20_000
+#: A patch of more lines, or an answer that holds one, is longer than anybody looks through.
+MOST_LINES = 300_000
+#: Lines are searched in slices of so many letters, none of which holds the interpreter for long.
+_SLICE = 200_000
+
+
+class Lines:
+    """All lines of a text in `all`, and in `hot` the numbers of those that could mean something."""
+
+    def __init__(self, text: str) -> None:
+        self.all, self.hot = _lines(text)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def next_hot(self, at: int) -> int:
+        """The first line from `at` on that could mean something; the number of lines where there is none."""
+        place = bisect_left(self.hot, at)
+        return self.hot[place] if place < len(self.hot) else len(self.all)
+
+    def hot_from(self, at: int) -> Iterator[int]:
+        for place in range(bisect_left(self.hot, at), len(self.hot)):
+            yield self.hot[place]
+
+    def below(self, at: int) -> int:
+        """The first line from `at` on that is not blank."""
+        while at < len(self.all) and not self.all[at].strip():
+            at += 1
+        return at
+
+    def above(self, at: int, floor: int) -> str:
+        """The last line above `at`, down from `floor`, that is not blank."""
+        while at > floor:
+            at -= 1
+            if self.all[at].strip():
+                return self.all[at].strip()
+        return ""
+
+    def last(self) -> int:
+        """The line after the last one that is not blank."""
+        end = len(self.all)
+        while end and not self.all[end - 1].strip():
+            end -= 1
+        return end
+
+
+class Inside(Sequence[str]):
+    """Lines without the indentation of the fence around them; one that is indented less is no line of it."""
+
+    #: Stands for a line that is indented less: no form has a line that begins like this.
+    LESS = "\0"
+
+    def __init__(self, lines: Sequence[str], prefix: str) -> None:
+        self._lines = lines
+        self._prefix = prefix
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(len(self._lines)))]
+        line = self._lines[at]
+        if line.startswith(self._prefix):
+            return line[len(self._prefix) :]
+        return self.LESS if line.strip() else ""
+
+
+def _lines(text: str) -> tuple[list[str], list[int]]:
+    """The lines of a text and the numbers of those that could mean something; it ends where these are too many."""
+    lines: list[str] = []
+    hot: list[int] = []
+    at = 0
+    while at < len(text) and len(hot) <= MOST_HOT:
+        end = text.find("\n", at + _SLICE)
+        end = len(text) if end < 0 else end
+        part = "\n" + text[at:end]
+        seen, number = 0, len(lines) - 1
+        for match in _HOT.finditer(part):
+            number += part.count("\n", seen, match.start() + 1)
+            seen = match.start() + 1
+            hot.append(number)
+        lines.extend(part[1:].split("\n"))
+        at = end + 1
+    return lines, hot

@@ -1,0 +1,425 @@
+"""Unified diffs as git and models write them, line by line: where one ends is what its counts or its fence say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from tui_agent.answers import names
+
+SectionKind = Literal["update", "add", "delete"]
+#: A line number → whether that line closes the fence around a patch.
+Closes = Callable[[int], bool]
+
+_HUNK = re.compile(r"@@ ?-(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? ?@@")
+_COMBINED = re.compile(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
+#: How the hash of an empty file begins.
+_EMPTY = "e69de29"
+_MAIL = re.compile(r"From [0-9a-f]{40} |Index: |Only in ")
+_BULLET = re.compile(r"[-+] {1,3}[\w`*\"'“(\[]")
+_VERSION = re.compile(r"\d+\.\d[\w.() -]{0,40}$")
+
+
+class Section(Struct, frozen=True):
+    """One file of a patch: its hunks as lines in `body`, in the form that `edits.patch` reads.
+
+    `fault` says why it cannot be taken, `note` what of it is left out although the rest is taken; `short` that
+    its last hunk has fewer lines than its header says.
+    """
+
+    path: str
+    kind: SectionKind
+    body: tuple[str, ...] = ()
+    rename_to: str | None = None
+    fault: str = ""
+    note: str = ""
+    short: bool = False
+
+
+class _File:
+    """One file of a unified diff while its lines are read; names still have their prefixes."""
+
+    def __init__(self, git: tuple[str, str] | None = None) -> None:
+        self.git = git
+        self.old = self.new = ""
+        self.copied_to = ""
+        self.moved: list[str] = ["", ""]
+        self.gone = self.made = False
+        #: What git says of the lines below: whether there must be some although none came.
+        self.lacks = False
+        self.mode = ""
+        self.body: list[str] = []
+        self.fault = ""
+        self.short = False
+
+    @property
+    def empty(self) -> bool:
+        return not (self.git or self.old or self.new or self.body or self.fault)
+
+    def section(self) -> Section:
+        old, new = self._names()
+        path, move = new if old == names.NOTHING else old, None
+        kind: SectionKind = "update"
+        fault, note = self.fault, ""
+        if self.gone or new == names.NOTHING:
+            kind = "delete"
+        elif self.made or old == names.NOTHING:
+            kind = "add"
+        elif self.moved[0]:
+            path, move = self.moved[0], self.moved[1] or None
+        elif self.git and new and old != new and self.old and self.body:
+            move = new
+        elif new:
+            path = new
+            if old and old != new and not names.is_put_aside(old, new):
+                fault = fault or f"its diff names two files, {old} and {new}"
+        if self.copied_to:
+            path, fault = self.copied_to, f"a diff cannot copy {old} to it here; send its whole content"
+        elif self.mode[:3] in ("120", "160"):
+            fault = f"it would become a {'link' if self.mode[:3] == '120' else 'submodule'}, which no change can make"
+        elif self.lacks and not self.body and kind != "delete":
+            fault = fault or "the lines that its diff changes are missing"
+        elif kind == "update" and not self.body and not move:
+            fault = fault or (
+                f"only its mode would change, to {self.mode}" if self.mode else "its diff has no hunks"
+            )
+        elif self.mode and kind != "delete" and self.mode != "100644":
+            note = f"the mode {self.mode} that its diff asks for is left out"
+        body, move = tuple(self.body), move and names.plain(move)
+        return Section(names.plain(path), kind, body, move, fault, note, self.short)
+
+    def _names(self) -> tuple[str, str]:
+        bare = bool(self.git and self.git[0] and self.git[0] == self.git[1])
+        if self.old or self.new:
+            return names.sides(self.old, self.new or self.old, bare)
+        return names.sides(*self.git, bare) if self.git else ("", "")
+
+
+class _Unified:
+    """Reads from line `at` to `end` at most.
+
+    `closes` tells the lines that close a fence around the diff. Without one and with `bare` the diff stands in
+    running text: then only the counts of its hunks say where it ends, and what they leave open is a fault.
+    """
+
+    def __init__(
+        self, lines: Sequence[str], at: int, end: int, *, bare: bool = False, closes: Closes | None = None
+    ) -> None:
+        self.lines, self.at, self.end = lines, at, end
+        self.bare, self.closes = bare, closes
+        self.file = _File()
+        self.found: list[Section] = []
+        #: Whether the file's hunks are read and only another header goes on.
+        self.outside = False
+        #: Up to here the lines that could close the fence are known to be the hunk's.
+        self.inside = 0
+
+    def read(self) -> tuple[list[Section], int]:
+        """The files, and the line after the diff."""
+        if not self.bare:
+            self._skip_preface()
+        while self.at < self.end and self._line(self.lines[self.at]):
+            pass
+        last = self.lines[self.end - 1] if self.bare and self.at >= self.end else ""
+        if last and not last.startswith((" ", "-", "\\")):
+            self.file.fault = (
+                self.file.fault or "its diff ends in the middle of the answer's last line, or may do so"
+            )
+        self._close()
+        return self.found, self.at
+
+    def _skip_preface(self) -> None:
+        """Pass over what stands before the first header: the head of a mail, with the figures of its files."""
+        at = self.at
+        while (
+            at < self.end and not self.lines[at].startswith(("@@", "diff --git ")) and not self._is_header(at)
+        ):
+            at += 1
+        if at < self.end and not self.lines[at].startswith("@@"):
+            self.at = at
+
+    def _close(self) -> None:
+        if not self.file.empty:
+            self.found.append(self.file.section())
+        self.file = _File()
+        self.outside = False
+
+    def _line(self, line: str) -> bool:
+        """Take the line, or say that the diff ended before it."""
+        file = self.file
+        if line.startswith("diff --git "):
+            self._close()
+            self.file = _File(names.of_git_line(line[11:].rstrip()))
+        elif combined := _COMBINED.match(line):
+            if combined[1]:
+                self._close()
+                self.file.new = combined[1].strip()
+            self.file.fault = self.file.fault or "a combined diff of a merge cannot be applied"
+            self.outside = True
+        elif self._is_header():
+            if file.body or file.old or self.outside:
+                self._close()
+            self.file.old = names.in_header(line[4:])
+            self.file.new = names.in_header(self.lines[self.at + 1][4:])
+            self.at += 1
+        elif self.closes is not None and self.closes(self.at):
+            return False
+        elif self.outside:
+            return not self.bare and self._step()
+        elif line.startswith("@@"):
+            return self._hunk()
+        elif file.git and not file.body and self._extended(line):
+            pass
+        elif self.bare:
+            return not line.strip() and self._goes_on()
+        elif line[:1] in ("+", "-", " ") and line.strip() and (not file.git or file.body):
+            return self._unnumbered()
+        self.at += 1
+        return True
+
+    def _step(self) -> bool:
+        self.at += 1
+        return True
+
+    def _is_header(self, at: int = -1) -> bool:
+        """`--- old` counts as a header only with `+++ new` below it and a hunk, or nothing, below that.
+
+        A removed line `-- x` looks the same; it is not followed by both.
+        """
+        at = self.at if at < 0 else at
+        if at + 1 >= self.end or not self.lines[at].startswith("--- "):
+            return False
+        if not self.lines[at + 1].startswith("+++ "):
+            return False
+        below = self.lines[at + 2] if at + 2 < self.end else ""
+        first = self.file.empty or (self.file.git is not None and not self.file.body)
+        return below.startswith("@@") or first or not below
+
+    def _extended(self, line: str) -> bool:
+        """A line of git's between `diff --git` and the first hunk."""
+        file, words = self.file, line.rstrip()
+        match words.split(" ")[:3]:
+            case ["new", "file", "mode"]:
+                file.made = file.lacks = True
+                file.mode = words[14:].strip()
+            case ["deleted", "file", "mode"]:
+                file.gone = True
+            case ["new", "mode", mode]:
+                file.mode = mode
+            case ["rename", "from" | "to" as side, _]:
+                file.moved[side == "to"] = names.unquoted(words.split(" ", 2)[2])
+            case ["copy", "to", *_]:
+                file.copied_to = names.unquoted(words[8:])
+            case ["GIT", "binary", *_] | ["Binary", "files", *_]:
+                file.fault = "it is binary, and a diff of it cannot be applied here"
+                self.outside = True
+            case ["index", hashes, *_]:
+                file.lacks = not hashes.partition("..")[2].startswith(_EMPTY)
+            case ["similarity" | "dissimilarity", "index", share]:
+                file.lacks = share != "100%"
+            case ["old" | "copy", *_]:
+                pass
+            case _:
+                return False
+        return True
+
+    def _goes_on(self) -> bool:
+        """Go over blank lines that lead to another hunk or file; False where they lead to neither."""
+        at = self._below(self.at)
+        below = self.lines[at] if at < self.end else ""
+        if not below.startswith(("@@", "diff --git ")) and not self._is_header(at):
+            return False
+        self.at = at
+        return True
+
+    def _below(self, at: int) -> int:
+        """The first line from `at` on that is not blank."""
+        while at < self.end and not self.lines[at].strip():
+            at += 1
+        return at
+
+    def _unnumbered(self) -> bool:
+        """Lines of a hunk that has no `@@` at all."""
+        return self._uncounted(self.at)
+
+    def _hunk(self) -> bool:
+        """Take one hunk from its `@@` line on; False where the diff ends with it."""
+        counts = _HUNK.match(self.lines[self.at])
+        if counts is None:
+            self.file.body.append(self.lines[self.at])
+            return self._uncounted(self.at + 1)
+        old, new = int(counts[2] or 1), int(counts[4] or 1)
+        lines, body, at = self.lines, self.file.body, self.at + 1
+        body.append(lines[self.at])
+        while at < self.end and (old > 0 or new > 0):
+            line = lines[at]
+            mark = line[:1]
+            if mark == "+":
+                new -= 1
+            elif mark == "-":
+                if line.startswith("--- ") and self._is_header(at) and lines[at + 2 : at + 3] != [""]:
+                    break
+                old -= 1
+            elif mark in (" ", ""):
+                old, new = old - 1, new - 1
+            elif mark != "\\":
+                if line.startswith(("@@", "diff --git ")) or self.bare:
+                    break
+                if self.closes is not None and at >= self.inside and self.closes(at):
+                    self.inside = self._end_inside(at, old, new)
+                    if at >= self.inside:
+                        break
+                old, new = old - 1, new - 1
+            body.append(line)
+            at += 1
+        self.at = at
+        self.file.short = old > 0 or new > 0
+        if old == 0 and new == 0:
+            return self._after_hunk()
+        if self.bare:
+            self.file.fault = (
+                "its diff has fewer lines than its `@@` line says, so where it ends is not certain"
+            )
+            return at < self.end and (lines[at].startswith(("@@", "diff --git ")) or self._is_header())
+        while body and not body[-1]:
+            body.pop()
+        return at < self.end
+
+    def _end_inside(self, at: int, old: int, new: int) -> int:
+        """Where the hunk ends if the line that could close the fence is one of its own; 0 where it is not.
+
+        It is where the hunk's counts come out even below, and there the fence is closed or the diff goes on.
+        """
+        while at < self.end and (old > 0 or new > 0):
+            mark = self.lines[at][:1]
+            if mark not in ("+", "-", " ", "", "`", "~"):
+                return 0
+            old, new = old - (mark != "+"), new - (mark != "-")
+            at += 1
+        below = self._below(at)
+        if old or new or self.closes is None or below >= self.end:
+            return 0
+        goes_on = self.closes(below) or self.lines[below].startswith(("@@", "diff --git ", "--- "))
+        return at if goes_on else 0
+
+    def _after_hunk(self) -> bool:
+        """All lines that the counts promise are there: what may follow them."""
+        lines, at = self.lines, self.at
+        if at < self.end and lines[at].startswith("\\"):
+            self.file.body.append(lines[at])
+            at = self.at = at + 1
+        if at >= self.end:
+            return False
+        if lines[at].rstrip() == "--" and (at + 1 >= self.end or _VERSION.match(lines[at + 1])):
+            self.outside, self.at = True, min(at + 2, self.end)  # the signature of a mail
+            return True
+        if not self.bare:
+            return self._more(at)
+        if self._goes_on():
+            return True
+        if self._marked_run(self._below(at), adjacent=bool(lines[at].strip())):
+            self.file.fault = (
+                "its diff has more lines than its `@@` line says, so where it ends is not certain"
+            )
+        return False
+
+    def _more(self, at: int) -> bool:
+        """In a fence or a field: lines beyond those promised still are the hunk's, for counts are often wrong."""
+        if _MAIL.match(self.lines[at]):
+            self.outside = True
+            return True
+        line = self.lines[at]
+        if line.startswith(("@@", "diff --git ")) or self._is_header() or (self.closes and self.closes(at)):
+            return True
+        return self._uncounted(at)
+
+    def _marked_run(self, at: int, adjacent: bool) -> bool:
+        """Whether lines that look like more of the diff follow, and not a list in the prose."""
+        while at < self.end and self.lines[at][:1] in ("+", "-", " "):
+            line = self.lines[at]
+            if line[0] != " " and (adjacent or not _BULLET.match(line)):
+                return True
+            at += 1
+        return False
+
+    def _uncounted(self, at: int) -> bool:
+        """Take lines of a hunk whose length nobody knows."""
+        lines, body = self.lines, self.file.body
+        while at < self.end:
+            line = lines[at]
+            mark = line[:1]
+            if mark == "-" and self._is_header(at) and lines[at + 2 : at + 3] != [""]:
+                break
+            if mark not in ("+", "-", " ", "\\"):
+                if line.startswith(("@@", "diff --git ")) or _MAIL.match(line):
+                    break
+                if self.closes is not None and self.closes(at):
+                    break
+                if self.bare and (line.strip() or self._list_follows(self._below(at))):
+                    break
+                if self.bare:
+                    body.extend(lines[at : self._below(at)])
+                    at = self._below(at)
+                    continue
+            if line.rstrip() == "--" and at + 1 < self.end and _VERSION.match(lines[at + 1]):
+                self.outside = True
+                at += 2
+                break
+            body.append(line)
+            at += 1
+        while body and not body[-1]:
+            body.pop()
+        self.at = at
+        if self.bare and at >= self.end:
+            self.file.fault = (
+                "its diff has no line counts, so where it ends is not certain; put it into a fence"
+            )
+        return at < self.end
+
+    def _list_follows(self, at: int) -> bool:
+        """Whether the diff is over at the line: prose follows, or a list in it."""
+        return (
+            at >= self.end or self.lines[at][:1] not in ("+", "-", " ") or bool(_BULLET.match(self.lines[at]))
+        )
+
+
+def in_field(lines: Sequence[str]) -> list[Section]:
+    """The files of a diff that is all of the lines; one without any header has an empty path."""
+    return _Unified(lines, 0, len(lines)).read()[0]
+
+
+def in_fence(lines: Sequence[str], at: int, closes: Closes) -> tuple[list[Section], int]:
+    """The files of a diff in a fence, and the line at which it ends: that of the closing fence, or the last."""
+    return _Unified(lines, at, len(lines), closes=closes).read()
+
+
+def in_prose(lines: Sequence[str], at: int) -> tuple[list[Section], int]:
+    """The files of a diff that stands in running text, and the line after it."""
+    return _Unified(lines, at, len(lines), bare=True).read()
+
+
+def begins(lines: Sequence[str], at: int) -> bool:
+    """Whether a unified diff begins at the line: git's line, or the two names with a hunk below."""
+    line = lines[at]
+    if line.startswith("diff --git ") or _COMBINED.match(line):
+        return True
+    below = lines[at + 1 : at + 3]
+    return (
+        line.startswith("--- ")
+        and len(below) == 2
+        and below[0].startswith("+++ ")
+        and below[1].startswith("@@")
+    )
+
+
+def begins_hunk(line: str) -> bool:
+    return _HUNK.match(line) is not None
+
+
+def lines_after(line: str) -> int:
+    """How many lines a hunk's header promises for the new file; 0 where it does not say."""
+    counts = _HUNK.match(line)
+    return int(counts[4] or 1) if counts else 0
