@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.edits.conflicts import Region, regions, settled
-from tui_agent.edits.merge import merge
+from tui_agent.edits.merge import merge, union
 
 BASE = "a\nb\nc\nd\ne\n"
 
@@ -28,6 +28,13 @@ def test_a_missing_newline_at_the_end_stays_missing() -> None:
     assert settled(parts, ["yours"]) == "a\nmine"
     assert settled(parts, ["theirs"]) == "a\ntheirs"
     assert settled(parts, ["both"]) == "a\nmine\ntheirs"
+
+
+def test_both_sides_have_the_lines_that_they_share_once() -> None:
+    parts = regions("a\nz\n", "a\nimport os\nimport re\nz\n", "a\nimport os\nimport sys\nz\n")
+    assert settled(parts, ["both"]) == "a\nimport os\nimport re\nimport sys\nz\n"
+    parts = regions("a\n", "a\none\nend", "a\ntwo\nend")
+    assert settled(parts, ["both"]) == "a\none\ntwo\nend"
 
 
 def test_markers_in_the_texts_are_text() -> None:
@@ -61,3 +68,5 @@ def test_all_of_one_side_differs_from_it_only_where_the_other_merged_in(
         assert "".join(region.yours) in yours and "".join(region.theirs) in theirs
     if not conflicts:
         assert settled(parts, []) == merge(base, yours, theirs).text
+    if len(conflicts) == 1 and len(parts) == 1:
+        assert settled(parts, ["both"]) == union(base, yours, theirs)

@@ -89,7 +89,7 @@ def test_a_diff_says_what_becomes_of_the_last_newline() -> None:
 
 def test_a_diff_of_a_new_file() -> None:
     diff = "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,2 @@\n+one\n+two\n"
-    [request] = patches.requests(diff, ChangeRequest(""))
+    [request] = fenced.changes(diff).changes
     assert forms.propose(request, None) == forms.Proposal("create", "one\ntwo\n")
     assert propose(None, diff="@@ -0,0 +1 @@\n+one\n").new_text == "one\n"
 
@@ -112,6 +112,7 @@ def test_a_diff_that_was_made_from_two_texts_gives_the_second(lines: list[str], 
     diff = unified(diff_of("a.py", base, new))
     if diff and base and new:
         [request] = patches.requests(diff, ChangeRequest(""))
+        assert isinstance(request, ChangeRequest)
         try:
             assert forms.propose(request, base).new_text == new
         except EditFailed:
@@ -126,7 +127,7 @@ def test_a_diff_that_was_made_from_two_texts_gives_the_second(lines: list[str], 
         ("a\n", [("a", "b"), ("b", "c")], "c\n"),
         ("a b\n", [("a", "b"), ("b", "c")], "b c\n"),
         ("x y x\n", [("x", "z"), ("x", "z")], "z y z\n"),
-        ("abc\n", [("ab", "X"), ("Xc", "Y")], "Y\n"),
+        ("a.b.c\n", [("a.b", "X"), ("X.c", "Y")], "Y\n"),
         ("a\nb\n", [("a\n", ""), ("b\n", "")], ""),
         ("a\n", [("a", "a"), ("a", "b")], "b\n"),
     ],

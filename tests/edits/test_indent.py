@@ -8,30 +8,44 @@ from hypothesis import strategies as st
 
 from tui_agent.edits import indent
 
+#: Lines of the search, of the file, new lines, and those as they go in; None where that is not certain.
+CASES = {
+    "deeper": (["a", "  b"], ["    a", "      b"], ["a", "  b", "    c"], ["    a", "      b", "        c"]),
+    "less deep": (["    a"], ["a"], ["    a", "        c", ""], ["a", "    c", ""]),
+    "tabs": (["a", "    b"], ["\ta", "\t\tb"], ["a", "    b", "        c"], ["\ta", "\t\tb", "\t\t\tc"]),
+    "tabs, and deeper": (["    a", "      b"], ["\ta", "\t\tb"], ["  z"], ["z"]),
+    "blanks for tabs": (["\ta", "\t\tb"], ["    a", "        b"], ["\t\t\tc"], ["            c"]),
+    "wider": (["a", "  b"], ["a", "    b"], ["    c"], ["        c"]),
+    "a tab that may be two blanks or four": (["a"], ["\ta"], ["a", "  b"], None),
+    "tabs among blanks": (["  a"], ["\ta"], ["\t\tz"], None),
+    "less than there is": (["     a"], ["    a"], ["z"], None),
+    "a stray blank": ([" a", "    b", "    c"], ["a", "    b", "    c"], ["    z"], ["    z"]),
+    "as deep as the stray one": ([" a", "    b", "    c"], ["a", "    b", "    c"], [" z"], None),
+    "a lone stray blank": (["     a"], ["    a"], ["    z"], None),
+    "beside a lone stray blank": (["     a"], ["    a"], ["     z"], ["    z"]),
+    "first line bare": (
+        ["a", "        b"],
+        ["    a", "        b"],
+        ["z", "        y"],
+        ["    z", "        y"],
+    ),
+    "bare, then deeper": (["a"], ["    a"], ["if z:", "    y"], ["    if z:", "        y"]),
+    "bare, then beside": (["a"], ["    a"], ["z", "    y"], ["    z", "    y"]),
+    "one became two": (["a", "b"], ["  a", "    b"], ["z"], None),
+}
 
-@pytest.mark.parametrize(
-    ("search", "found", "replaced", "result"),
-    [
-        (["a", "  b"], ["    a", "      b"], ["a", "  b", "    c"], ["    a", "      b", "        c"]),
-        (["    a"], ["a"], ["    a", "        c", ""], ["a", "    c", ""]),
-        (["a", "    b"], ["\ta", "\t\tb"], ["a", "    b", "        c"], ["\ta", "\t\tb", "\t\t\tc"]),
-        (["    a", "      b"], ["\ta", "\t\tb"], ["  z"], ["z"]),
-        (["\ta", "\t\tb"], ["    a", "        b"], ["\t\t\tc"], ["            c"]),
-        (["a"], ["\ta"], ["a", "  b"], None),
-        (["  a"], ["\ta"], ["\t\tz"], None),
-        (["    a"], ["  a"], ["z"], None),
-    ],
-)
+
+@pytest.mark.parametrize(("search", "found", "new", "result"), CASES.values(), ids=CASES.keys())
 def test_lines_are_carried_over(
-    search: list[str], found: list[str], replaced: list[str], result: list[str] | None
+    search: list[str], found: list[str], new: list[str], result: list[str] | None
 ) -> None:
-    known = indent.mapping(search, found)
-    assert known is not None
-    assert indent.reindented(replaced, known) == result
+    pairs = [(indent.of(ours), indent.of(theirs)) for ours, theirs in zip(search, found, strict=True)]
+    assert indent.reindented(new, pairs, indent.unit(["x", *found])) == result
 
 
-def test_one_indentation_that_became_two_is_not_certain() -> None:
-    assert indent.mapping(["a", "b"], ["  a", "    b"]) is None
+def test_the_width_of_a_level_is_the_most_common_step() -> None:
+    assert indent.unit(["a", "  b", "  c", "a", "  b", "      d"]) == 2
+    assert indent.unit(["a", "\tb"]) == 4
 
 
 @given(
@@ -44,6 +58,5 @@ def test_a_block_that_was_moved_as_a_whole_is_found_again(
 ) -> None:
     written = [" " * unit * depth + letter for depth, letter in block]
     there = [" " * deeper + line for line in written]
-    known = indent.mapping(written, there)
-    assert known is not None
-    assert indent.reindented(written, known) == there
+    pairs = [(indent.of(ours), indent.of(theirs)) for ours, theirs in zip(written, there, strict=True)]
+    assert indent.reindented(written, pairs, unit) == there

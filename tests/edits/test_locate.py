@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import forms
 from tui_agent.edits.ground import Ground
-from tui_agent.edits.locate import RUNGS, Wanted, locate, lower
+from tui_agent.edits.locate import RUNGS, locate, lower
+from tui_agent.edits.wanted import Wanted
+from tui_agent.edits.words import cuts
 from tui_agent.errors import Ambiguous, EditFailed
 
 FILE = """import os
@@ -108,8 +110,8 @@ LADDER = [
     ),
     (
         "anchored",
-        FILE,
-        "    def first(self):\n        return got(self.uri)\n\n    def second(self):\n",
+        FILE.replace("get(self.url)\n", "get(self.url)\n        # end\n"),
+        "    def first(self):\n        return get(self.url)\n\n    def second(self):\n",
         "    def first(self):\n        return 1\n\n    def second(self):\n",
         "return get(self.url)",
         "return 1",
@@ -117,7 +119,7 @@ LADDER = [
     (
         "near",
         FILE,
-        "    def first(self):\n        return gett(self.url)\n",
+        "    def first(self):\n        return get( self.url )\n",
         "    def first(self):\n        return 1\n",
         "return get(self.url)",
         "return 1",
@@ -142,7 +144,7 @@ def test_the_rungs_are_named_in_their_order() -> None:
     ("base", "search", "lines"),
     [
         ("a = 1\nb = 2\na = 1\n", "a = 1", "lines 1 and 3"),
-        ("aaa\n", "aa", "lines 1 and 1"),
+        ("a.a.a\n", "a.a", "lines 1 and 1"),
         ("  x()\n\ty\n  x()\n", "    x()\n", "lines 1 and 3"),
         ("x  \ny\nx \ny\n", "x\ny\n", "lines 1 and 3"),
         ("q = “a”\nz\nq = “a”\n", 'q = "a"', "lines 1 and 3"),
@@ -155,9 +157,47 @@ def test_two_equal_places_are_an_error_that_names_both(base: str, search: str, l
 
 
 def test_two_places_that_are_equally_near_are_an_error() -> None:
-    block = "def alpha(first, second):\n    return first + second + %s\n"
-    with pytest.raises(Ambiguous):
-        edit(block % 1 + "\n" + block % 2, block % 3, "gone")
+    block = "def alpha(first, second):\n    return first %s second\n"
+    with pytest.raises(Ambiguous, match="lines 1 and 4"):
+        edit(block % "+ " + "\n" + block % " +", block % "+", "gone")
+
+
+@pytest.mark.parametrize(
+    ("base", "search"),
+    [
+        ("load_users()\n", "load_orders()"),
+        ("version = 1.0.0\n", "version = 1.0.1"),
+        ("version = 1.0.0\n", "version = 1.0"),
+        ("timeout = 30\n", "timeout = 3"),
+        ("load_users\n", "load_user"),
+        ("max = 1\n", "x = 1"),
+        ('say("hello", to=world)\n', 'say("hallo", to=world)'),
+        ("count += step_of(alpha)\n", "count -= step_of(alpha)"),
+        (FILE, "    def first(self):\n        return gett(self.url)\n"),
+        (FILE, "    def third(self):\n        return get(self.url)\n"),
+    ],
+)
+def test_another_name_number_string_or_operator_is_another_place(base: str, search: str) -> None:
+    for text in (search, search.rstrip("\n") + "\n"):
+        with pytest.raises(EditFailed):
+            edit(base, text, "gone\n")
+
+
+@pytest.mark.parametrize(
+    ("base", "search", "replace"),
+    [
+        ("a\nb\n", "a\n", "a\nnew()\n"),
+        ("import os\nimport sys\n", "import os", "import os\nimport sys"),
+        ("import os\nimport sys\n", "import sys\n", "import os\nimport sys\n"),
+        ("x = 1  # one\n", "x = 1", "x = 1  # one"),
+        ("if ready:\n    go(now)\n", "go(now)", "if ready:\n    go(now)"),
+        ("def new_name():\n    pass\n", "def old_name():\n", "def new_name():\n"),
+    ],
+)
+def test_an_edit_that_has_been_made_is_not_made_again(base: str, search: str, replace: str) -> None:
+    made = base.replace("b\n", "new()\nb\n") if base == "a\nb\n" else base
+    with pytest.raises(EditFailed, match="already there"):
+        edit(made, search, replace)
 
 
 def test_a_copied_line_number_tells_between_equal_places() -> None:
@@ -189,7 +229,7 @@ def test_a_trailing_space_does_not_end_a_word() -> None:
 
 
 def test_a_near_match_can_be_ruled_out() -> None:
-    search = "    def first(self):\n        return gett(self.url)\n"
+    search = "    def first(self):\n        return get( self.url )\n"
     with pytest.raises(EditFailed):
         edit(FILE, search, "x", forms.NEVER_NEAR)
 
@@ -201,7 +241,7 @@ def test_what_the_edit_does_not_change_stays_as_the_file_has_it() -> None:
     text, rung = edit(
         near, near.replace("  alpha", " alpha"), near.replace("  alpha", " alpha").replace("# end", "# END")
     )
-    assert (text, rung) == (near.replace("# end", "# END"), "anchored")
+    assert (text, rung) == (near.replace("# end", "# END"), "near")
 
 
 def test_whole_lines_are_not_glued_to_the_next_one() -> None:
@@ -218,7 +258,10 @@ def test_text_that_stands_once_is_found_exactly_there(lines: list[str], data: st
     start = data.draw(st.integers(0, len(text) - 1))
     search = text[start : data.draw(st.integers(start + 1, len(text)))]
     assume(text.find(search) == text.rfind(search))
-    place = locate(Ground(text), Wanted(search, "X", "it"))
+    assume(not cuts(text, start) and not cuts(text, start + len(search)))
+    before = text[:start].rsplit("\n", 1)[-1]
+    assume(before.strip() or not before)  # else the new lines get the indentation that the search text lacks
+    place = locate(Ground(text), Wanted(search, "X\n" if search.endswith("\n") else "X", "it"))
     assert (place.start, place.end, place.rung) == (start, start + len(search), "exact")
 
 
@@ -235,7 +278,7 @@ def test_lines_in_another_indentation_are_never_put_in_a_wrong_place(
         place = locate(Ground(text), Wanted(search, search, "it"))
     except EditFailed:
         return
-    assert text[place.start : place.end].split() == search.split()
+    assert place.text == text[place.start : place.end]
     assert first <= place.line < first + count
 
 
@@ -250,4 +293,4 @@ def test_nothing_but_an_edit_error_is_raised(base: str, search: str, replace: st
 def test_many_lines_that_are_nearly_there_twice_are_an_error_that_names_both() -> None:
     block = "".join(f"    step_{number}(alpha, beta)\n" for number in range(8))
     with pytest.raises(Ambiguous, match="lines 1 and 10"):
-        edit(block + "other\n" + block, block.replace("step_3(alpha", "step_3(gamma"), "gone")
+        edit(block + "other\n" + block, block.replace("step_3(alpha", "step_3( alpha"), "gone")

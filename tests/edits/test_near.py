@@ -1,4 +1,4 @@
-"""Places that are only nearly what was asked for: anchored, or of another number of lines; never a wrong one."""
+"""Places that are only nearly what was asked for: the same words in another layout, or lines left out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tui_agent.answers.values import ChangeRequest, SearchReplace
-from tui_agent.edits import forms, near
-from tui_agent.edits.graft import grafted
-from tui_agent.edits.ground import Ground
+from tui_agent.edits import forms
+from tui_agent.edits.graft import grafted, one_by_one, woven
 from tui_agent.errors import Ambiguous, EditFailed
 
 FILE = """import os
@@ -27,6 +26,7 @@ def write_settings(path, settings):
         file.writelines(format_settings(settings))
 """
 BLOCK = FILE[FILE.index("def read") : FILE.index("\n\ndef write")]
+WITHOUT_REMARK = BLOCK.replace("    # the file may be large\n", "")
 
 
 def edit(base: str, search: str, replace: str, threshold: float = 0.9) -> tuple[str, str]:
@@ -39,52 +39,37 @@ def edit(base: str, search: str, replace: str, threshold: float = 0.9) -> tuple[
 @pytest.mark.parametrize(
     ("rung", "search"),
     [
-        ("anchored", BLOCK.replace("    # the file may be large\n", "")),
-        ("anchored", BLOCK.replace("large\n", "large\n    # beware\n")),
-        ("anchored", BLOCK.replace("open(path, encoding", "open(\n        path, encoding")),
-        ("anchored", BLOCK.replace("# the file may be large", "# this file is sometimes long")),
-        (
-            "near",
-            BLOCK.replace("path, encoding):", "path, coding):").replace(
-                "may be large", "may be\n    # large"
-            ),
-        ),
-        ("near", BLOCK[: BLOCK.index("    return")].replace("as file:\n        lines", "as file: lines")),
+        ("anchored", WITHOUT_REMARK),
+        ("near", BLOCK.replace("open(path, encoding", "open(\n        path, encoding")),
+        ("near", BLOCK.replace("path, encoding)", "path,encoding,)").replace("# the file", "#the  file")),
+        ("near", BLOCK.replace("as file:\n        lines", "as file: lines")),
+        ("near", BLOCK.replace("    # the", "\n    # the")),
     ],
 )
-def test_a_block_that_differs_a_little_is_found_and_only_the_edited_line_changes(
-    rung: str, search: str
-) -> None:
-    old, new = ("large", "small") if search.count("return") == 0 else ("(lines, path)", "(lines)")
-    replaced = search.replace(old, new)
-    if old == "large":
-        old, new = "    # the file may be large\n", "    # the file may be small\n"
-    assert edit(FILE, search, replaced) == (FILE.replace(old, new), rung)
+def test_a_block_in_another_layout_is_found_and_only_the_edited_line_changes(rung: str, search: str) -> None:
+    replaced = search.replace("(lines, path)", "(lines)")
+    assert edit(FILE, search, replaced) == (FILE.replace("(lines, path)", "(lines)"), rung)
 
 
-def test_lines_that_only_the_file_has_stay() -> None:
-    search = BLOCK.replace("    # the file may be large\n", "")
-    assert edit(FILE, search, search.replace("readlines", "read_lines"))[0] == FILE.replace(
-        "readlines", "read_lines"
-    )
-
-
-def test_a_line_that_was_wrapped_is_replaced_whole() -> None:
+def test_the_text_of_one_line_that_the_file_has_on_four_is_replaced_whole() -> None:
     base = FILE.replace("parse_settings(lines, path)", "parse_settings(\n        lines,\n        path\n    )")
     text, _ = edit(base, BLOCK, BLOCK.replace("lines, path)", "lines, path, None)"))
     assert text == FILE.replace("lines, path)", "lines, path, None)")
+    line = "    return parse_settings(lines, path)\n"
+    assert edit(base, line, "    return None\n") == (FILE.replace(line, "    return None\n"), "near")
 
 
-def test_a_long_line_is_found_where_the_file_has_it_on_two() -> None:
-    base = FILE.replace("open(path, encoding=encoding)", "open(path,\n            encoding=encoding)")
-    text, rung = edit(
-        base, "    with open(path, encoding=encoding) as file:\n", "    with read(path) as file:\n"
+def test_quotes_commas_and_blanks_of_a_line_that_changes_stay_as_the_file_has_them() -> None:
+    base = "settings = read( 'the-path',  encoding )\nother()\n"
+    search = 'settings = read("the-path", encoding)\nother()\n'
+    assert edit(base, search, search.replace("encoding", "None")) == (
+        base.replace("encoding", "None"),
+        "near",
     )
-    assert (text, rung) == (FILE.replace("open(path, encoding=encoding)", "read(path)"), "near")
 
 
 def test_it_takes_the_indentation_of_the_file() -> None:
-    search = BLOCK.replace("    ", "  ").replace("  # the file may be large\n", "")
+    search = WITHOUT_REMARK.replace("    ", "  ")
     text, rung = edit(FILE, search, search.replace("  return", "  if lines:\n    log(lines)\n  return"))
     assert (text, rung) == (
         FILE.replace("    return", "    if lines:\n        log(lines)\n    return", 1),
@@ -96,60 +81,57 @@ def test_it_takes_the_indentation_of_the_file() -> None:
     ("search", "old", "new"),
     [
         # new lines between two that are apart in the file: nobody can say on which side of what is there
-        (BLOCK.replace("    # the file may be large\n", ""), "encoding):\n", "encoding):\n    new()\n"),
-        # the edit is about a line that the file does not have
-        (BLOCK.replace("large\n", "large\n    # beware\n"), "    # beware\n", ""),
+        (WITHOUT_REMARK, "encoding):\n", "encoding):\n    new()\n"),
+        # the search text has a line that the file does not have
+        (BLOCK.replace("large\n", "large\n    # beware\n"), "return", "yield"),
         # it would take a line along that the search text does not show
-        (BLOCK.replace("    # the file may be large\n", ""), "encoding):\n    with", "encoding):\n    if"),
-        # what it replaces is another line
-        (BLOCK.replace("# the file may be large", "import os, x, y"), "    import os, x, y\n", ""),
+        (WITHOUT_REMARK, "def read_settings(path, encoding):\n    with", "def other():\n    if"),
+        # the words of a remark are words
+        (BLOCK.replace("may be large", "is sometimes long"), "return", "yield"),
+        (BLOCK.replace("path, encoding):", "path, coding):"), "return", "yield"),
+        # only half of the lines for which a line stands in the file changes
+        (BLOCK.replace("open(path, ", "open(\n        path,\n        "), "        path,", "        None,"),
     ],
 )
 def test_an_edit_of_what_has_no_certain_partner_is_refused(search: str, old: str, new: str) -> None:
     assert old in search
-    whole = search.replace(old, new)
-    if "    if" in new:
-        whole = "def other():\n    if" + search.split("    with")[1]
-    with pytest.raises(EditFailed, match="nearest lines"):
-        edit(FILE, search, whole)
+    with pytest.raises(EditFailed, match=r"nearest lines|not\s+certain"):
+        edit(FILE, search, search.replace(old, new))
 
 
-def test_an_anchor_that_says_little_is_none() -> None:
-    base = "try:\n    send(mail)\nend\n"
+def test_what_lies_between_must_not_begin_something_else() -> None:
+    body = "    rows = database.all()\n    total = count(rows)\n    return rows\n"
+    base = f"def load_users(database):\n    return 0\n\ndef load_orders(database):\n{body}"
+    search = f"def load_users(database):\n{body}"
     with pytest.raises(EditFailed):
-        edit(base, "try:\n    send(mail_of())\nend\n", "gone\n")
+        edit(base, search, search.replace("return rows", "return list(rows)"))
 
 
-def test_an_anchored_place_has_a_floor() -> None:
-    search = BLOCK.splitlines(keepends=True)
-    search[1:4] = ["    socket = connect(HOST, 80)\n", "    socket.send_all(b'GET')\n", "    wait(socket)\n"]
-    with pytest.raises(EditFailed):
-        edit(FILE, "".join(search), "gone\n")
-    omitted = BLOCK.replace("    # the file may be large\n", "")
-    with pytest.raises(EditFailed):
-        edit(FILE, omitted, "gone\n", 0.99)
-    with pytest.raises(EditFailed):
-        edit(FILE, omitted, "gone\n", forms.NEVER_NEAR)
+def test_what_says_little_is_near_nothing() -> None:
+    base = "try:\n    send(mail)\n    # end\nend\n"
+    for search in ("try:\n    send(mail)\nend\n", "end ;\n"):
+        with pytest.raises(EditFailed):
+            edit(base, search, "gone\n")
 
 
-def test_two_anchored_places_are_an_error_that_names_both() -> None:
-    other = BLOCK.replace("may be large", "is never so large")
+def test_a_near_place_has_a_floor() -> None:
+    lines = [f"    step_{number}(alpha)\n" for number in range(12)]
+    search = "".join([*lines[:2], *lines[4:6], *lines[8:10]])
+    assert edit("".join(lines), search, search.replace("9", "10"), 0.8)[1] == "anchored"
+    for threshold in (0.95, forms.NEVER_NEAR):
+        with pytest.raises(EditFailed):
+            edit("".join(lines), search, search.replace("9", "10"), threshold)
+
+
+def test_two_near_places_are_an_error_that_names_both() -> None:
     with pytest.raises(Ambiguous, match="lines 1 and 7"):
-        edit(BLOCK + "\n" + other, BLOCK.replace("may be large", "could be large"), "gone\n")
+        edit(f"{BLOCK}\n{BLOCK}", WITHOUT_REMARK, "gone\n")
 
 
 def test_text_that_repeats_itself_is_two_places() -> None:
     lines = "    the_same_line(alpha, beta, gamma)\n" * 12
     with pytest.raises(EditFailed):
-        edit(lines, lines.replace("gamma", "gama", 1)[: len(lines) // 2], "gone\n")
-
-
-def test_a_long_search_compares_few_windows() -> None:
-    lines = [f"value_{number} = compute(argument_{number % 40})" for number in range(2000)]
-    search = [*lines[:1000], *lines[1001:1500]]
-    ground = Ground("\n".join(lines))
-    assert len(near._candidates(ground, search, 60_000, 75)) <= near._FEWEST
-    assert near._candidates(ground, search, 60_000, 75)[0] == (0, 1500)
+        edit(lines, lines.replace("beta, gamma", "beta,  gamma", 1)[: len(lines) // 2], "gone\n")
 
 
 WORDS = st.lists(
@@ -161,6 +143,7 @@ WORDS = st.lists(
 TEXTS = st.lists(st.builds(" ".join, WORDS), min_size=4, max_size=24)
 
 
+@settings(deadline=None)
 @given(TEXTS, st.data())
 def test_an_edit_changes_its_own_line_or_nothing(lines: list[str], data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(lines) - 3), "first")
@@ -173,6 +156,8 @@ def test_an_edit_changes_its_own_line_or_nothing(lines: list[str], data: st.Data
         "left out": [],
         "twice": [block[broken]] * 2,
         "misspelt": [block[broken] + "x"],
+        "wider": [block[broken].replace(" ", "  ")],
+        "wrapped": block[broken].split(" "),
         "more": ["# more", block[broken]],
     }
     search = [*block]
@@ -188,9 +173,17 @@ def test_an_edit_changes_its_own_line_or_nothing(lines: list[str], data: st.Data
 
 
 @settings(max_examples=40)
-@given(TEXTS, TEXTS, TEXTS)
+@given(TEXTS, TEXTS)
 def test_what_is_grafted_keeps_the_lines_that_the_edit_leaves_alone(
-    search: list[str], found: list[str], replaced: list[str]
+    search: list[str], replaced: list[str]
 ) -> None:
-    assert grafted(search, found, search, 0.8) == found
-    assert grafted(search, search, replaced, 0.8) in (replaced, None)
+    assume("".join(search).strip())
+    found = [f"  {line} " if line.strip() else line for line in search]
+    ties = one_by_one(len(search))
+    assert grafted(search, found, search, ties) == found
+    assert grafted(search, search, replaced, ties) == replaced
+
+
+def test_a_comma_that_only_the_file_has_leaves_it_open_what_is_meant() -> None:
+    assert woven("f(a , b)", "f(a, b)", "f(a , c)") == ("f(a, c)", "c")
+    assert woven("f(a b)", "f(a, b)", "f(c b)") is None

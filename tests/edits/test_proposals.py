@@ -88,7 +88,7 @@ def test_what_cannot_be_done_is_a_failed_change_with_its_reason(
 
 def test_a_file_that_was_never_seen_takes_no_near_match() -> None:
     base = "def function(alpha, beta):\n    return alpha + beta\n"
-    near = (SearchReplace("def function(alpha, beta):\n    return alpha - beta\n", "gone\n"),)
+    near = (SearchReplace("def function(alpha, beta):\n    return alpha+beta\n", "gone\n"),)
     assert ask(base, "whole", edits=near)[0].rung == "near"
     assert ask(base, "never", edits=near)[0].state == "failed"
 

@@ -98,7 +98,8 @@ class Checkpoint(Struct, frozen=True):
     """One apply that can be undone: for each path, the hash before and after (empty: no such file).
 
     `picks` are the decisions it carried out, so that undoing it opens them again; with `takes_back` it carried
-    out the opposite: those hunks were applied before and were taken out again.
+    out the opposite: those hunks were applied before and were taken out again. `folders` were made for its files, by
+    the apply or when it was last done again: they go, where they are empty, with the files.
     """
 
     id: str
@@ -108,6 +109,7 @@ class Checkpoint(Struct, frozen=True):
     commit: str = ""
     undone: bool = False
     takes_back: bool = False
+    folders: tuple[str, ...] = ()
 
 
 class FileStep(Struct, frozen=True):

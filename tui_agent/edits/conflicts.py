@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.edits.lines import split
-from tui_agent.edits.merge import merge
+from tui_agent.edits.merge import merge, union
 
 Side = Literal["yours", "theirs", "both"]
 _SHORTEST_MARKER = 7
@@ -63,7 +63,10 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
 
 
 def settled(parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None) -> str:
-    """The text with a side for each conflict, in order; `by_hand` are texts to stand for some of them (from 0)."""
+    """The text with a side for each conflict, in order; `by_hand` are texts to take for some of them (from 0).
+
+    Of both sides the lines that they share come once, as in git's union merge. Blocking.
+    """
     result: list[str] = []
     number = 0
     for region in parts:
@@ -83,15 +86,7 @@ def _chosen(region: Region, side: Side) -> Sequence[str]:
         case "theirs":
             return region.theirs
         case "both":
-            return _after_each_other(region.yours, region.theirs)
-
-
-def _after_each_other(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Both stretches; a line without an ending gets one where another follows it."""
-    lines = list(first)
-    if lines and second and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    return [*lines, *second]
+            return split(union("".join(region.base), "".join(region.yours), "".join(region.theirs)))
 
 
 def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:

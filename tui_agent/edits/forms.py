@@ -14,7 +14,9 @@ from tui_agent.edits.change import ChangeKind
 from tui_agent.edits.elisions import elision
 from tui_agent.edits.ground import Ground
 from tui_agent.edits.lines import BOM, ended_like, plain
-from tui_agent.edits.locate import Place, Wanted, locate, lower, places
+from tui_agent.edits.locate import Place, found, locate, lower, only, placed
+from tui_agent.edits.merge import merge
+from tui_agent.edits.wanted import Wanted
 from tui_agent.errors import Ambiguous, EditFailed
 
 #: A floor above every score: nothing is near enough.
@@ -46,6 +48,7 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
     if request.delete:
         return Proposal("delete")
     text, rung = _text(request, base, near_threshold)
+    text, rung = _further(request, base, text, rung)
     if text is None and not rename:
         raise EditFailed(f"the change of {request.path} is empty", "say what should become of the file")
     if base is not None and text is not None:
@@ -58,10 +61,41 @@ def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[s
     if request.content is not None:
         return whole(request.content, base), ""
     if request.edits:
-        return edited(request.edits, base, request.path, threshold)
+        return edited(request.edits, base, request.path, threshold, request.fenced)
     if request.diff is not None:
         return patched(request.diff, base, request.path, threshold)
     return None, ""
+
+
+def _further(request: ChangeRequest, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
+    """The text after the further steps of a request, and the lowest rung that was needed.
+
+    Each is looked for in the file as it was and merged with what the steps before it made; one that is not
+    there, in what they made. A place that is only near is none here.
+    """
+    if request.content is not None:
+        base = text
+    for step in request.then:
+        try:
+            own, needed = _text(step, base, NEVER_NEAR)
+        except Ambiguous:
+            raise
+        except EditFailed:
+            text, needed = _text(step, text, NEVER_NEAR)
+        else:
+            text = _merged(request.path, base, text, own)
+        rung = lower(rung, needed)
+    return text, rung
+
+
+def _merged(path: str, base: str | None, one: str | None, other: str | None) -> str | None:
+    merged = merge(base or "", one or "", other or "")
+    if merged.conflicts:
+        raise EditFailed(
+            f"two changes of {path} in one answer change the same lines",
+            "send one change of that place",
+        )
+    return merged.text
 
 
 def _refuse_elision(path: str, base: str, text: str) -> None:
@@ -88,7 +122,9 @@ def whole(content: str, base: str | None) -> str:
     return ground.bom + ended_like(base.removeprefix(BOM), text)
 
 
-def edited(edits: Sequence[SearchReplace], base: str | None, path: str, threshold: float) -> tuple[str, str]:
+def edited(
+    edits: Sequence[SearchReplace], base: str | None, path: str, threshold: float, whole_lines: bool = False
+) -> tuple[str, str]:
     """The text after all search/replace edits, and the lowest rung that one of them needed.
 
     All are looked for in the file as it was; one that is not there may stand in what an earlier one wrote.
@@ -99,22 +135,23 @@ def edited(edits: Sequence[SearchReplace], base: str | None, path: str, threshol
         raise EditFailed(f"{path} does not exist, so there is nothing to search in", "send its whole content")
     _refuse_too_many(len(edits), "edits", path)
     ground = Ground(base)
-    found: list[Place] = []
+    made: list[Place] = []
     rung = ""
     for number, edit in _distinct(edits):
         name = f"the search text of edit {number + 1}"
         if not edit.search:
             raise EditFailed(f"{name} is empty", f"copy the text that should change from {path}")
-        wanted = Wanted(edit.search, edit.replace, name, threshold)
+        wanted = Wanted(edit.search, edit.replace, name, threshold, whole_lines)
         repeats = edits.count(edit) if len(edits) < 1000 else 1
-        here = _places(ground, wanted, repeats, found)
+        here = _places(ground, wanted, repeats, made)
         if here is None:
-            ground, found = Ground(_finished(ground, found)), []
-            here = [locate(ground, wanted)]
+            written = _written(made)
+            ground, made = Ground(_finished(ground, made)), []
+            here = [_in_written(ground, wanted, written)]
         for place in here:
-            insort(found, place, key=_start)
+            insort(made, place, key=_start)
         rung = lower(rung, here[0].rung)
-    return _like_base(base, ground, found), rung
+    return _like_base(base, ground, made), rung
 
 
 def _refuse_too_many(count: int, what: str, path: str) -> None:
@@ -130,34 +167,58 @@ def _distinct(edits: Sequence[SearchReplace]) -> list[tuple[int, SearchReplace]]
     return sorted((number, edit) for edit, number in first.items() if edit.search != edit.replace)
 
 
-def _places(ground: Ground, wanted: Wanted, repeats: int, found: Sequence[Place]) -> list[Place] | None:
+def _places(ground: Ground, wanted: Wanted, repeats: int, made: Sequence[Place]) -> list[Place] | None:
     """Where an edit goes in the file as it was; None where only the text after the edits before it can tell.
 
-    `found` is where those go, sorted. An edit that was written as often as its text stands in the file means
+    `made` is where those go, sorted. An edit that was written as often as its text stands in the file means
     all of those places.
     """
     try:
-        here = [locate(ground, wanted)]
-    except Ambiguous:
-        here = places(ground, wanted)
-        if repeats < 2 or len(here) != repeats:
-            raise
+        matches = found(ground, wanted)
     except EditFailed:
-        if not found:
+        if not made:
             raise
         return None
-    return None if any(_touches(place, found) for place in here) else here
+    if len(matches) != repeats:
+        matches = [only(wanted, matches)]
+    here = [placed(ground, match) for match in matches]
+    return None if any(_touches(place, made) for place in here) else here
 
 
-def _touches(place: Place, found: Sequence[Place]) -> bool:
+def _written(made: Sequence[Place]) -> list[tuple[int, int]]:
+    """The offsets (from, to) of what edits have written, in the text after all of them."""
+    result: list[tuple[int, int]] = []
+    moved = 0
+    for place in sorted(made, key=_order):
+        result.append((place.start + moved, place.start + moved + len(place.text)))
+        moved += len(place.text) - (place.end - place.start)
+    return result
+
+
+def _in_written(ground: Ground, wanted: Wanted, written: Sequence[tuple[int, int]]) -> Place:
+    """Where an edit goes that only what edits before it wrote can have made possible, and nowhere else."""
+    place = locate(ground, wanted)
+    if not any(place.start <= end and start <= place.end for start, end in written):
+        raise Ambiguous(
+            f"{wanted.name} overlaps with an edit before it, and stands in line {place.line + 1} too",
+            "send the two as one edit",
+        )
+    return place
+
+
+def _touches(place: Place, made: Sequence[Place]) -> bool:
     """Whether it reaches into one of the places, which are sorted and lie apart."""
-    after = bisect_right(found, place.start, key=_start)
-    before = after > 0 and found[after - 1].end > place.start
-    return before or (after < len(found) and found[after].start < place.end)
+    after = bisect_right(made, place.start, key=_start)
+    before = after > 0 and made[after - 1].end > place.start
+    return before or (after < len(made) and made[after].start < place.end)
 
 
 def _start(place: Place) -> int:
     return place.start
+
+
+def _order(place: Place) -> tuple[int, int]:
+    return place.start, place.end
 
 
 def patched(diff: str, base: str | None, path: str, threshold: float) -> tuple[str, str]:
@@ -169,14 +230,15 @@ def patched(diff: str, base: str | None, path: str, threshold: float) -> tuple[s
     if base is None:
         if any(hunk.old for hunk in hunks):
             raise EditFailed(f"{path} does not exist, so its diff has no place", "send its whole content")
-        return "".join(line + "\n" for hunk in hunks for line in hunk.new), ""
+        text = "".join(line + "\n" for hunk in hunks for line in hunk.new)
+        return (text[:-1] if hunks[-1].final_newline is False else text), ""
     ground = Ground(base)
-    found = list(patch.place_all(ground, hunks, threshold))
+    made = list(patch.place_all(ground, hunks, threshold))
     rung = ""
-    for place in found:
+    for place in made:
         rung = lower(rung, place.rung)
     says = [hunk.final_newline for hunk in hunks if hunk.final_newline is not None]
-    return _like_base(base, ground, found, says[-1] if says else None), rung
+    return _like_base(base, ground, made, says[-1] if says else None), rung
 
 
 def _like_base(base: str, ground: Ground, found: Sequence[Place], final_newline: bool | None = None) -> str:
@@ -188,7 +250,7 @@ def _finished(ground: Ground, found: Sequence[Place], final_newline: bool | None
     """The text with every place replaced, byte-order mark in front and the last newline as it was."""
     parts: list[str] = [ground.bom]
     at = 0
-    for place in sorted(found, key=lambda place: (place.start, place.end)):
+    for place in sorted(found, key=_order):
         parts.extend((ground.text[at : place.start], place.text))
         at = place.end
     text = "".join((*parts, ground.text[at:]))

@@ -3,43 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 
 from tui_agent.edits import indent
 from tui_agent.edits.align import matches
-from tui_agent.edits.ground import bare_end
+from tui_agent.edits.near import Part
+from tui_agent.edits.words import LOOK_ALIKES, spans
 
-#: Lines from `start` to `end` of the search, and the lines of the file (from, to) that they stand for.
-_Part = tuple[int, int, int, int]
+#: A stretch of more pieces is not compared piece by piece.
+_MOST_PIECES = 2000
+_FANCY = frozenset(map(chr, LOOK_ALIKES))
+_MARKS = "'\"-"
+
+
+def one_by_one(count: int) -> tuple[Part, ...]:
+    """The ties of so many lines, each of which stands for the one with its number."""
+    return tuple((number, number + 1, number, number + 1) for number in range(count))
 
 
 def grafted(
-    search: Sequence[str], found: Sequence[str], replaced: Sequence[str], floor: float
+    search: Sequence[str],
+    found: Sequence[str],
+    replaced: Sequence[str],
+    ties: Sequence[Part],
+    level: int = 4,
+    own: frozenset[str] = frozenset(),
 ) -> list[str] | None:
     """`found` after the edit from `search` to `replaced`, with all lines that the edit leaves alone kept.
 
-    Lines are tied by what stands in them without the space around; as many on both sides between two ties
-    belong together one by one, another number only as a whole. What the edit touches between two ties must be
-    alike by `floor` (0 to 1). None where it is not, or where a line that the edit touches has no certain partner.
+    `ties` say which lines of the search stand for which of the file. New lines get the indentation of the file
+    (`level` is the width of one of its levels) and, where the search text has look-alikes for its letters, those
+    letters, but for the ones in `own`. None where a line that the edit touches has no certain partner, or a new
+    line no certain indentation or letters.
     """
-    parts = list(_parts(search, found))
-    pairs = [(i + k, j + k) for i, end, j, to in parts if end - i == to - j for k in range(end - i)]
-    known = indent.mapping([search[i] for i, _ in pairs], [found[j] for _, j in pairs])
-    text = None if known is None else indent.reindented(replaced, known)
+    parts = list(_parts(ties, search, found))
+    pairs = [
+        (indent.of(search[start]), indent.of(found[at]))
+        for start, _, at, _ in ties
+        if search[start].strip() and found[at].strip()
+    ]
+    if not pairs:
+        return None
+    new_lines = indent.reindented(replaced, pairs, level)
+    if new_lines is None:
+        new_lines = _only_changed(search, replaced, pairs, level)
+    if new_lines is None:
+        return None
+    letters = _Letters(search, found, ties, own)
     result: list[str] = []
     at = 0
-    for start, end, new, until in _edits(search, replaced):
+    for start, end, new, until in edits(search, replaced):
         here = _carried(parts, start, end)
-        if here is None or not _alike(parts, (start, end, *here), search, found, floor):
+        if here is None:
+            return None
+        lines = letters.carried(
+            [*search[start:end]], [*found[here[0] : here[1]]], [*replaced[new:until]], new_lines[new:until]
+        )
+        if lines is None:
             return None
         result.extend(found[at : here[0]])
-        result.extend((replaced if text is None else text)[new:until])
+        result.extend(lines)
         at = here[1]
     return [*result, *found[at:]]
 
 
-def _edits(search: Sequence[str], replaced: Sequence[str]) -> Iterator[_Part]:
+def _only_changed(
+    search: Sequence[str], replaced: Sequence[str], pairs: Sequence[indent.Pair], level: int
+) -> list[str] | None:
+    """The lines with the new ones alone indented like the file; those that are kept need no new indentation."""
+    changed = [number for *_, new, until in edits(search, replaced) for number in range(new, until)]
+    lines = indent.reindented([replaced[number] for number in changed], pairs, level, changed)
+    if lines is None:
+        return None
+    result = list(replaced)
+    for number, line in zip(changed, lines, strict=True):
+        result[number] = line
+    return result
+
+
+def edits(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
     """What differs: lines (from, to) of the search and the lines (from, to) that take their place."""
-    old, new = ([bare_end(line) for line in lines] for lines in (search, replaced))
+    old, new = ([line.rstrip() for line in lines] for lines in (search, replaced))
     start = at = 0
     for i, j, length in [*matches(old, new), (len(old), len(new), 0)]:
         if start < i or at < j:
@@ -47,61 +91,136 @@ def _edits(search: Sequence[str], replaced: Sequence[str]) -> Iterator[_Part]:
         start, at = i + length, j + length
 
 
-def _parts(search: Sequence[str], found: Sequence[str]) -> Iterator[_Part]:
-    """All lines of both in order: tied one by one, or what lies between two ties."""
+def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
+    """All lines of both in order, in parts, and of each whether the two sides of it stand for each other.
+
+    As many blank lines on both sides do.
+    """
     start = at = 0
-    for i, j in [*_ties(search, found), (len(search), len(found))]:
-        if start < i or at < j:
-            yield start, i, at, j
-        if i < len(search):
-            yield i, i + 1, j, j + 1
-        start, at = i + 1, j + 1
+    for tie in [*ties, (len(search), len(search), len(found), len(found))]:
+        between = [*search[start : tie[0]], *found[at : tie[2]]]
+        if tie[0] - start == tie[2] - at and not "".join(between).strip():
+            for number in range(tie[0] - start):
+                yield (start + number, start + number + 1, at + number, at + number + 1), True
+        elif between:
+            yield (start, tie[0], at, tie[2]), False
+        if tie[0] < tie[1]:
+            yield tie, True
+        start, at = tie[1], tie[3]
 
 
-def _ties(search: Sequence[str], found: Sequence[str]) -> list[tuple[int, int]]:
-    """Equal lines that belong together whichever end one begins from."""
-    old, new = ([line.strip() for line in lines] for lines in (search, found))
-    forward = {(i + k, j + k) for i, j, length in matches(old, new) for k in range(length)}
-    last, end = len(old) - 1, len(new) - 1
-    backward = {
-        (last - i - k, end - j - k) for i, j, length in matches(old[::-1], new[::-1]) for k in range(length)
-    }
-    return sorted(forward & backward)
-
-
-def _carried(parts: Sequence[_Part], start: int, end: int) -> tuple[int, int] | None:
+def _carried(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> tuple[int, int] | None:
     """The lines of the file (from, to) that stand for lines of the search; None where that is not certain."""
     if start == end:
-        places = {_inside(part, start) for part in parts if part[0] <= start <= part[1]}
+        beside = [(part, tied) for part, tied in parts if part[0] <= start <= part[1]]
+        if not all(tied for _, tied in beside):
+            return None
+        places = {part[2] if part[0] == start else part[3] for part, _ in beside if start in part[:2]}
         return (only, only) if len(places) == 1 and (only := places.pop()) is not None else None
-    touched = [part for part in parts if part[0] < end and start < part[1]]
-    first = _inside(touched[0], start)
-    last = _inside(touched[-1], end)
-    extra = any(part[0] == part[1] and start < part[0] < end for part in parts)
-    return None if first is None or last is None or extra else (first, last)
-
-
-def _inside(part: _Part, line: int) -> int | None:
-    """Where the boundary before a line of the search lies in the file; None in the midst of unequal parts."""
-    start, end, at, to = part
-    if end - start == to - at:
-        return at + line - start
-    if start == end:
+    touched = [(part, tied) for part, tied in parts if part[0] < end and start < part[1]]
+    within = [part for part, _ in parts if part[0] == part[1] and start < part[0] < end]
+    if within or not all(tied for _, tied in touched):
         return None
-    return at if line == start else to if line == end else None
+    first, last = touched[0][0], touched[-1][0]
+    return (first[2], last[3]) if first[0] == start and last[1] == end else None
 
 
-def _alike(
-    parts: Sequence[_Part], edit: _Part, search: Sequence[str], found: Sequence[str], floor: float
-) -> bool:
-    """Whether every part that an edit touches says nearly the same on both sides."""
-    from rapidfuzz import fuzz
+class _Letters:
+    """What the file writes otherwise than the search text: look-alikes, blanks at line ends, layout inside lines."""
 
-    for start, end, at, to in parts:
-        if start < edit[1] and edit[0] < end:
-            ours, theirs = (
-                "".join(line.strip() for line in lines) for lines in (search[start:end], found[at:to])
-            )
-            if fuzz.ratio(ours, theirs) < floor * 100:
-                return False
-    return True
+    def __init__(
+        self, search: Sequence[str], found: Sequence[str], ties: Sequence[Part], own: frozenset[str]
+    ) -> None:
+        ours, theirs = "\n".join(search), "\n".join(found)
+        self._fold = not ours.isascii() and any(char in _FANCY and char not in theirs for char in ours)
+        self._own = own
+        self._kept = "".join(char for char in theirs if char in _FANCY and char not in ours)
+        self._bare = any(
+            search[start] != search[start].rstrip() and found[at] == found[at].rstrip()
+            for start, end, at, to in ties
+            if search[start].strip() and end - start == 1 == to - at
+        )
+
+    def carried(
+        self, search: list[str], found: list[str], written: list[str], replaced: list[str]
+    ) -> list[str] | None:
+        """The new lines for a stretch: `replaced` are the lines of `written` in the indentation of the file."""
+        lines = [self._plain(line) for line in replaced]
+        if not lines:
+            return []
+        if [line.strip() for line in search] == [line.strip() for line in found]:
+            return lines if self._certain(lines) else None
+        ours = "\n".join(self._plain(line).strip() for line in search)
+        theirs = "\n".join(line.strip() for line in found)
+        if len(search) != len(found):
+            if _ending(found[-1]) not in (_ending(search[-1]), _ending(lines[-1])):
+                return None
+            return lines if self._certain(lines) else None
+        if ours == theirs:
+            return lines if self._certain(lines) else None
+        text = woven(ours, theirs, "\n".join(line.strip() for line in lines))
+        if text is None or not self._certain([text[1]]):
+            return None
+        return [
+            indent.of(line) + new if new else line
+            for line, new in zip(lines, text[0].split("\n"), strict=True)
+        ]
+
+    def _plain(self, line: str) -> str:
+        if self._fold and not line.isascii():
+            line = "".join(char if char in self._own else char.translate(LOOK_ALIKES) for char in line)
+        return line.rstrip() if self._bare and line.strip() else line
+
+    def _certain(self, lines: Sequence[str]) -> bool:
+        """Not where the file has a letter of its own for a mark that a new line holds."""
+        marks = {char.translate(LOOK_ALIKES) for char in self._kept} & set(_MARKS)
+        return not any(mark in line for mark in marks for line in lines)
+
+
+def _ending(line: str) -> str:
+    bare = line.rstrip()
+    return bare[-1] if bare[-1:] in (",", ";") else ""
+
+
+def woven(search: str, found: str, replaced: str) -> tuple[str, str] | None:
+    """`replaced` with what it shares with `search` as `found` writes it, and what only it says; None if unclear.
+
+    `search` and `found` say the same words; what is between two words counts as a piece too.
+    """
+    ours, theirs, new = _pieces(search), _pieces(found), _pieces(replaced)
+    if len(ours) != len(theirs) or max(len(ours), len(new)) > _MOST_PIECES:
+        return None
+    if [gap.count("\n") for gap in ours[::2]] != [gap.count("\n") for gap in theirs[::2]]:
+        return None
+    result: list[str] = []
+    own: list[str] = []
+    at = 0
+    for i, j, length in SequenceMatcher(None, ours, new, autojunk=False).get_matching_blocks():
+        own.extend(new[at:j])
+        pairs = zip(ours[i : i + length], theirs[i : i + length], strict=True)
+        if any(_commas(one) != _commas(other) for one, other in pairs):
+            return None  # nobody can say whether the new line lacks it on purpose
+        result.extend((*new[at:j], *theirs[i : i + length]))
+        at = j + length
+    return "".join(result), "".join(own)
+
+
+def _commas(piece: str) -> str:
+    return "".join(char for char in piece if char in ",;") if not piece.strip(" \t\n,;") else ""
+
+
+def _pieces(text: str) -> list[str]:
+    """What is between the words, and the words, in turn; it begins and ends with what is between."""
+    result: list[str] = []
+    at = 0
+    for start, end in _spans(text):
+        result.extend((text[at:start], text[start:end]))
+        at = end
+    return [*result, text[at:]]
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    offset = 0
+    for line in text.split("\n"):
+        yield from ((offset + start, offset + end) for start, end in spans(line))
+        offset += len(line) + 1

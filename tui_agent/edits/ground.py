@@ -5,28 +5,20 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, count
+from operator import add
 
 from msgspec import Struct
 
+from tui_agent.edits import indent
 from tui_agent.edits.lines import BOM, plain
+from tui_agent.edits.words import LOOK_ALIKES, key, plain_marks
 
 Form = Callable[[str], str]
 #: More places of one text are not looked for.
 MOST_PLACES = 1000
-
-#: Letters that look like the ones on a keyboard, one for one.
-LOOK_ALIKES = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\uff02", '"'),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-"),
-        **dict.fromkeys(
-            "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a", " "
-        ),
-        **dict.fromkeys("\u202f\u205f\u3000", " "),
-    }
-)
+#: So many lines tell how wide one level of indentation is.
+MOST_INDENTED = 500
 
 
 def bare_end(line: str) -> str:
@@ -34,7 +26,7 @@ def bare_end(line: str) -> str:
 
 
 def look_alike(line: str) -> str:
-    return bare_end(line.translate(LOOK_ALIKES))
+    return bare_end(plain_marks(line))
 
 
 class Span(Struct, frozen=True):
@@ -95,6 +87,7 @@ class Ground:
         self.text = text if self.ended else text + "\n"
         self.lines = self.text.split("\n")[:-1] if self.text else []
         self.starts = _starts(self.lines)
+        self._keys: dict[int, str] = {}
 
     def line_of(self, offset: int) -> int:
         return bisect_right(self.starts, offset) - 1
@@ -132,9 +125,35 @@ class Ground:
         return [line.strip() for line in self.lines]
 
     @cached_property
-    def stripped_ends(self) -> list[int]:
-        """How long all stripped lines before each one are together, each with one for its ending."""
-        return _starts(self.stripped)
+    def level(self) -> int:
+        """How many spaces one level of indentation has."""
+        return indent.unit(self.lines[:MOST_INDENTED])
+
+    @cached_property
+    def has_blanks_only(self) -> bool:
+        """Whether lines are indented with blanks and none with tabs."""
+        return "\n\t" not in self.text and "\n  " in self.text and not self.text.startswith("\t")
+
+    @cached_property
+    def look_alikes(self) -> frozenset[str]:
+        """The look-alikes that the file itself has."""
+        if self.text.isascii():
+            return frozenset()
+        return frozenset(self.text).intersection(map(chr, LOOK_ALIKES))
+
+    def key(self, number: int) -> str:
+        """The words of a line, as `words.key` gives them."""
+        found = self._keys.get(number)
+        if found is None:
+            found = self._keys[number] = key(self.lines[number])
+        return found
+
+    def keys(self, first: int, end: int) -> list[str]:
+        return [self.key(number) for number in range(first, end)]
+
+    def lines_with(self, word: str) -> list[int]:
+        """The numbers of the lines that hold a text without line ends."""
+        return list(dict.fromkeys(self.line_of(at) for at in every(self.text, word)))
 
     @cached_property
     def by_stripped(self) -> dict[str, list[int]]:
@@ -151,7 +170,7 @@ def _numbered(lines: list[str]) -> dict[str, list[int]]:
 
 def _starts(lines: list[str]) -> list[int]:
     """Where each line begins, and where the one after the last would."""
-    return [0, *accumulate(len(line) + 1 for line in lines)]
+    return [0, *map(add, accumulate(map(len, lines)), count(1))]
 
 
 def every(text: str, wanted: str) -> list[int]:

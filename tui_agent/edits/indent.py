@@ -1,9 +1,19 @@
-"""Text that was indented otherwise, in the indentation of the file."""
+"""Text that was indented otherwise, in the indentation of the file: carried over only where it is certain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+
+#: The indentation in the search text, and the one that the same line has in the file.
+Pair = tuple[str, str]
+#: The indentation of the new line with this number, by one way of reading the pairs; None where it says nothing.
+_Rule = Callable[[int, str], "str | None"]
+
+#: Widths of one level that somebody writes, in spaces.
+_LEVELS = (2, 3, 4, 8)
+_OPENS = (":", "{", "(", "[", ",", "=", "\\", "|", ">", "+", "&", "do", "then", "else")
 
 
 def of(line: str) -> str:
@@ -11,62 +21,153 @@ def of(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def mapping(search: Sequence[str], found: Sequence[str]) -> dict[str, str] | None:
-    """For each indentation in `search` the one that stands in `found` (its equal line by line), or None.
+def unit(lines: Iterable[str]) -> int:
+    """How many spaces one level has in a file: the most common step from a line to a deeper one, else 4."""
+    steps: Counter[int] = Counter()
+    depths = (of(line) for line in lines if line.strip())
+    for before, after in pairwise(depths):
+        if after.startswith(before) and "\t" not in after and len(after) > len(before):
+            steps[len(after) - len(before)] += 1
+    known = [(count, -step) for step, count in steps.items() if step in _LEVELS]
+    return -max(known)[1] if known else 4
 
-    None says that the same indentation became two different ones: then nobody can say what a new line gets.
+
+def reindented(
+    lines: Sequence[str], pairs: Sequence[Pair], level: int, among: Sequence[int] = ()
+) -> list[str] | None:
+    """`lines` as the file would indent them, None where that is not certain.
+
+    Each way of reading the pairs (all lines deeper by as much, tabs for spaces, levels of another width, a stray
+    blank in few of them, a first line without its indentation) that explains them and gives indentations that the
+    file could have counts; they must agree. `level` is the width of one level in the file, in spaces; `among` are
+    the numbers of the lines if there are others between them, which need no new indentation.
     """
-    result: dict[str, str] = {}
-    for wanted, line in zip(search, found, strict=True):
-        if wanted.strip() and result.setdefault(of(wanted), of(line)) != of(line):
+    if all(wanted == there for wanted, there in pairs):
+        return list(lines)
+    found: list[list[str]] = []
+    for rule in _rules(pairs):
+        depths = [
+            _by(rule, number, line) for number, line in zip(among or range(len(lines)), lines, strict=True)
+        ]
+        result = [
+            depth + line[len(of(line)) :]
+            for depth, line in zip(depths, lines, strict=True)
+            if depth is not None
+        ]
+        if len(result) == len(lines) and result not in found and _possible(lines, result, pairs, level):
+            found.append(result)
+    if len(found) > 1:
+        found = [result for result in found if _nested(result)]
+    return found[0] if len(found) == 1 else None
+
+
+def _by(rule: _Rule, number: int, line: str) -> str | None:
+    return rule(number, of(line)) if line.strip() else of(line)
+
+
+def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
+    first, rest = pairs[0], pairs[1:]
+    trimmed = not first[0] and first[1]
+    if trimmed and rest and all(wanted == there for wanted, there in rest):
+        return [_first_only(first[1], ("", "") in rest)]
+    known = dict(pairs)
+    function = all(known[wanted] == there for wanted, there in pairs)
+    rules = [*_shifts(known), *_scales(known)] if function else []
+    if trimmed and not rest:
+        rules.append(_first_only(first[1], False))
+    if any(wanted == there for wanted, there in pairs):
+        rules += _as_written(pairs)
+    return rules
+
+
+def _first_only(depth: str, has_bare: bool) -> _Rule:
+    """The first line came without its indentation, the others have theirs; some of those may need none."""
+    return lambda number, wanted: wanted or (depth if number == 0 else "" if has_bare else None)
+
+
+def _as_written(pairs: Sequence[Pair]) -> list[_Rule]:
+    """A few lines have a stray blank or lack one; a new line as deep as one of those is not certain."""
+    strays = {wanted: there for wanted, there in pairs if wanted != there}
+    if any(abs(len(wanted) - len(there)) != 1 for wanted, there in strays.items()):
+        return []
+    return [lambda _, wanted: None if wanted in strays else wanted]
+
+
+def _shifts(known: dict[str, str]) -> list[_Rule]:
+    """All lines are deeper, or less deep, by the same white space."""
+    wanted, there = next(iter(known.items()))
+    if there.endswith(wanted) and len(there) > len(wanted):
+        more = there[: len(there) - len(wanted)]
+        if all(other == more + one for one, other in known.items()):
+            return [lambda _, depth: more + depth]
+    if wanted.endswith(there) and len(wanted) > len(there):
+        less = wanted[: len(wanted) - len(there)]
+        if all(one == less + other for one, other in known.items()):
+            return [lambda _, depth: depth[len(less) :] if depth.startswith(less) else None]
+    return []
+
+
+def _scales(known: dict[str, str]) -> list[_Rule]:
+    """One level is written otherwise: tabs for spaces, or another number of spaces; perhaps all are deeper too."""
+    written, there = "".join(known), "".join(known.values())
+    if len(set(written)) > 1 or len(set(there)) > 1 or not written or not there:
+        return []
+    ours, theirs = written[0], there[0]
+    points = sorted((len(wanted), len(depth)) for wanted, depth in known.items())
+    low, high = points[0], points[-1]
+    if low == high:
+        low = (0, 0)
+    run, rise = high[0] - low[0], high[1] - low[1]
+    if ours == theirs and len(points) == 2 and low[0] * rise != low[1] * run:
+        return []  # a line in between that was left out looks the same
+    if rise <= 0 or not _levels(run, rise, ours, theirs):
+        return []
+    if any((x - low[0]) * rise != (y - low[1]) * run for x, y in points):
+        return []
+
+    def scaled(_: int, wanted: str) -> str | None:
+        steps, rest = divmod((len(wanted) - low[0]) * rise, run)
+        if rest or set(wanted) - {ours} or low[1] + steps < 0:
             return None
-    return result
+        return theirs * (low[1] + steps)
+
+    return [scaled]
 
 
-def reindented(lines: Sequence[str], known: dict[str, str]) -> list[str] | None:
-    """`lines` with their indentation carried over; None where it is not certain for one of them."""
-    result: list[str] = []
-    step = _step(known)
-    for line in lines:
-        if not line.strip():
-            result.append(line)
+def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
+    """Whether so much on one side and so much on the other can be the same number of levels, written otherwise."""
+    if ours == theirs:
+        return run != rise and any(
+            run * two == rise * one and not run % one for one in _LEVELS for two in _LEVELS
+        )
+    spaces, tabs = (run, rise) if ours == " " else (rise, run)
+    return not spaces % tabs and spaces // tabs in _LEVELS
+
+
+def _possible(lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair], level: int) -> bool:
+    """Whether the file could have these indentations: its own, whole levels, or moved by whole levels."""
+    own = {there for _, there in pairs}
+    chars = set("".join(own))
+    for line, new in zip(lines, result, strict=True):
+        before, after = of(line), of(new)
+        if not new.strip() or after in own:
             continue
-        indent = _carried(of(line), known, step)
-        if indent is None:
-            return None
-        result.append(indent + line[len(of(line)) :])
-    return result
+        if chars and set(after) - chars:
+            return False
+        if "\t" in after:
+            continue
+        if len(after) % level and (len(after) - len(before)) % level:
+            return False
+    return True
 
 
-def _step(known: dict[str, str]) -> tuple[str, str]:
-    """One level on both sides, from the first two indentations that differ by something; equal where unknown."""
-    ordered = sorted(known.items(), key=lambda pair: len(pair[0]))
-    for (short, here), (long, there) in pairwise(ordered):
-        if long.startswith(short) and there.startswith(here) and len(there) > len(here):
-            return long[len(short) :], there[len(here) :]
-    return "", ""
-
-
-def _carried(indent: str, known: dict[str, str], step: tuple[str, str]) -> str | None:
-    if indent in known:
-        return known[indent]
-    below = [start for start in known if indent.startswith(start)]
-    if below:
-        start = max(below, key=len)
-        rest = _converted(indent[len(start) :], known, step)
-        return None if rest is None else known[start] + rest
-    above = [start for start in known if start.startswith(indent)]
-    if not above:
-        return None
-    start = min(above, key=len)
-    less = _converted(start[len(indent) :], known, step)
-    return known[start].removesuffix(less) if less and known[start].endswith(less) else None
-
-
-def _converted(space: str, known: dict[str, str], step: tuple[str, str]) -> str | None:
-    """More or less indentation as the file writes it."""
-    level, there = step
-    if level and not len(space) % len(level) and space == level * (len(space) // len(level)):
-        return there * (len(space) // len(level))
-    written = set("".join(known.values()))
-    return space if not level and (not written or set(space) == written) else None
+def _nested(lines: Sequence[str]) -> bool:
+    """Whether lines get deeper exactly where the one before opens something, as far as that can be seen."""
+    worded = [line for line in lines if line.strip()]
+    for before, after in pairwise(worded):
+        deeper = len(of(after)) > len(of(before))
+        if deeper and not before.rstrip().endswith(_OPENS):
+            return False
+        if not deeper and before.rstrip().endswith((":", "{")):
+            return False
+    return True

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace as with_
 
-from tui_agent.edits import indent, near
-from tui_agent.edits.align import matches
-from tui_agent.edits.graft import grafted
+from tui_agent.edits import doubts, near
+from tui_agent.edits.graft import grafted, one_by_one
 from tui_agent.edits.ground import Ground, Span, bare_end, look_alike
 from tui_agent.edits.lines import plain
+from tui_agent.edits.wanted import Match, Wanted
+from tui_agent.edits.words import cuts
 from tui_agent.errors import Ambiguous, EditFailed
 
 #: The rungs in the order in which they are tried; a change is named after the lowest that it needed.
@@ -30,7 +32,10 @@ _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
 
 class Place(Struct, frozen=True):
-    """Where an edit goes: `text` takes the place of what stands between the offsets in `Ground.text`."""
+    """Where an edit goes: `text` takes the place of what stands between the offsets in `Ground.text`.
+
+    Only lines that change are part of it; `line` (from 0) is where the search text begins.
+    """
 
     start: int
     end: int
@@ -39,22 +44,7 @@ class Place(Struct, frozen=True):
     rung: str
 
 
-class Wanted(Struct, frozen=True):
-    """A piece of text to find, and what replaces it. `name` says in errors what it is.
-
-    `line` (from 0) is where its writer says that it stands; it decides only between equal places. Only places
-    from `after` on count. `threshold` is the floor for a near match, from 0 to 1; over 1 there is none.
-    """
-
-    search: str
-    replace: str
-    name: str
-    threshold: float = 0.9
-    line: int | None = None
-    after: int = 0
-
-
-_Rung = Callable[[Ground, "Wanted"], Iterator[Place]]
+_Rung = Callable[[Ground, "Wanted"], Iterator[Match]]
 
 
 def lower(first: str, second: str) -> str:
@@ -64,108 +54,173 @@ def lower(first: str, second: str) -> str:
 
 def locate(ground: Ground, wanted: Wanted) -> Place:
     """The one place. Raises `Ambiguous` where there are two, `EditFailed` where there is none."""
+    return placed(ground, only(wanted, found(ground, wanted)))
+
+
+def found(ground: Ground, wanted: Wanted) -> list[Match]:
+    """Everything that fits on the first rung on which anything does. Raises `EditFailed` where nothing fits."""
+    bare = with_(wanted, search=plain(wanted.search), replace=plain(wanted.replace))
     for rung in _LADDER:
-        found = [place for place in rung(ground, _plain(wanted)) if place.start >= wanted.after]
-        if found:
-            return _named(ground, wanted, _only(wanted, found))
-    raise EditFailed(f"{wanted.name} is not in the file", near.hint(ground, wanted.search))
+        matches = list(rung(ground, bare))
+        if matches:
+            if rung is not _exact:
+                doubts.check_unmade(ground, bare, matches)
+            return [_named(ground, wanted, match) for match in matches]
+    raise doubts.nowhere(ground, bare)
 
 
-def places(ground: Ground, wanted: Wanted) -> list[Place]:
-    """Every place on the first rung that has any, but for a near one."""
-    for rung in _LADDER[:-1]:
-        found = list(rung(ground, _plain(wanted)))
-        if found:
-            return [_named(ground, wanted, place) for place in found]
-    return []
-
-
-def _plain(wanted: Wanted) -> Wanted:
-    """With line feeds alone; `\\r` outside a line ending stays."""
-    search, replacement = plain(wanted.search), plain(wanted.replace)
-    return Wanted(search, replacement, wanted.name, wanted.threshold, wanted.line, wanted.after)
-
-
-def _named(ground: Ground, wanted: Wanted, place: Place) -> Place:
-    """Exact is only what stands in the file byte for byte."""
-    if place.rung != "exact" or wanted.search in ground.raw:
-        return place
-    return _renamed(place, "line-endings")
-
-
-def _only(wanted: Wanted, found: list[Place]) -> Place:
-    if len(found) == 1:
-        return found[0]
-    told = [place for place in found if place.line == wanted.line]
-    if len(told) == 1:
-        return told[0]
-    numbers = [str(place.line + 1) for place in found[:4]]
-    more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+def only(wanted: Wanted, matches: Sequence[Match]) -> Match:
+    """The one match. Raises `Ambiguous` where there are more."""
+    if len(matches) == 1:
+        return matches[0]
+    numbers = [str(match.first + 1) for match in matches[:4]]
+    more = f" and {len(matches) - 4} more" if len(matches) > 4 else ""
     where = f"{', '.join(numbers[:-1])} and {numbers[-1]}" if not more else ", ".join(numbers) + more
     raise Ambiguous(
-        f"{wanted.name} stands at {len(found)} places, in lines {where}",
+        f"{wanted.name} stands at {len(matches)} places, in lines {where}",
         "take more of the lines around it into the search text, so that it stands only once",
     )
 
 
-def _exact(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    if not wanted.search:
-        return
-    for start in ground.every(wanted.search):
-        span = Span(start, start + len(wanted.search), ground.line_of(start))
-        yield _place(ground, span, wanted.search, wanted.replace, "exact")
+def placed(ground: Ground, match: Match) -> Place:
+    """The edit at its place. Raises `EditFailed` where it is not certain what it comes to, or is made already."""
+    doubts.check(ground, match)
+    place = _verbatim(ground, match) or _carried_over(ground, match)
+    doubts.check_tabs(ground, match, place.text)
+    return _trimmed(ground, place)
 
 
-def _trailing_space(ground: Ground, wanted: Wanted) -> Iterator[Place]:
+def _named(ground: Ground, wanted: Wanted, match: Match) -> Match:
+    """Exact is only what stands in the file byte for byte."""
+    if match.rung != "exact" or wanted.search in ground.raw:
+        return match
+    return with_(match, rung="line-endings")
+
+
+def _verbatim(ground: Ground, match: Match) -> Place | None:
+    """What was found exactly is replaced as it is written, but for lines of which the first lacks its indentation."""
+    edit, span = match.edit, match.span
+    if span is None or match.rung not in ("exact", "line-endings"):
+        return None
+    if not edit.search.strip():
+        return Place(span.start, span.end, span.line, edit.replace, match.rung)
+    before = ground.text[ground.starts[span.line] : span.start]
+    bare = before and not before.strip() and edit.search[0] != "\n"
+    if bare and ("\n" in edit.search + edit.replace or edit.replace[:1].isspace()):
+        return None
+    text = edit.replace
+    if edit.search.endswith("\n") and text and not text.endswith("\n") and not before.strip():
+        text += "\n"  # whole lines are not glued to what follows them
+    return Place(span.start, span.end, span.line, text, match.rung)
+
+
+def _carried_over(ground: Ground, match: Match) -> Place:
+    search, replaced = match.edit.search, match.edit.replace
+    before = after = ""
+    if match.span is not None:
+        before = ground.text[ground.starts[match.first] : match.span.start]
+        before = before if before.strip() else ""
+        if not search.endswith("\n"):
+            after = ground.text[match.span.end : ground.starts[match.end] - 1]
+    ours, theirs = _lines(before + search + after), _lines(before + replaced + after)
+    if not search.endswith("\n") and not after and (replaced.endswith("\n") or not before + replaced):
+        theirs.append("")  # the line break after what was found stays
+    lines = ground.lines[match.first : match.end]
+    ties = match.ties or one_by_one(len(lines))
+    text = grafted(ours, lines, theirs, ties, ground.level, ground.look_alikes)
+    if text is None:
+        raise EditFailed(
+            f"{match.edit.name} differs from line {match.first + 1} and those after it in layout, and it is not"
+            " certain how the new lines should look there",
+            "copy the search text exactly from the file\n" + near.lines_from(ground, match.first, match.end),
+        )
+    start, end = ground.starts[match.first], ground.starts[match.end]
+    return Place(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
+
+
+def _trimmed(ground: Ground, place: Place) -> Place:
+    """Without the whole lines at its two ends that stay as they are."""
+    old, new = ground.text[place.start : place.end], place.text
+    if "\n" not in old or "\n" not in new:
+        return place
+    head = _shared_lines(old, new)
+    start = place.start + head
+    at_line_end = place.end in (0, len(ground.text)) or ground.text[place.end - 1] == "\n"
+    tail = _shared_lines_from_end(old[head:], new[head:]) if at_line_end and new.endswith("\n") else 0
+    return with_(place, start=start, end=place.end - tail, text=new[head : len(new) - tail])
+
+
+def _shared_lines(old: str, new: str) -> int:
+    """How many letters the lines have with which both begin."""
+    ours, theirs = old.split("\n")[:-1], new.split("\n")[:-1]
+    count = near.shared(ours, theirs)
+    return sum(len(line) + 1 for line in ours[:count])
+
+
+def _shared_lines_from_end(old: str, new: str) -> int:
+    ours, theirs = old.split("\n")[-2::-1], new.split("\n")[-2::-1]
+    count = near.shared(ours, theirs)
+    return sum(len(line) + 1 for line in ours[:count])
+
+
+def _exact(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+    if wanted.search:
+        for start in ground.every(wanted.search):
+            end = start + len(wanted.search)
+            span = Span(start, end, ground.line_of(start))
+            if _is_place(ground, wanted, span):
+                yield _match(ground, wanted, span, "exact")
+
+
+def _is_place(ground: Ground, wanted: Wanted, span: Span) -> bool:
+    """Whole lines begin and end with lines; nothing else begins or ends inside a word, or an indentation."""
+    begins = ground.starts[span.line] == span.start
+    if not wanted.whole:
+        indented = not begins and wanted.search[0] in " \t" and wanted.search.strip()
+        if indented and not ground.text[ground.starts[span.line] : span.start].strip():
+            return False
+        return not cuts(ground.text, span.start) and not cuts(ground.text, span.end)
+    return begins and (
+        ground.text[span.end - 1] == "\n" or ground.text[span.end : span.end + 1] in ("", "\n")
+    )
+
+
+def _match(ground: Ground, wanted: Wanted, span: Span, rung: str) -> Match:
+    last = ground.line_of(max(span.end - 1, span.start))
+    return Match(rung, span.line, min(last, len(ground.lines) - 1) + 1, wanted, span)
+
+
+def _trailing_space(ground: Ground, wanted: Wanted) -> Iterator[Match]:
     search = _formed(wanted.search, bare_end)
     if search.strip():
         changed = not search.endswith("\n")
         for span in ground.without_trailing.spans(search, changed and search != wanted.search, True):
-            yield _place(ground, span, wanted.search, wanted.replace, "trailing-space", carry=True)
+            if _is_place(ground, wanted, span):
+                yield _match(ground, wanted, span, "trailing-space")
 
 
-def _line_numbers(ground: Ground, wanted: Wanted) -> Iterator[Place]:
+def _line_numbers(ground: Ground, wanted: Wanted) -> Iterator[Match]:
     """`12: text` as it was shown, copied with the number; the number then also tells between equal places."""
     searched = _unnumbered(wanted.search)
-    replaced = _unnumbered(wanted.replace)
-    if searched is None or replaced is None:
-        if searched is None or _has_numbers(wanted.replace):
+    if searched is None:
+        return
+    replaced = _without_numbers(wanted.replace, searched[1])
+    if replaced is None:
+        return
+    bare = with_(wanted, search=searched[0], replace=replaced, whole=True)
+    for rung in (_exact, _trailing_space, in_any_indentation):
+        matches = list(rung(ground, bare))
+        if matches:
+            told = [match for match in matches if match.first == searched[1][0] - 1]
+            yield from (with_(match, rung="line-numbers") for match in (told or matches))
             return
-        replaced = (wanted.replace, 0)
-    bare = Wanted(searched[0], replaced[0], wanted.name, wanted.threshold, searched[1] - 1, wanted.after)
-    for rung in (_exact, _trailing_space):
-        found = list(rung(ground, bare))
-        if found:
-            told = [place for place in found if place.line == bare.line]
-            yield from (_renamed(place, "line-numbers") for place in (told or found))
-            return
 
 
-def _renamed(place: Place, rung: str) -> Place:
-    return Place(place.start, place.end, place.line, place.text, rung)
-
-
-def _indentation(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    lines, _ = _whole_lines(wanted.search)
+def in_any_indentation(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+    """Where the lines stand but for the space around them."""
+    lines = _lines(wanted.search)
     for first in _windows(ground, lines):
-        known = indent.mapping(lines, ground.lines[first : first + len(lines)])
-        replaced, _ = _whole_lines(wanted.replace)
-        text = None if known is None else indent.reindented(replaced, known)
-        if text is not None:
-            kept = _carried(lines, ground.lines[first : first + len(lines)], replaced, text)
-            yield _in_window(ground, wanted, first, len(lines), kept, "indentation")
-
-
-def _in_window(
-    ground: Ground, wanted: Wanted, first: int, count: int, text: Sequence[str], rung: str
-) -> Place:
-    """So many whole lines from `first` on give way to `text`."""
-    _, ended = _whole_lines(wanted.search)
-    _, replaced_ended = _whole_lines(wanted.replace)
-    span = ground.span_of_lines(first, count)
-    end = span.end + (1 if ended and not text else 0)
-    more = "\n" if replaced_ended and not ended else ""
-    return Place(span.start, end, first, "\n".join(text) + more, rung)
+        yield Match("indentation", first, first + len(lines), wanted)
 
 
 def _windows(ground: Ground, lines: list[str]) -> Iterator[int]:
@@ -180,94 +235,64 @@ def _windows(ground: Ground, lines: list[str]) -> Iterator[int]:
             yield first
 
 
-def _look_alikes(ground: Ground, wanted: Wanted) -> Iterator[Place]:
+def _look_alikes(ground: Ground, wanted: Wanted) -> Iterator[Match]:
     search = _formed(wanted.search, look_alike)
-    if search.strip():
+    if search.strip() and not (wanted.search.isascii() and ground.text.isascii()):
         open_end = not search.endswith("\n") and len(search) != len(wanted.search)
         for span in ground.looking_alike.spans(search, open_end, open_end):
-            yield _place(ground, span, wanted.search, wanted.replace, "look-alikes", carry=True)
+            if _is_place(ground, wanted, span):
+                yield _match(ground, wanted, span, "look-alikes")
 
 
-def _near(ground: Ground, wanted: Wanted) -> Iterator[Place]:
-    lines, _ = _whole_lines(wanted.search)
-    found = near.window(ground, lines, wanted.threshold) if wanted.threshold <= 1 else None
-    if found is None:
+def _near(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+    if wanted.threshold > 1:
         return
-    replaced, _ = _whole_lines(wanted.replace)
-    text = grafted(
-        lines, ground.lines[found.first : found.end], replaced, near.anchored_floor(wanted.threshold)
-    )
-    if text is not None:
-        rung = "anchored" if found.anchored else "near"
-        yield _in_window(ground, wanted, found.first, found.count, text, rung)
+    for window in near.windows(ground, _lines(wanted.search), wanted.threshold):
+        rung = "anchored" if window.anchored else "near"
+        yield Match(rung, window.first, window.first + window.count, wanted, ties=window.ties)
 
 
-_LADDER: tuple[_Rung, ...] = (_exact, _trailing_space, _line_numbers, _indentation, _look_alikes, _near)
+_LADDER: tuple[_Rung, ...] = (_exact, _trailing_space, _line_numbers, in_any_indentation, _look_alikes, _near)
 
 
 def _formed(text: str, form: Callable[[str], str]) -> str:
     return "\n".join(form(line) for line in text.split("\n"))
 
 
-def _whole_lines(text: str) -> tuple[list[str], bool]:
-    """The lines, and whether the last one was ended; the empty text has none."""
-    ended = text.endswith("\n")
+def _lines(text: str) -> list[str]:
+    """The lines without their endings; the empty text has none."""
     lines = text.split("\n") if text else []
-    return (lines[:-1] if ended else lines), ended
+    return lines[:-1] if text.endswith("\n") else lines
 
 
-def _place(
-    ground: Ground, span: Span, searched: str, replacement: str, rung: str, carry: bool = False
-) -> Place:
-    """The place with what goes there. Lines that were searched for whole are not glued to what follows them."""
-    if carry and replacement:
-        replaced = replacement.split("\n")
-        found = ground.text[span.start : span.end].split("\n")
-        replacement = "\n".join(_carried(searched.split("\n"), found, replaced, replaced))
-    begins_line = not ground.text[ground.starts[span.line] : span.start].strip()
-    if searched.endswith("\n") and replacement and not replacement.endswith("\n") and begins_line:
-        replacement += "\n"
-    return Place(span.start, span.end, span.line, replacement, rung)
-
-
-def _carried(
-    search: Sequence[str], found: Sequence[str], replaced: Sequence[str], text: Sequence[str]
-) -> list[str]:
-    """`text`, with each line that the edit does not change as the file has it.
-
-    Those are the lines that `search` and `replaced` share as they were written; `text` are the lines of
-    `replaced` as they would go in.
-    """
-    result = list(text)
-    if len(search) != len(found):
-        return result
-    for start, at, length in matches(
-        [bare_end(line) for line in search], [bare_end(line) for line in replaced]
-    ):
-        result[at : at + length] = found[start : start + length]
-    return result
-
-
-def _has_numbers(text: str) -> bool:
-    return any(_NUMBERED.match(line) for line in text.split("\n"))
-
-
-def _unnumbered(text: str) -> tuple[str, int] | None:
-    """The text without line numbers and the first number, or None unless every line has one, rising."""
-    if not text:
-        return "", 0
-    lines, ended = _whole_lines(text)
+def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
+    """The text without line numbers, and the first and last of them; None unless every line has one, in order."""
+    lines = _lines(text)
     result: list[str] = []
-    numbers: list[int] = []
-    for line in lines:
+    numbers: list[tuple[int, int]] = []
+    for at, line in enumerate(lines):
         match = _NUMBERED.match(line)
         if match is None:
             if line.strip():
                 return None
             result.append(line)
             continue
-        numbers.append(int(match[1]))
+        numbers.append((at, int(match[1])))
         result.append(line[match.end() :])
-    if not numbers or numbers != sorted(numbers):
+    if not numbers or any(number - at != numbers[0][1] - numbers[0][0] for at, number in numbers):
         return None
-    return "\n".join(result) + ("\n" if ended else ""), numbers[0]
+    first = numbers[0][1] - numbers[0][0]
+    return "\n".join(result) + ("\n" if text.endswith("\n") else ""), (first, first + len(lines) - 1)
+
+
+def _without_numbers(text: str, numbers: tuple[int, int]) -> str | None:
+    """The new lines without the numbers that were copied into them; None where one might be part of a line."""
+    lines = text.split("\n")
+    matches = [_NUMBERED.match(line) for line in lines]
+    if not any(matches):
+        return text
+    if any(match and not numbers[0] <= int(match[1]) <= numbers[1] + len(lines) for match in matches):
+        return None
+    return "\n".join(
+        line[match.end() :] if match else line for line, match in zip(lines, matches, strict=True)
+    )

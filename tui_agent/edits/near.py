@@ -1,183 +1,251 @@
-"""Places that are nearly what was asked for: one window of lines clearly better than every other."""
+"""Places that are nearly what was asked for: the same words in another layout, or with lines in between."""
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from tui_agent.edits import indent
 from tui_agent.edits.ground import Ground
-from tui_agent.errors import Ambiguous
+from tui_agent.edits.words import key
 
-#: How much worse, of 1, the second best place must be.
-MARGIN = 0.05
-#: A single line shorter than this is like too many others.
-SHORTEST = 40
-#: Letters and digits that the equal lines at both ends must hold to be an anchor.
+#: Letters and digits that the search text must hold; less is like too many other places.
+FEWEST = 8
+#: The same where the file has lines in between.
 ANCHOR = 20
-#: Up to so many lines every window is compared, above only those that share a line with the search.
-_FEW_LINES = 4
-_COMMON = 50
-_CANDIDATES = 64
-#: Letters compared with letters in all windows that share a line, and how many windows there may be at least.
-_WORK = 500_000_000
-_FEWEST = 8
-_COMPARED = 200
-#: So many of the likeliest windows are also tried with some lines more or less at either end.
-_STRETCHED = 2
-_STRETCH = 3
-#: The share of what a displaced window lacks by which it must be worse.
-_LOSS = 0.5
+#: Up to so many lines in a row may have been left out of the search text.
+LEFT_OUT = 3
+#: A word that stands more often leads to no place.
+_COMMON = 2000
+_WORD = re.compile(r"\w+")
+#: One that stands so seldom is rare enough.
+_RARE = 20
+_WORDS_TRIED = 40
 _WIDEST = 120
-_LARGEST = 64_000
+_SHOWN = 12
+
+#: Lines from `start` to `end` of the search, and the lines of the window (from, to) that they stand for.
+Part = tuple[int, int, int, int]
 
 
 class Window(Struct, frozen=True):
-    """So many lines from `first` on (from 0), and how like the search text they are, of 100.
+    """So many lines from `first` on (from 0), and which of them stand for which lines of the search.
 
-    `anchored` says that the first and the last lines are equal and only something between them differs.
+    `anchored` says that the file has lines in between that the search text does not.
     """
 
     first: int
     count: int
-    score: float
-    anchored: bool
-
-    @property
-    def end(self) -> int:
-        return self.first + self.count
-
-    def within(self, other: Window) -> bool:
-        return other.first <= self.first and self.end <= other.end
+    ties: tuple[Part, ...]
+    anchored: bool = False
 
 
-def anchored_floor(threshold: float) -> float:
-    """How like an anchored place must be: twice as much may differ as elsewhere."""
-    return max(2 * threshold - 1, 0.0)
+def windows(ground: Ground, lines: Sequence[str], threshold: float) -> list[Window]:
+    """The places whose names, numbers, strings and operators are those of `lines`, in their order.
 
-
-def window(ground: Ground, lines: Sequence[str], threshold: float) -> Window | None:
-    """The window most like `lines`, of about as many lines, None where none reaches its floor.
-
-    The measure is the normalised edit similarity of the lines without the space around them (rapidfuzz
-    `ratio`). The floor is `threshold`; an anchored window may differ twice as much. Raises `Ambiguous` where
-    another place comes within `MARGIN` of the best.
+    They may differ in white space, line breaks, commas, quotes and look-alikes. If there is none, those count in
+    which the file has up to `LEFT_OUT` lines more between two: one line in all, or so many that twice as much
+    differs as `threshold` (from 0 to 1) says, by the normalised edit similarity of the words.
     """
-    bare = [line.strip() for line in lines]
-    text = "\n".join(bare)
-    worded = [line for line in bare if line]
-    if not worded or (len(worded) == 1 and len(text) < SHORTEST) or len(text) > _LARGEST:
+    keys = [key(line) for line in lines]
+    said = sum(char.isalnum() for one in keys for char in one)
+    if said < FEWEST:
+        return []
+    rare = _rarest(ground, lines)
+    if rare is None:
+        return []
+    places, at = rare
+    same = _distinct(_same_words(ground, keys, places))
+    if sum(map(bool, keys)) == 1:  # with one line alone the blank ones around it tell places apart
+        same = [one for one in same if len(one.ties) > keys.count("")]
+    if same or said < ANCHOR:
+        return same
+    return _distinct(_with_more(ground, keys, places, at, 2 * threshold - 1))
+
+
+def _rarest(ground: Ground, lines: Sequence[str]) -> tuple[list[int], int] | None:
+    """The lines of the file that hold the rarest word of the search, and the line of the search that does."""
+    words: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        for word in _WORD.findall(line):
+            words.setdefault(word, number)
+    best: tuple[int, str] | None = None
+    for word in sorted(words, key=len, reverse=True)[:_WORDS_TRIED]:
+        count = ground.text.count(word)
+        if not count:
+            return None
+        if best is None or count < best[0]:
+            best = count, word
+        if count <= _RARE:
+            break
+    if best is None or best[0] > _COMMON:
         return None
-    lowest = anchored_floor(threshold)
-    scored = sorted(
-        _scored(ground, bare, max(lowest - MARGIN, 0.0) * 100),
-        key=lambda one: (-one.score, one.count, one.first),
-    )
-    reached = (one for one in scored if one.score >= (lowest if one.anchored else threshold) * 100)
-    best = next(reached, None)
-    if best is None:
-        return None
-    for rival in scored:
-        if rival.score > best.score - MARGIN * 100 and not _same_place(ground, best, rival):
-            raise Ambiguous(
-                f"two places are nearly the same as the search text, at lines {best.first + 1} and {rival.first + 1}",
-                "copy the search text exactly from the file",
-            )
-    return best
+    return ground.lines_with(best[1]), words[best[1]]
 
 
-def _same_place(ground: Ground, best: Window, other: Window) -> bool:
-    """Whether a window is the best one but for lines at its ends, for whose lack or surplus it is worse.
-
-    Where it is not worse the text repeats itself, and the two are places of their own.
-    """
-    if other.within(best) or best.within(other):
-        return True
-    ends = ground.stripped_ends
-    apart = abs(ends[other.first] - ends[best.first]) + abs(ends[other.end] - ends[best.end])
-    length = ends[best.end] - ends[best.first]
-    return best.score - other.score > _LOSS * 100 * apart / (2 * length)
+def _distinct(found: Iterator[Window]) -> list[Window]:
+    return list({(one.first, one.count): one for one in found}.values())
 
 
-def _scored(ground: Ground, bare: Sequence[str], cutoff: float) -> list[Window]:
-    """The windows that reach the cutoff (of 100), best first."""
-    from rapidfuzz import fuzz, process
+def _same_words(ground: Ground, keys: Sequence[str], places: Sequence[int]) -> Iterator[Window]:
+    """Whole lines that say together what all lines of the search say."""
+    flow = "".join(keys)
+    for place in places:
+        length = 0
+        for first in range(place, -1, -1):
+            length += len(ground.key(first))
+            if length > len(flow):
+                break
+            if ground.key(first) and flow.startswith(ground.key(first)):
+                end = _end_of(ground, flow, first)
+                if end > place:
+                    yield _widened(ground, keys, first, end, _common(keys, ground.keys(first, end)))
 
-    text = "\n".join(bare)
-    places = _candidates(ground, bare, len(text), cutoff)
-    found = process.extract(
-        text,
-        ["\n".join(ground.stripped[first : first + count]) for first, count in places],
-        scorer=fuzz.ratio,
-        score_cutoff=cutoff,
-        limit=None,
-    )
-    windows = [
-        Window(first, count, score, _anchored(bare, ground.stripped[first : first + count]))
-        for _, score, number in found[:_COMPARED]
-        for first, count in (places[number],)
+
+def _end_of(ground: Ground, flow: str, first: int) -> int:
+    """The line behind those that say all of `flow` from `first` on, 0 where they do not."""
+    at, line = 0, first
+    while at < len(flow):
+        if line >= len(ground.lines) or not flow.startswith(ground.key(line), at):
+            return 0
+        at += len(ground.key(line))
+        line += 1
+    return line
+
+
+def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:
+    """Which lines stand for which where both say the same: cut wherever a line ends on both sides."""
+    ties: list[Part] = []
+    i = j = 0
+    while i < len(ours) and j < len(theirs):
+        if not ours[i]:
+            i += 1
+        elif not theirs[j]:
+            j += 1
+        else:
+            start, at = i, j
+            here, there = len(ours[i]), len(theirs[j])
+            i, j = i + 1, j + 1
+            while here != there:
+                if here < there:
+                    here, i = here + len(ours[i]), i + 1
+                else:
+                    there, j = there + len(theirs[j]), j + 1
+            ties.append((start, i, at, j))
+    return ties
+
+
+def _with_more(
+    ground: Ground, keys: Sequence[str], places: Sequence[int], at: int, lowest: float
+) -> Iterator[Window]:
+    """Windows that hold every line of the search in order, and few lines besides."""
+    worded = [number for number, one in enumerate(keys) if one]
+    if len(worded) < 2:
+        return
+    middle = worded.index(at)
+    wanted = [keys[number] for number in worded]
+    said = sum(map(len, wanted))
+    for place in places:
+        if ground.key(place) != wanted[middle]:
+            continue
+        above = _walked(ground, wanted[:middle][::-1], place, -1)
+        below = _walked(ground, wanted[middle + 1 :], place, 1)
+        if above is None or below is None:
+            continue
+        lines = [*above[::-1], place, *below]
+        between = [line for line in range(lines[0], lines[-1] + 1) if ground.key(line)]
+        more = sum(len(ground.key(line)) for line in between) - said
+        far = len(between) > len(lines) + 1 and 2 * said < lowest * (2 * said + more)
+        if far or _heads(ground, lines):
+            continue
+        ties = _certain(ground, wanted, lines)
+        parts = [(worded[n], worded[n] + 1, line - lines[0], line - lines[0] + 1) for n, line in ties]
+        yield _widened(ground, keys, lines[0], lines[-1] + 1, parts, anchored=True)
+
+
+def _walked(ground: Ground, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
+    """The nearest lines that say this one after the other, above or below a place."""
+    found: list[int] = []
+    for one in wanted:
+        passed = 0
+        place += step
+        while 0 <= place < len(ground.lines) and ground.key(place) != one:
+            passed += bool(ground.key(place))
+            if passed > LEFT_OUT:
+                return None
+            place += step
+        if not 0 <= place < len(ground.lines):
+            return None
+        found.append(place)
+    return found
+
+
+def _certain(ground: Ground, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
+    """The lines that have the same partner whichever end of the window one begins from."""
+    first, last = lines[0], lines[-1]
+    down, up = [], []
+    at = first
+    for one in wanted:
+        while at <= last and ground.key(at) != one:
+            at += 1
+        down.append(at)
+        at += 1
+    at = last
+    for one in reversed(wanted):
+        while at >= first and ground.key(at) != one:
+            at -= 1
+        up.append(at)
+        at -= 1
+    return [(n, one) for n, (one, other) in enumerate(zip(down, up[::-1], strict=True)) if one == other]
+
+
+def _heads(ground: Ground, lines: Sequence[int]) -> bool:
+    """Whether a line in between begins something else: then what follows it is not what was asked for."""
+    for before, after in itertools.pairwise(lines):
+        depth = len(indent.of(ground.lines[after]))
+        for line in range(before + 1, after):
+            bare = ground.stripped[line]
+            if not bare:
+                continue
+            here = len(indent.of(ground.lines[line]))
+            following = next((n for n in range(line + 1, after + 1) if ground.stripped[n]), after)
+            opens = len(indent.of(ground.lines[following])) > here
+            titled = bare.startswith(("[", "#", "=", "-")) and not ground.stripped[line - 1]
+            if here < depth or opens or titled or (bare[0] == "[" and bare[-1] == "]"):
+                return True
+    return False
+
+
+def _widened(
+    ground: Ground,
+    keys: Sequence[str],
+    first: int,
+    end: int,
+    ties: list[Part],
+    *,
+    anchored: bool = False,
+) -> Window:
+    """With the blank lines at both ends of the search, as far as the file has them there too."""
+    above = next(number for number, one in enumerate(keys) if one)
+    below = next(number for number, one in enumerate(reversed(keys)) if one)
+    up = 0
+    while up < above and first - up > 0 and not ground.stripped[first - up - 1]:
+        up += 1
+    down = 0
+    while down < below and end + down < len(ground.lines) and not ground.stripped[end + down]:
+        down += 1
+    parts = [
+        *((above - up + n, above - up + n + 1, n, n + 1) for n in range(up)),
+        *((start, stop, at + up, to + up) for start, stop, at, to in ties),
+        *(
+            (len(keys) - below + n, len(keys) - below + n + 1, end - first + up + n, end - first + up + n + 1)
+            for n in range(down)
+        ),
     ]
-    return sorted(windows, key=lambda one: (-one.score, one.count, one.first))
-
-
-def _anchored(search: Sequence[str], found: Sequence[str]) -> bool:
-    """Whether both begin and end with the same lines, which say enough to be told from others."""
-    ours, theirs = ([line for line in lines if line] for lines in (search, found))
-    head = _shared(ours, theirs)
-    tail = _shared(ours[head:][::-1], theirs[head:][::-1])
-    said = sum(char.isalnum() for line in (*ours[:head], *ours[len(ours) - tail :]) for char in line)
-    return bool(head and tail) and said >= ANCHOR
-
-
-def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    pairs = enumerate(zip(ours, theirs, strict=False))
-    return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))
-
-
-def _candidates(ground: Ground, bare: Sequence[str], length: int, cutoff: float) -> list[tuple[int, int]]:
-    """Windows as (first line, number of lines), each once, all inside the file and about as long as the search."""
-    found = dict.fromkeys(_voted(ground, bare, max(_FEWEST, _WORK // (length * length))))
-    if len(bare) < _FEW_LINES:
-        counts = range(max(1, len(bare) - 1), len(bare) + 2)
-        found.update(dict.fromkeys((at, count) for count in counts for at in range(len(ground.stripped))))
-    ends = ground.stripped_ends
-    least, most = length * cutoff / (200 - cutoff), length * (200 - cutoff) / max(cutoff, 1)
-    return [
-        (first, count)
-        for first, count in found
-        if first >= 0 and first + count < len(ends) and least < ends[first + count] - ends[first] <= most + 1
-    ]
-
-
-def _voted(ground: Ground, bare: Sequence[str], most: int) -> list[tuple[int, int]]:
-    """Where lines of the search stand, most of them first, at most so many windows.
-
-    Two lines that stand a little further from one another than in the search span a longer window.
-    """
-    votes: Counter[int] = Counter()
-    for number, line in enumerate(bare):
-        places = ground.by_stripped.get(line, ()) if line else ()
-        if len(places) <= _COMMON:
-            votes.update(place - number for place in places)
-    top = votes.most_common(_CANDIDATES)
-    reach = max(3, len(bare) // 4)
-    spans = [
-        (-number - (more if last != first else 0), first, len(bare) + last - first)
-        for first, number in top
-        for last, more in top
-        if abs(last - first) <= reach and len(bare) + last > first
-    ]
-    ranked = [(first, count) for _, first, count in sorted(spans)]
-    stretched = (one for first, _ in top[:_STRETCHED] for one in _stretched(first, len(bare)))
-    return [*ranked, *stretched][:most]
-
-
-def _stretched(first: int, count: int) -> Iterator[tuple[int, int]]:
-    """The windows that only begin, or only end, where the one of so many lines does."""
-    for more in range(max(1 - count, -_STRETCH), _STRETCH + 1):
-        yield first, count + more
-        yield first - more, count + more
+    return Window(first - up, end - first + up + down, tuple(parts), anchored)
 
 
 def hint(ground: Ground, search: str) -> str:
@@ -191,9 +259,17 @@ def hint(ground: Ground, search: str) -> str:
     if nearest is None:
         return "nothing in the file is like it; look at the file again and send the change anew"
     number = nearest[2]
-    shown = [f"{at + 1}: {ground.lines[at][:_WIDEST]}" for at in _around(number, len(ground.lines))]
-    return "copy it exactly from the file; the nearest lines are\n" + "\n".join(shown)
+    shown = lines_from(ground, max(0, number - 1), min(len(ground.lines), number + 2))
+    return "copy it exactly from the file; the nearest lines are\n" + shown
 
 
-def _around(number: int, count: int) -> range:
-    return range(max(0, number - 1), min(count, number + 2))
+def lines_from(ground: Ground, first: int, end: int) -> str:
+    """Lines of the file as a model is shown them, with their numbers; the first of many."""
+    shown = range(first, min(end, first + _SHOWN))
+    return "\n".join(f"{at + 1}: {ground.lines[at][:_WIDEST]}" for at in shown)
+
+
+def shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """With how many equal lines both begin."""
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))

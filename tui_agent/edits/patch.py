@@ -6,35 +6,53 @@ import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace as with_
 
+from tui_agent.edits import indent, locate
 from tui_agent.edits.ground import Ground
-from tui_agent.edits.locate import Place, Wanted, locate, places
-from tui_agent.errors import Ambiguous, EditFailed
+from tui_agent.edits.locate import Place
+from tui_agent.edits.wanted import Match, Wanted
+from tui_agent.errors import EditFailed
 
-_HEADER = re.compile(r"@@+ -(\d{1,9})(?:,\d+)? \+\d{1,9}(?:,\d+)? @@+(?: .*)?$")
+_HEADER = re.compile(r"@@+ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@+(?: .*)?$")
 _END_OF_FILE = "*** End of File"
 
 
 class PatchHunk(Struct, frozen=True):
-    """One hunk as it was written. `old` and `new` are its lines before and after, without endings.
+    """One hunk as it was written, as pairs of a mark (space, `-` or `+`) and the text behind it, without endings.
 
-    `line` is where the header says that it begins (from 0); `anchors` are lines that stand somewhere before
-    it. `ends_file` says that it reaches the end; `final_newline` what it says of the file's last newline.
+    `line` is where the header says that it begins (from 0), None also where the header cannot be right: its counts
+    are not those of the lines, or its two line numbers do not go with the hunks before it. `anchors` are lines that
+    stand somewhere before it. `ends_file` says that it reaches the end; `final_newline` what it says of the file's
+    last newline.
     """
 
-    old: tuple[str, ...]
-    new: tuple[str, ...]
+    marked: tuple[tuple[str, str], ...]
     line: int | None = None
     anchors: tuple[str, ...] = ()
     ends_file: bool = False
     final_newline: bool | None = None
 
+    @property
+    def old(self) -> tuple[str, ...]:
+        return tuple(text for mark, text in self.marked if mark != "+")
+
+    @property
+    def new(self) -> tuple[str, ...]:
+        return tuple(text for mark, text in self.marked if mark != "-")
+
+    @property
+    def context(self) -> tuple[int, int]:
+        """How many lines at the beginning and at the end stay as they are."""
+        changed = [number for number, (mark, _) in enumerate(self.marked) if mark != " "]
+        return changed[0], len(self.marked) - 1 - changed[-1]
+
 
 class _Open:
     """A hunk while its lines are read."""
 
-    def __init__(self, line: int | None = None) -> None:
-        self.line = line
+    def __init__(self, header: re.Match[str] | None = None) -> None:
+        self.header = header
         self.anchors: list[str] = []
         self.marked: list[tuple[str, str]] = []
         self.blank = 0
@@ -54,18 +72,29 @@ class _Open:
         mark = self.marked[-1][0] if self.marked else " "
         self.without_newline.update("-+" if mark == " " else mark)
 
-    def hunk(self) -> PatchHunk:
+    def hunk(self, moved: int) -> PatchHunk:
+        """The hunk; the ones before it have made the file so many lines longer."""
         final = None
         if self.without_newline:
             final = "+" not in self.without_newline
-        return PatchHunk(
-            old=tuple(text for mark, text in self.marked if mark != "+"),
-            new=tuple(text for mark, text in self.marked if mark != "-"),
-            line=self.line,
-            anchors=tuple(self.anchors),
-            ends_file=self.ends_file,
-            final_newline=final,
-        )
+        return PatchHunk(tuple(self.marked), self._line(moved), tuple(self.anchors), self.ends_file, final)
+
+    @property
+    def growth(self) -> int:
+        return sum((mark == "+") - (mark == "-") for mark, _ in self.marked)
+
+    def _line(self, moved: int) -> int | None:
+        """Where a header that was not counted wrong, and thus guessed, says that the hunk begins."""
+        if self.header is None:
+            return None
+        starts = []
+        for start, count, mark in ((1, 2, "+"), (3, 4, "-")):
+            lines = sum(one != mark for one, _ in self.marked)
+            said = int(self.header[count] or 1)
+            if not lines <= said <= lines + self.blank:
+                return None
+            starts.append(int(self.header[start]) - (said > 0))
+        return starts[0] if starts[1] - starts[0] == moved else None
 
 
 def parse(body: Sequence[str]) -> list[PatchHunk]:
@@ -77,7 +106,7 @@ def parse(body: Sequence[str]) -> list[PatchHunk]:
             header = _HEADER.match(text)
             if current.marked or header:
                 found.append(current)
-                current = _Open(max(0, int(header[1]) - 1) if header else None)
+                current = _Open(header)
             if header is None and text[2:].strip(" @"):
                 current.anchors.append(text[2:].strip().removesuffix("@@").strip())
         elif text.startswith("\\"):
@@ -86,65 +115,224 @@ def parse(body: Sequence[str]) -> list[PatchHunk]:
             current.ends_file = True
         else:
             current.add(text)
-    return [hunk.hunk() for hunk in [*found, current] if hunk.marked]
+    result: list[PatchHunk] = []
+    moved = 0
+    for one in [*found, current]:
+        if one.marked:
+            result.append(one.hunk(moved))
+            moved += one.growth
+    return result
 
 
 def place_all(ground: Ground, hunks: Sequence[PatchHunk], threshold: float) -> Iterator[Place]:
     """Where each hunk goes, in order. Raises `EditFailed` or `Ambiguous`, naming the hunk."""
+    places = [
+        _places(ground, hunk, f"hunk {number + 1} of the diff", threshold)
+        for number, hunk in enumerate(hunks)
+        if hunk.old != hunk.new
+    ]
     after = 0
-    for number, hunk in enumerate(hunks):
-        if hunk.old == hunk.new:
-            continue
-        name = f"hunk {number + 1} of the diff"
-        place = _place(ground, hunk, name, threshold, after)
-        after = place.end
-        yield place
+    for one in sorted(_chosen(places), key=lambda place: (place.start, place.end)):
+        if one.start < after:
+            raise EditFailed("two hunks of the diff change the same lines", "send them as one hunk")
+        after = one.end
+        yield one
 
 
-def _place(ground: Ground, hunk: PatchHunk, name: str, threshold: float, after: int) -> Place:
+class _Places(Struct, frozen=True):
+    """Where a hunk fits. `told` is the line (from 0) at which its header says that it begins.
+
+    `lead` and `tail` lines at its two ends are context, which two hunks may share.
+    """
+
+    ground: Ground
+    found: tuple[Match | Place, ...]
+    name: str
+    told: int | None = None
+    lead: int = 0
+    tail: int = 0
+
+    def extent(self, place: Match | Place) -> tuple[int, int]:
+        """The lines (from, to) that the hunk changes there."""
+        if isinstance(place, Place):
+            return place.line, place.line
+        start = place.first + self.lead
+        return start, max(start, place.end - self.tail)
+
+
+def _chosen(places: Sequence[_Places]) -> Iterator[Place]:
+    """One place for each hunk, so that they follow each other as they do in the diff.
+
+    Where that leaves several, the line of the header decides if it is that of one of them.
+    """
+    if all(len(hunk.found) == 1 for hunk in places):
+        yield from (_place(hunk, hunk.found[0]) for hunk in places)
+        return
+    first, last = _first_ones(places), _last_ones(places)
+    least = (-1, 0)
+    for number, hunk in enumerate(places):
+        low, high = hunk.extent(first[number]), hunk.extent(last[number])
+        fitting = [
+            one
+            for one in hunk.found
+            if low <= (here := hunk.extent(one)) <= high and here[0] >= least[1] and here != least
+        ]
+        told = [one for one in fitting if isinstance(one, Match) and one.first == hunk.told]
+        one = told[0] if len(told) == 1 else _only(fitting)
+        least = hunk.extent(one)
+        yield _place(hunk, one)
+
+
+def _place(hunk: _Places, one: Match | Place) -> Place:
+    return one if isinstance(one, Place) else locate.placed(hunk.ground, one)
+
+
+def _only(fitting: Sequence[Match | Place]) -> Match | Place:
+    matches = [one for one in fitting if isinstance(one, Match)]
+    return locate.only(matches[0].edit, matches) if matches else fitting[0]
+
+
+def _first_ones(places: Sequence[_Places]) -> list[Match | Place]:
+    """The first places at which all hunks can be in their order."""
+    chosen: list[Match | Place] = []
+    before = (-1, 0)
+    for hunk in places:
+        left = [one for one in hunk.found if (here := hunk.extent(one))[0] >= before[1] and here != before]
+        if not left:
+            raise _out_of_order(hunk)
+        chosen.append(min(left, key=hunk.extent))
+        before = hunk.extent(chosen[-1])
+    return chosen
+
+
+def _last_ones(places: Sequence[_Places]) -> list[Match | Place]:
+    """The last places at which all hunks can be in their order."""
+    chosen: list[Match | Place] = []
+    behind: tuple[int, int] | None = None
+    for hunk in reversed(places):
+        left = [
+            one
+            for one in hunk.found
+            if behind is None or ((here := hunk.extent(one))[1] <= behind[0] and here != behind)
+        ]
+        if not left:
+            raise _out_of_order(hunk)
+        chosen.append(max(left, key=hunk.extent))
+        behind = hunk.extent(chosen[-1])
+    return chosen[::-1]
+
+
+def _out_of_order(hunk: _Places) -> EditFailed:
+    return EditFailed(
+        f"{hunk.name} stands elsewhere than the order of the hunks says",
+        "send the hunks in the order of the file, with more of the lines around each",
+    )
+
+
+def _places(ground: Ground, hunk: PatchHunk, name: str, threshold: float) -> _Places:
     if not hunk.old:
-        return _insertion(ground, hunk, name, after)
-    wanted = Wanted(_text(hunk.old), _text(hunk.new), name, threshold, hunk.line, after)
+        return _Places(ground, (_insertion(ground, hunk, name),), name)
+    wanted = Wanted(_text(hunk.old), _text(hunk.new), name, threshold, whole=True)
     try:
-        return locate(ground, wanted)
-    except Ambiguous:
-        equal = places(ground, wanted)
-        if hunk.ends_file and equal:
-            return equal[-1]
-        scope = _after_anchors(ground, hunk, after)
-        if scope is None:
+        matches = locate.found(ground, wanted)
+    except EditFailed:
+        matches = _unmarked(ground, hunk, wanted)
+        if not matches:
             raise
-        inside = [place for place in equal if place.start >= scope]
-        if not inside:
-            raise
-        return inside[0]
+    else:
+        if matches[0].rung not in ("exact", "line-endings"):
+            matches = _unmarked(ground, hunk, wanted) or matches
+    if hunk.ends_file:
+        matches = [match for match in matches if match.end == len(ground.lines)] or matches
+    if hunk.anchors:
+        matches = _below_anchors(ground, hunk, name, matches)
+    lead, tail = hunk.context
+    return _Places(ground, tuple(matches), name, hunk.line, lead, tail)
 
 
-def _insertion(ground: Ground, hunk: PatchHunk, name: str, after: int) -> Place:
+def _unmarked(ground: Ground, hunk: PatchHunk, wanted: Wanted) -> list[Match]:
+    """Where the hunk fits exactly if its context, or some of it, was written without the blank in front."""
+    if not any(mark == " " and text[:1] in (" ", "\t") for mark, text in hunk.marked):
+        return []
+    context = [mark == " " for mark, _ in hunk.marked if mark != "+"]
+    found: list[Match] = []
+    for match in locate.in_any_indentation(ground, wanted):
+        lines = ground.lines[match.first : match.end]
+        pairs = zip(hunk.old, lines, context, strict=True)
+        if list(hunk.old) != lines and all(
+            text == line or (free and text.strip() and " " + text == line) for text, line, free in pairs
+        ):
+            kept = iter(lines)
+            new = [text if mark == "+" else next(kept) for mark, text in hunk.marked]
+            new = [text for text, (mark, _) in zip(new, hunk.marked, strict=True) if mark != "-"]
+            edit = with_(wanted, search=_text(lines), replace=_text(new))
+            found.append(with_(match, edit=edit))
+    return found
+
+
+def _insertion(ground: Ground, hunk: PatchHunk, name: str) -> Place:
     """Lines that are only added need an anchor, the end of the file, or an empty file."""
     text = _text(hunk.new)
     if hunk.ends_file or not ground.text:
         return Place(len(ground.text), len(ground.text), len(ground.lines), text, "exact")
-    scope = _after_anchors(ground, hunk, after)
-    if scope is None:
+    scope = _block(ground, hunk.anchors) if hunk.anchors else None
+    if scope is None or hunk.line is not None:
         raise EditFailed(
             f"{name} only adds lines and does not say where",
             "give it some of the lines around as context",
         )
-    return Place(scope, scope, ground.line_of(scope), text, "exact")
+    start = ground.starts[scope[0]]
+    return Place(start, start, scope[0], text, "exact")
 
 
-def _after_anchors(ground: Ground, hunk: PatchHunk, after: int) -> int | None:
-    """The offset below the last anchor, None where there is none or one stands more than once."""
-    scope: int | None = None
-    least = ground.line_of(after) if after else 0
-    for anchor in hunk.anchors:
+def _below_anchors(ground: Ground, hunk: PatchHunk, name: str, matches: list[Match]) -> list[Match]:
+    """The matches below the line that the anchor names: in its block where there is one, else anywhere below."""
+    scope = _block(ground, hunk.anchors)
+    if scope is None:
+        first = _first(ground, hunk.anchors)
+        if first is None:
+            raise EditFailed(
+                f"{name} is said to stand below `{hunk.anchors[-1][:80]}`, which is not in the file",
+                "copy the line behind `@@` from the file, or leave it out",
+            )
+        inside = [match for match in matches if match.end > first]
+        return inside or _elsewhere(hunk, name)
+    below = [match for match in matches if match.end > scope[0]]
+    inside = [match for match in below if match.first < scope[1]]
+    return inside or below or _elsewhere(hunk, name)
+
+
+def _elsewhere(hunk: PatchHunk, name: str) -> list[Match]:
+    raise EditFailed(
+        f"{name} does not stand below `{hunk.anchors[-1][:80]}`",
+        "copy the line behind `@@` from the file, or leave it out",
+    )
+
+
+def _first(ground: Ground, anchors: Sequence[str]) -> int | None:
+    """The line below the first places of the anchors, one below the other; None where one is missing."""
+    least = 0
+    for anchor in anchors:
+        line = next((line for line in ground.by_stripped.get(anchor, ()) if line >= least), None)
+        if line is None:
+            return None
+        least = line + 1
+    return least
+
+
+def _block(ground: Ground, anchors: Sequence[str]) -> tuple[int, int] | None:
+    """The lines (from, to) below the last anchor that are deeper than it; None where one stands twice or nowhere."""
+    least = 0
+    for anchor in anchors:
         lines = [line for line in ground.by_stripped.get(anchor, ()) if line >= least]
         if len(lines) != 1:
             return None
         least = lines[0] + 1
-        scope = ground.starts[least]
-    return scope
+    depth = len(indent.of(ground.lines[least - 1]))
+    end = least
+    while end < len(ground.lines) and (not ground.stripped[end] or len(indent.of(ground.lines[end])) > depth):
+        end += 1
+    return least, end
 
 
 def _text(lines: Sequence[str]) -> str:

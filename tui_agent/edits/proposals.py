@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Literal
 
 from msgspec.structs import replace
 
+from tui_agent.answers import foreign
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms
 from tui_agent.edits.change import Change, ChangeKind
+from tui_agent.edits.elisions import leftover
 from tui_agent.edits.hunks import counts, hunks
 from tui_agent.edits.lines import plain
 from tui_agent.errors import EditFailed
@@ -22,6 +25,8 @@ CHANGES_NOTHING = "changes nothing"
 
 #: A fence that keeps fewer of the file's lines than this share is an excerpt of it.
 _EXCERPT_SHARE = 0.5
+#: Whole content from a fence that does not itself name the file may drop so many of its lines without being asked.
+_MOST_DROPPED = 3
 
 
 def propose(
@@ -66,9 +71,15 @@ def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
     """Whether content from a fence in prose is only a part of the file that is there: then it is no change."""
     if not request.fenced or request.content is None or not (base_text or "").strip():
         return False
-    old = [line.strip() for line in plain(base_text or "").split("\n") if line.strip()]
-    new = {line.strip() for line in plain(request.content).split("\n")}
-    return sum(line in new for line in old) < len(old) * _EXCERPT_SHARE
+    dropped, total = _dropped(base_text or "", request.content)
+    return dropped > max(_MOST_DROPPED, total * (1 - _EXCERPT_SHARE))
+
+
+def _dropped(old: str, new: str) -> tuple[int, int]:
+    """How many of a text's lines another one does not have, blank ones aside, and how many there are."""
+    before = Counter(line for text in plain(old).split("\n") if (line := text.strip()))
+    after = Counter(text.strip() for text in plain(new).split("\n"))
+    return (before - after).total(), before.total()
 
 
 def _kind(request: ChangeRequest, base_text: str | None) -> ChangeKind:
@@ -100,10 +111,7 @@ def _ready(
     new = "" if proposal.kind == "delete" else base if proposal.new_text is None else proposal.new_text
     parts = hunks(base, new)
     added, removed = counts(parts)
-    ask = ""
-    if request.content is not None and base_text is not None and seen != "whole":
-        how = "only in part" if seen == "part" else "not at all"
-        ask = f"whole content over a file that the model has seen {how}"
+    ask = _why_ask(request, base_text, new, seen) if proposal.kind != "delete" else ""
     return Change(
         id=change.id,
         turn=change.turn,
@@ -120,6 +128,23 @@ def _ready(
         ask=ask,
         todo=change.todo,
     )
+
+
+def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen) -> str:
+    """Why only the person's own pick may apply the new text; empty where it may be applied with all others."""
+    if not foreign.may_hold_patches(request.path) and (marker := leftover(base_text or "", new)):
+        return f"its new text holds what looks like the marker of an edit or a conflict, `{marker}`"
+    if request.content is None or base_text is None:
+        return ""
+    if base_text.strip() and not new.strip():
+        return "it empties the file"
+    dropped, _ = _dropped(base_text, new)
+    if request.labelled and dropped > _MOST_DROPPED:
+        return f"it would drop {dropped} lines of the file, and its fence does not name the file itself"
+    if seen != "whole":
+        how = "only in part" if seen == "part" else "not at all"
+        return f"whole content over a file that the model has seen {how}"
+    return ""
 
 
 def _moved(change: Change, state: Literal["failed"], reason: str) -> Change:

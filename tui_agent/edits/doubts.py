@@ -1,0 +1,116 @@
+"""Reasons not to make an edit although its search text was found, or to say more than that it was not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui_agent.edits import near
+from tui_agent.edits.ground import Ground, Span
+from tui_agent.edits.wanted import Match, Wanted
+from tui_agent.edits.words import cuts
+from tui_agent.errors import EditFailed
+
+
+def check(ground: Ground, match: Match) -> None:
+    """Raises `EditFailed` where an edit has been made already, or leaves it open what becomes of a line's end."""
+    _check_made(ground, match)
+    _check_open_end(ground, match)
+    _check_doubled(ground, match)
+
+
+def _check_open_end(ground: Ground, match: Match) -> None:
+    """Whether a line break that only the search text has is that of its last line, or a blank line of its own."""
+    search, new = match.edit.search, match.edit.replace
+    if search.endswith("\n") and new and not new.endswith("\n"):
+        after = match.end if match.span is None else ground.line_of(match.span.end)
+        if after < len(ground.lines) and not ground.stripped[after]:
+            raise EditFailed(
+                f"{match.edit.name} ends with a line break and what replaces it does not: it is not certain whether"
+                f" the blank line {after + 1} should go",
+                "end both with a line break, or neither",
+            )
+
+
+def _check_doubled(ground: Ground, match: Match) -> None:
+    """A comma or semicolon that only the replacement ends with is not put before the one that the line has."""
+    if match.span is None:
+        return
+    follows = ground.text[match.span.end : match.span.end + 1]
+    if follows not in (",", ";"):
+        return
+    search, new = (
+        [line.rstrip()[-1:] for line in text.split("\n")] for text in (match.edit.search, match.edit.replace)
+    )
+    if follows in new and follows not in search:
+        raise EditFailed(
+            f"{match.edit.name} ends before a `{follows}` in line {match.end}, and what replaces it has one too",
+            "take it into the search text, or leave it out of the replacement",
+        )
+
+
+def check_tabs(ground: Ground, match: Match, text: str) -> None:
+    """Tabs among lines that are all indented with blanks are a slip, but for those of a listing in a text."""
+    if "\n\t" in f"\n{text}" and ground.has_blanks_only and "```" not in ground.text + text:
+        raise EditFailed(
+            f"what replaces {match.edit.name} is indented with tabs, and the file with blanks",
+            "indent the new lines as the file does",
+        )
+
+
+def _check_made(ground: Ground, match: Match) -> None:
+    """An edit that has been made is not made a second time: what it writes stands around what it searches for."""
+    new = match.edit.replace.strip("\n")
+    span = match.span or Span(ground.starts[match.first], ground.starts[match.end], match.first)
+    old = ground.text[span.start : span.end]
+    bare = old.strip("\n")
+    if len(new) <= len(bare) or not any(map(str.isalnum, new)):
+        return
+    start = span.start + len(old) - len(old.lstrip("\n"))
+    end = start + len(bare)
+    low, high = max(0, end - len(new)), min(len(ground.text), start + len(new))
+    at = ground.text.find(new, low, high)
+    while at >= 0:
+        until = at + len(new)
+        begins = not match.edit.whole or at == 0 or ground.text[at - 1] == "\n"
+        ends = "\n" not in new or ground.text[until : until + 1] in ("", "\n")
+        if begins and ends and not cuts(ground.text, at) and not cuts(ground.text, until):
+            raise _done(match.edit, ground.line_of(at))
+        at = ground.text.find(new, at + 1, high)
+
+
+def check_unmade(ground: Ground, wanted: Wanted, matches: Sequence[Match]) -> None:
+    """Where the search text is not there exactly, but what it should become is, that is what was meant."""
+    lines = [line for line in wanted.replace.split("\n") if line.strip()]
+    new = wanted.replace.strip("\n")
+    if len(lines) < 2 or sum(map(str.isalnum, new)) < near.ANCHOR:
+        return
+    for at in ground.every(new):
+        line = ground.line_of(at)
+        whole = at == ground.starts[line] and ground.text[at + len(new) : at + len(new) + 1] in ("", "\n")
+        if whole and not any(match.first <= line < match.end for match in matches):
+            raise _done(wanted, line)
+
+
+def nowhere(ground: Ground, wanted: Wanted) -> EditFailed:
+    """Why nothing fits, and what to do about it."""
+    at = ground.text.find(wanted.search) if wanted.search.strip() else -1
+    if at >= 0:
+        line = ground.line_of(at)
+        what = "part of a line" if wanted.whole else "part of a longer word"
+        return EditFailed(
+            f"{wanted.name} stands in line {line + 1} only as {what}",
+            "copy it exactly from the file\n" + near.lines_from(ground, line, line + 1),
+        )
+    new = wanted.replace.strip("\n")
+    at = ground.text.find(new)
+    said = sum(char.isalnum() for char in new) >= near.FEWEST and new not in wanted.search
+    if said and at >= 0 and not cuts(ground.text, at) and not cuts(ground.text, at + len(new)):
+        return _done(wanted, ground.line_of(at))
+    return EditFailed(f"{wanted.name} is not in the file", near.hint(ground, wanted.search))
+
+
+def _done(wanted: Wanted, line: int) -> EditFailed:
+    return EditFailed(
+        f"what {wanted.name} should become is already there, in line {line + 1}",
+        "leave out what has been done, or quote more of the lines around it",
+    )
