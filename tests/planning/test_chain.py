@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.planning.chain import Attempt, ChainLimits, climb
+from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, climb
 from tui_agent.workspace.index import Index, Matches
 
 INDEX = Index(
@@ -51,7 +51,7 @@ async def test_what_is_too_broad_or_invalid_passes_on() -> None:
         ("./schema.ts", "hit", 1),
     ]
     broad, invalid = [a for a in await attempts("many/*.py", "../x") if a.outcome not in ("looking",)]
-    assert broad.why == "25 files fit, more than 20" and len(broad.paths) == 5
+    assert broad.why == "25 files match; narrow the pattern" and len(broad.paths) == 5
     assert "leads out" in invalid.why
 
 
@@ -77,8 +77,41 @@ async def test_of_more_than_five_patterns_the_first_five() -> None:
     assert len(await ended(*"abcdefg")) == 5
 
 
+async def test_a_miss_for_letter_case_alone_is_tried_again_and_said() -> None:
+    for pattern, path in (
+        ("Schema.TS", "schema.ts"),
+        ("SRC/api/schema.ts", "src/api/schema.ts"),
+        ("**/*response*schema*.ts", "src/prompts/responseSchema.ts"),
+        ("src/[P]rompts/**", "src/prompts/responseSchema.ts"),
+    ):
+        (*_, hit) = await attempts(pattern, "**/none")
+        assert (hit.index, hit.outcome, hit.paths, hit.why) == (1, "hit", (path,), OTHER_CASE)
+    assert await ended("MANY/*.py") == [("MANY/*.py", "too_broad", 25)]
+    exact = Index(["a/Readme.md", "b/README.md"])
+    (*_, hit) = await attempts("**/README.md", index=exact)
+    assert (hit.paths, hit.why) == (("b/README.md",), "")
+
+
+async def test_the_programs_patterns_come_after_the_models_and_are_counted_apart() -> None:
+    found = await attempts("none.ts", "**/none.ts", by="model", extra=("schema.ts", "never.ts"))
+    assert [(a.by, a.index, a.total, a.pattern) for a in found if a.outcome != "looking"] == [
+        ("model", 1, 2, "none.ts"),
+        ("model", 2, 2, "**/none.ts"),
+        ("program", 1, 2, "schema.ts"),
+    ]
+
+
+async def test_a_chain_continues_behind_a_hit_that_could_not_be_loaded() -> None:
+    action = FileAction("It", ("schema.ts", "none"), by="model", extra=("src/api/schema.ts",))
+    found = [a async for a in climb(action, INDEX)]
+    rest = [a async for a in climb(action, INDEX, after=found[-1])]
+    assert [(a.by, a.pattern) for a in rest if a.outcome != "looking"] == [
+        ("model", "none"),
+        ("program", "src/api/schema.ts"),
+    ]
+
+
 async def test_case_is_the_file_systems() -> None:
-    assert await ended("Schema.TS") == [("Schema.TS", "miss", 0)]
     folded = Index(INDEX.paths, ignore_case=True)
     assert await ended("Schema.TS", index=folded) == [("Schema.TS", "hit", 1)]
 

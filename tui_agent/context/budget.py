@@ -5,14 +5,12 @@ All sizes are in tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
 Message = dict[str, Any]
-#: Emptying files must free at least this share of the window, or the cache is broken for too little.
-WORTHWHILE = 0.1
 #: Of the room that condensing makes, how much the newest messages may keep as they are.
 KEPT_SHARE = 0.3
 
@@ -25,23 +23,6 @@ class Shares(Struct, frozen=True):
     reset_to: float = 0.5
     condense_at: float = 0.9
     keep_on_failure: float = 0.75
-
-
-def next_step(size: int, files: int, shares: Shares) -> Literal["send", "empty", "condense"]:
-    """What to do before a request of `size`, of which `files` are contents that could give way."""
-    if size > shares.window * shares.reset_at and files >= shares.window * WORTHWHILE:
-        return "empty"
-    return "condense" if size > shares.window * shares.condense_at else "send"
-
-
-def that_fit(sizes: Iterable[tuple[str, int]], room: int) -> list[str]:
-    """The names whose sizes fit into `room`, in the order that is given: one that is too large is passed over."""
-    kept = []
-    for name, size in sizes:
-        if size <= room:
-            kept.append(name)
-            room -= size
-    return kept
 
 
 def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
@@ -57,11 +38,10 @@ def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
 
 
 def newest_share(messages: Sequence[Message], share: float) -> int:
-    """Where the newest `share` of the messages begins, moved forward to a message of the person."""
-    starts = _starts(messages)
-    wanted = len(messages) - round(len(messages) * share)
-    later = [start for start in starts if start >= max(1, wanted)]
-    return later[0] if later else (starts[-1] if starts else len(messages))
+    """Where the newest `share` of the messages begins; one goes at least, and a call and its result stay together."""
+    wanted = max(1, len(messages) - round(len(messages) * share))
+    starts = [place for place, message in enumerate(messages) if place and message["role"] != "tool"]
+    return min(starts, key=lambda place: (abs(place - wanted), place), default=len(messages))
 
 
 def _starts(messages: Sequence[Message]) -> list[int]:

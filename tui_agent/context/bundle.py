@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tui_agent.context.blocks import inert, name
 from tui_agent.context.loaded import LoadedFile, numbered
 
 
@@ -16,5 +17,5 @@ def section(files: Sequence[LoadedFile]) -> str:
 
 def _entry(file: LoadedFile) -> str:
     facts = f"{file.size} bytes, {file.lines} lines, md5 {file.md5}"
-    why = f"\n{file.action}" if file.action else ""
-    return f"### {file.path} ({facts}){why}\n{numbered(file.text)}"
+    why = f"\n{name(file.action)}" if file.action else ""
+    return f"### {name(file.path)} ({facts}){why}\n{inert(numbered(file.text))}"

@@ -7,7 +7,7 @@ from hashlib import md5
 
 from msgspec import Struct
 
-from tui_agent.context.attributes import quoted
+from tui_agent.context.blocks import inert, name, quoted
 
 ATTACHED_FILES = 15
 EXCERPT_LINES = 20
@@ -21,7 +21,8 @@ class OpenFile(Struct, frozen=True):
     """An open buffer: the text on the screen, where the cursor is, and when the file last changed.
 
     `line` and `end_line` count from 1; `end_line` differs from `line` while lines are selected, and
-    `selection` is then the selected text. `mtime` is in whole seconds, 0 where there is no file.
+    `selection` is then the selected text. `mtime` is in whole seconds, 0 where there is no file. `brief` says that
+    there is no room for more than an excerpt.
     """
 
     path: str
@@ -33,6 +34,9 @@ class OpenFile(Struct, frozen=True):
     unsaved: bool = False
     active: bool = False
     mtime: int = 0
+    brief: bool = False
+    #: Whether `text` has masks in place of secrets.
+    masked: bool = False
 
 
 class Excerpt(Struct, frozen=True):
@@ -56,10 +60,10 @@ def attached(files: Sequence[OpenFile]) -> list[OpenFile]:
 def excerpt(file: OpenFile) -> Excerpt:
     """What the block of a file shows: the active one whole, if that is not too much, the others their beginning."""
     lines = file.text.splitlines()
-    if file.active and len(file.text) <= WHOLE_CHARACTERS:
+    if file.active and not file.brief and len(file.text) <= WHOLE_CHARACTERS:
         return Excerpt(1, tuple(lines), len(lines), True)
     first, end = 0, EXCERPT_LINES
-    if file.active:
+    if file.active and not file.brief:
         around = WHOLE_CHARACTERS // LINE_CHARACTERS // 2
         first = max(0, file.line - 1 - around)
         end = first + 2 * around
@@ -112,25 +116,26 @@ def digest(block: str) -> str:
 def _current(file: OpenFile) -> str:
     lines = file.text.splitlines()
     words = _cut(lines[file.line - 1]) if 0 < file.line <= len(lines) else ""
-    return f"<current_file>\nPath: {file.path}\nLine: {file.line}\nLine content: {words}\n</current_file>"
+    place = f"Path: {name(file.path)}\nLine: {file.line}\nLine content: {inert(words)}"
+    return f"<current_file>\n{place}\n</current_file>"
 
 
 def _selection(file: OpenFile) -> str:
     where = f"path={quoted(file.path)} lines={quoted(f'{file.line}-{file.end_line}')}"
-    return f"<manually_added_selection {where}>\n{file.selection}\n</manually_added_selection>"
+    return f"<manually_added_selection {where}>\n{inert(file.selection)}\n</manually_added_selection>"
 
 
 def _contents(file: OpenFile) -> str:
     shown = excerpt(file)
     text = "\n".join(f"{number}: {line}" for number, line in enumerate(shown.lines, shown.first))
-    return f"{_header(file, shown, '>')}\n{text}\n</file_contents>"
+    return f"{_header(file, shown, '>')}\n{inert(text)}\n</file_contents>"
 
 
 def _header(file: OpenFile, shown: Excerpt, end: str) -> str:
     where = f"path={quoted(file.path)} mtime={quoted(str(file.mtime))}"
     span = f"lines={quoted(f'{shown.first}-{shown.last}')} total_lines={quoted(str(shown.total))}"
-    unsaved = ' unsaved="true"' if file.unsaved else ""
-    return f"<file_contents {where} {span}{unsaved}{end}"
+    marks = (' unsaved="true"' if file.unsaved else "") + (' masked="true"' if file.masked else "")
+    return f"<file_contents {where} {span}{marks}{end}"
 
 
 def _cut(line: str) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tui_agent.context.attributes import quoted
+from tui_agent.context.blocks import inert, name, quoted
 
 YOURS = "your own, for every workspace"
 ROOT = "the root of the workspace"
@@ -61,7 +61,7 @@ def news(files: Sequence[ContextFile], told: Mapping[str, str]) -> tuple[list[Co
 
 def block(file: ContextFile) -> str:
     """The file as it stands in a prompt."""
-    return f"<context filename={quoted(file.path)}>\n{file.text.rstrip()}\n</context>"
+    return f"<context filename={quoted(file.path)}>\n{inert(file.text.rstrip())}\n</context>"
 
 
 def section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
@@ -71,5 +71,5 @@ def section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
         parts.append("Instruction files that are new or have changed; these texts are the ones in force:")
         parts += [block(file) for file in new]
     if gone:
-        parts.append(f"No longer in force, the file is gone: {', '.join(gone)}")
+        parts.append(f"No longer in force, the file is gone: {', '.join(map(name, gone))}")
     return "\n".join(parts)

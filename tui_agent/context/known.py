@@ -8,6 +8,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.context.blocks import cell
+
 LoadedBy = Literal["plan", "mention", "buffer", "request", "bundle", "subtask"]
 #: `fresh`: the hash is the one that was seen; `edited`: an applied change made it another; else who or what did.
 Freshness = Literal["fresh", "edited", "disk", "buffer", "deleted", "renamed"]
@@ -32,6 +34,8 @@ class KnownFile(Struct, frozen=True):
     written: str = ""
     freshness: Freshness = "fresh"
     renamed_to: str = ""
+    #: Whether secrets in it were masked, so that it was seen in part.
+    masked: bool = False
     #: Whether `written` is to the letter what the model proposed, so that it knows that text too.
     written_known: bool = False
 
@@ -112,7 +116,7 @@ def freshness_mark(entry: KnownFile, again: bool = False) -> str:
         case "deleted":
             mark = "deleted"
         case "renamed":
-            mark = f"renamed to {entry.renamed_to}"
+            mark = f"renamed to {cell(entry.renamed_to)}"
     return f"{mark}, read again below" if again and mark != "No" else mark
 
 
@@ -120,7 +124,7 @@ def table_row(entry: KnownFile, turn: int, again: bool = False) -> str:
     """One row of the table that the model is told, without its end of line."""
     seen = f"turn {entry.seen_turn}" + (" (this turn)" if entry.seen_turn == turn else "")
     part = "" if entry.whole else " (in part)"
-    return f"| {_cell(entry.path)} | {seen}{part} | {freshness_mark(entry, again)} | {entry.hash[:12]} |"
+    return f"| {cell(entry.path)} | {seen}{part} | {freshness_mark(entry, again)} | {entry.hash[:12]} |"
 
 
 def table(rows: Iterable[str], left_out: str = "") -> str:
@@ -137,7 +141,3 @@ def left_out_line(count: int) -> str:
     if not count:
         return ""
     return f"{count} more seen earlier {'is' if count == 1 else 'are'} left out of this table: request them anew."
-
-
-def _cell(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", "\\n")

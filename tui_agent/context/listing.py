@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from tui_agent.context.blocks import cell, item, name
+
 MAX_ENTRIES = 100
 MAX_DEPTH = 3
 MAX_REQUESTS = 10
@@ -31,9 +33,9 @@ def section(listings: Sequence[Listing]) -> str:
 
 
 def _table(listing: Listing) -> str:
-    title = f"### {listing.path or '.'}"
+    title = f"### {name(listing.path or '.')}"
     if listing.error:
-        return f"{title}\n{listing.error}"
+        return f"{title}\n{item(listing.error)}"
     rows = "\n".join(_rows(listing.entries))
     shown = len(listing.entries)
     count = f"{listing.total} entries" + (f", the first {shown} shown" if shown < listing.total else "")
@@ -41,5 +43,5 @@ def _table(listing: Listing) -> str:
 
 
 def _rows(entries: Iterable[tuple[str, str, int]]) -> Iterable[str]:
-    for name, kind, size in entries:
-        yield f"| {name} | {kind} | {size if kind == 'file' else ''} |"
+    for entry, kind, size in entries:
+        yield f"| {cell(entry)} | {kind} | {size if kind == 'file' else ''} |"

@@ -7,11 +7,15 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from tui_agent.context.blocks import inert, json_inert
 from tui_agent.context.known import LoadedBy
 
 #: What a token of source takes on average, and a line's number before it; in bytes.
 BYTES_A_TOKEN = 4
 NUMBER_BYTES = 5
+MASKED = (
+    "[masked] stands for secrets that are not shown: leave those places as they are, and edit around them"
+)
 
 
 class LoadedFile(Struct, frozen=True):
@@ -28,6 +32,8 @@ class LoadedFile(Struct, frozen=True):
     language: str = ""
     unsaved: bool = False
     action: str = ""
+    #: Whether `text` has masks in place of secrets; `md5` and `size` are of the file as it is.
+    masked: bool = False
     #: The provider's id for this text, where it was uploaded (P7): then that is sent instead.
     file_id: str = ""
 
@@ -71,14 +77,16 @@ class InView(Struct, frozen=True):
 def read_files_result(files: Iterable[LoadedFile], in_view: InView) -> str:
     """The result object as JSON; what is in view already is referred to, not repeated."""
     entries = [_entry(file, in_view) for file in files]
-    return json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False)
+    return json_inert(json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False))
 
 
 def _entry(file: LoadedFile, in_view: InView) -> dict[str, object]:
     entry: dict[str, object] = {"path": file.path, "md5": file.md5, "lines": file.lines}
     if file.unsaved:
         entry["unsaved"] = True
+    if file.masked:
+        entry["masked"] = MASKED
     reference = in_view.reference(file)
     if reference is None:
-        reference = {"fileId": file.file_id} if file.file_id else {"content": numbered(file.text)}
+        reference = {"fileId": file.file_id} if file.file_id else {"content": inert(numbered(file.text))}
     return entry | reference

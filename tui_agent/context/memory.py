@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from tui_agent.context.blocks import inert, item, name
+
 #: The whole message is one of these, in any case, with or without a full stop.
 GO_ON = ("continue", "go on", "proceed", "next", "keep going", "go ahead", "resume")
 #: Or it begins with one of these.
@@ -51,8 +53,8 @@ def section(memory: Memory) -> str:
     """The `## AI Memory (Continuation Context)` section; parts with nothing to say are left out."""
     parts = [
         f"Turn: {memory.turn}",
-        f"Last request, word for word:\n{memory.request}" if memory.request else "",
-        f"Last summary: {memory.summary}" if memory.summary else "",
+        f"Last request, word for word:\n{inert(memory.request)}" if memory.request else "",
+        f"Last summary: {inert(memory.summary)}" if memory.summary else "",
         _list("Done todos", [_todo(todo) for todo in memory.todos if todo.done]),
         _list("Open todos", [_todo(todo) for todo in memory.todos if not todo.done]),
         _list("Proposed and not yet decided by the person", memory.pending),
@@ -84,17 +86,13 @@ def _todo(todo: TodoNote) -> str:
 def _list(title: str, items: Sequence[str]) -> str:
     if not items:
         return ""
-    return f"{title}:\n" + "\n".join(f"- {_indented(item)}" for item in items)
-
-
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
+    return f"{title}:\n" + "\n".join(f"- {item(entry)}" for entry in items)
 
 
 def _resume(memory: Memory) -> str:
     first = next((todo.text for todo in memory.todos if not todo.done), "")
     if first:
-        return f"go on with the first open todo, “{first}”. Do not start again, do not repeat what is done."
+        return f"go on with the first open todo, “{name(first)}”. Do not start again, do not repeat what is done."
     if memory.pending:
         return "the proposed changes wait for the person. Do not propose them again; say what is left, if anything."
     return "go on with the last request where the last summary ends. Do not repeat what is done."

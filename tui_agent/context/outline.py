@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from tui_agent.context.blocks import name
+
 #: A path costs about this many bytes a token; the outline need not be exact, only bounded.
 BYTES_A_TOKEN = 4
 
@@ -15,7 +17,7 @@ def outline(paths: Iterable[str], max_tokens: int) -> str:
     At most about `max_tokens` long; a last line says how many folders did not fit.
     """
     files, folders = _survey(paths)
-    lines = [*files, *(f"{path}/ ({count})" for path, count in folders)]
+    lines = [*map(name, files), *(f"{name(path)}/ ({count})" for path, count in folders)]
     kept: list[str] = []
     room = max_tokens * BYTES_A_TOKEN
     for line in lines:

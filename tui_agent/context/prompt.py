@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from tui_agent.context import bundle, editor, instructions, known, listing, loaded
+from tui_agent.context.blocks import inert, item, name
 
 Message = dict[str, Any]
 Dialect = Literal["tools", "structured"]
@@ -47,7 +48,8 @@ def system_message(
             "Answer with one JSON object of this schema:\n" + json.dumps(schema, ensure_ascii=False)
         )
     sections.append(
-        f"Workspace root: {place.root}\nStart folder: {place.start_folder}\nOperating system: {place.system}"
+        f"Workspace root: {name(place.root)}\nStart folder: {name(place.start_folder)}\n"
+        f"Operating system: {place.system}"
     )
     if place.outline:
         sections.append("Outline of the workspace (files below each folder):\n" + place.outline)
@@ -97,7 +99,7 @@ def user_text(news: News, in_view: loaded.InView) -> str:
         instructions.section(news.new_contexts, news.gone_contexts),
         loaded.read_files_result(news.files, in_view) if news.files else "",
         editor.additional_data(news.editor_blocks),
-        f"<user_query>\n{news.query}\n</user_query>" if news.query else "",
+        f"<user_query>\n{inert(news.query)}\n</user_query>" if news.query else "",
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -121,4 +123,4 @@ def call_names(messages: Sequence[Message]) -> dict[str, str]:
 def _facts(facts: Sequence[str]) -> str:
     if not facts:
         return ""
-    return "Since your last message:\n" + "\n".join(f"- {fact}" for fact in facts)
+    return "Since your last message:\n" + "\n".join(f"- {item(fact)}" for fact in facts)

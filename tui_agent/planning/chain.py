@@ -5,26 +5,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers.plans import MAX_PATTERNS, FileAction
+from tui_agent.answers.plans import Author, FileAction
 from tui_agent.workspace.index import Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
 
 Outcome = Literal["looking", "hit", "miss", "too_broad", "invalid", "timeout"]
 #: How many of a broad pattern's matches are shown.
 SHOWN = 5
+#: Why a hit is one although no path has these very letters.
+OTHER_CASE: Final = "found with other upper and lower case"
 #: How long the chains of one plan may search all together.
 PLAN_SECONDS = 20.0
 
 
 class Attempt(Struct, frozen=True):
-    """One pattern of one action: `index` of `total` from 1, how it ended, and how long it took.
+    """One pattern of one action, how it ended, and how long it took in ms.
 
-    `matches` is how many paths fitted; `paths` are the first of them; `lines` are those of what was loaded.
+    `index` counts from 1 among the patterns of the same author, of which there are `total`. `matches` is how many
+    paths fitted, `paths` are the first of them, `lines` those of what was loaded.
     """
 
     action: str
@@ -37,6 +40,12 @@ class Attempt(Struct, frozen=True):
     paths: tuple[str, ...] = ()
     lines: int = 0
     why: str = ""
+    by: Author = "program"
+
+    @property
+    def step(self) -> tuple[Author, int]:
+        """Which attempt of its action this is."""
+        return self.by, self.index
 
 
 class ChainLimits(Struct, frozen=True):
@@ -50,21 +59,19 @@ class ChainLimits(Struct, frozen=True):
     pattern_timeout: float = 2.0
     #: What is left of the time for the whole plan, in seconds; of it, too, a pattern takes no more.
     plan_left: float = PLAN_SECONDS
-    max_batch: int = 2000
+    max_batch: int = 10_000
 
 
 async def climb(
-    action: FileAction, index: Index, limits: ChainLimits | None = None, first: int = 1
+    action: FileAction, index: Index, limits: ChainLimits | None = None, after: Attempt | None = None
 ) -> AsyncIterator[Attempt]:
     """Every attempt twice: when it starts (`looking`) and when it has ended; the last is the hit, if there is one.
 
-    Begins with pattern number `first` (from 1), so that a chain can go on after a hit that could not be loaded.
-    The paths of a hit stand best first: nearest to the root, then by name; those of a batch by name.
+    Begins behind the attempt `after`, so that a chain can continue when what it found could not be loaded.
+    The paths of a hit come best first: nearest to the root, then by name; those of a batch by name.
     """
     limits = limits or ChainLimits()
-    patterns = action.patterns[:MAX_PATTERNS]
-    for number, pattern in enumerate(patterns[first - 1 :], first):
-        started = Attempt(action.name, pattern, number, len(patterns))
+    for started in _attempts(action, after):
         yield started
         began = time.perf_counter()
         ended = await _attempt(started, action, index, limits)
@@ -75,18 +82,36 @@ async def climb(
             return
 
 
+def _attempts(action: FileAction, after: Attempt | None) -> list[Attempt]:
+    authors = [by for by, _ in action.steps]
+    planned = [
+        Attempt(action.name, text, authors[: at + 1].count(by), authors.count(by), by=by)
+        for at, (by, text) in enumerate(action.steps)
+    ]
+    if after is None:
+        return planned
+    passed = next(n for n, one in enumerate(planned, 1) if one.step == after.step)
+    return planned[passed:]
+
+
 async def _attempt(started: Attempt, action: FileAction, index: Index, limits: ChainLimits) -> Attempt:
     if index.contains(started.pattern):
         return replace(started, outcome="hit", matches=1, paths=(started.pattern,))
-    pattern = compile_pattern(started.pattern, ignore_case=index.ignore_case)
-    if isinstance(pattern, InvalidPattern):
-        return replace(started, outcome="invalid", why=pattern.why)
     if limits.plan_left <= 0:
         return replace(started, outcome="timeout", why="the time for the whole plan is over")
     deadline = time.monotonic() + min(limits.pattern_timeout, limits.plan_left)
     most = limits.max_batch if action.all else limits.max_per_action
-    found = await asyncio.to_thread(index.match, pattern, most, deadline)
-    return _judged(started, found, action, limits)
+    ended = started
+    for ignore_case in (True,) if index.ignore_case else (False, True):
+        pattern = compile_pattern(started.pattern, ignore_case=ignore_case)
+        if isinstance(pattern, InvalidPattern):
+            return replace(started, outcome="invalid", why=pattern.why)
+        found = await asyncio.to_thread(index.match, pattern, most, deadline)
+        ended = _judged(started, found, action, limits)
+        if ended.outcome != "miss":
+            only_so = ignore_case and not index.ignore_case and ended.outcome == "hit"
+            return replace(ended, why=OTHER_CASE) if only_so else ended
+    return ended
 
 
 def _judged(started: Attempt, found: Matches, action: FileAction, limits: ChainLimits) -> Attempt:
@@ -99,7 +124,7 @@ def _judged(started: Attempt, found: Matches, action: FileAction, limits: ChainL
     if action.all:
         return replace(ended, outcome="hit", paths=found.paths)
     if found.count > limits.max_per_action:
-        why = f"{found.count:,} files fit, more than {limits.max_per_action}"
+        why = f"{found.count:,} files match; narrow the pattern"
         return replace(ended, outcome="too_broad", paths=found.paths[:SHOWN], why=why)
     return replace(ended, outcome="hit", paths=tuple(sorted(found.paths, key=_nearest_to_root)))
 

@@ -1,8 +1,8 @@
-"""A chain completed by the file that is called almost as it says: in another spelling, folder or form.
+"""What the program tries after a model's own patterns: the file whose name is almost the one that they give.
 
 Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`, `a.b.c` for
-`a/b/c.py`. A file whose name has the same letters, case, separators, plural and extension aside, is what is meant,
-where one is nearest to the folders that the chain names. It is tried before patterns that only hold a part of the name.
+`a/b/c.py`. A file whose name has the same letters, apart from case, separators, plural and extension, is the one
+meant, if one is nearest to the folders that the chain names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers.plans import MAX_PATTERNS, FileAction
+from tui_agent.answers.plans import FileAction
 from tui_agent.planning.equals import names_one
 from tui_agent.workspace.index import SLICE, Index
 from tui_agent.workspace.languages import is_source_extension
@@ -40,54 +40,43 @@ class _Wanted(Struct, frozen=True):
 
 
 def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, ...]:
-    """The actions, each with one more pattern where files are called almost so.
+    """The actions, each with the program's own patterns where files have almost the name that it gives.
 
     A batch, a file that is to be made, and one whose first pattern is there already stay as they are. Looks
     through the index once for all of them: a thread's work where that is large.
     """
-    actions = [_with_test(action, index) for action in actions]
     readings = [_readings(action, index) for action in actions]
     named = _called({one.key for wanted in readings for one in wanted if one.key}, index)
     return tuple(
-        _with_best(action, _best(wanted, named)) for action, wanted in zip(actions, readings, strict=True)
+        _with_extra(action, _test(action, index), _pattern(_best(wanted, named)))
+        for action, wanted in zip(actions, readings, strict=True)
     )
 
 
-def _with_test(action: FileAction, index: Index) -> FileAction:
-    """`tests/api.py` is `tests/test_api.py` where that is there: it comes before an `api.py` anywhere else."""
+def _with_extra(action: FileAction, *patterns: str) -> FileAction:
+    extra = tuple(dict.fromkeys(pattern for pattern in patterns if pattern not in ("", *action.patterns)))
+    return replace(action, extra=extra) if extra else action
+
+
+def _test(action: FileAction, index: Index) -> str:
+    """`tests/test_api.py` where `tests/api.py` is asked for and only the other is there; "" elsewhere."""
     path = action.patterns[0].removeprefix("./")
     folder, _, name = path.rpartition("/")
     if action.all or action.fallback == "create_new" or not folder or not names_one(path):
-        return action
+        return ""
     if index.contains(path) or not index.has_folder(folder):
-        return action
+        return ""
     found = [file for file in index.folder(folder)[1] if file != name and _TEST_SIGN.sub("", file) == name]
-    if len(found) != 1:
-        return action
-    pattern = escape(f"{folder}/{found[0]}")
-    rest = [known for known in action.patterns[1:] if known != pattern]
-    return replace(action, patterns=(action.patterns[0], pattern, *rest)[:MAX_PATTERNS])
+    return escape(f"{folder}/{found[0]}") if len(found) == 1 else ""
 
 
 def _readings(action: FileAction, index: Index) -> list[_Wanted]:
-    exact = [pattern for pattern in action.patterns[:MAX_PATTERNS] if names_one(pattern)]
+    exact = [pattern for pattern in action.patterns if names_one(pattern)]
     if action.all or action.fallback == "create_new" or not exact:
         return []
     if any(index.contains(pattern.removeprefix("./")) for pattern in exact):
         return []
     return list(_wanted(exact))
-
-
-def _with_best(action: FileAction, best: Sequence[str]) -> FileAction:
-    if not best or set(best) & set(action.patterns):
-        return action
-    pattern = _pattern(best)
-    if not pattern or pattern in action.patterns:
-        return action
-    at = next((n for n, known in enumerate(action.patterns) if not names_one(known)), len(action.patterns))
-    at = min(at, MAX_PATTERNS - 1)
-    patterns = (*action.patterns[:at], pattern, *action.patterns[at:])
-    return replace(action, patterns=patterns[:MAX_PATTERNS])
 
 
 def _wanted(patterns: Sequence[str]) -> Iterator[_Wanted]:
@@ -160,7 +149,12 @@ def _rank(path: str, wanted: _Wanted) -> tuple[int, int, bool, bool]:
 
 
 def _pattern(best: Sequence[str]) -> str:
-    """A pattern for the one that is nearest; for some that are equally near, their name if they share it."""
+    """A pattern for the one that is nearest; for some that are equally near, their name if they share it.
+
+    "" where there are none, or too many.
+    """
+    if not best:
+        return ""
     if len(best) == 1:
         return escape(best[0])
     names = {path.rpartition("/")[2] for path in best}
