@@ -8,7 +8,7 @@ from msgspec import field
 
 from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
 from tui_agent.store.event import Growing, Lasting, Passing
-from tui_agent.store.state import InstructionFile, SentMessage, Usage
+from tui_agent.store.state import InstructionFile, OpenRequest, Purpose, SentMessage, Usage
 
 
 class UploadsEnded(Lasting, frozen=True):
@@ -87,6 +87,14 @@ class RequestSent(Lasting, frozen=True):
     uploads: tuple[str, ...] = ()
     #: What was told of each sub-task, by its id.
     tasks: dict[str, str] = field(default_factory=dict)
+    #: What it is counted as until the provider has counted it; None in logs of older versions.
+    paid: OpenRequest | None = None
+
+
+class RequestWithdrawn(Lasting, frozen=True):
+    """The provider refused the last request as too long: the conversation is as it was before it."""
+
+    turn: int
 
 
 class RetryCounted(Passing, frozen=True):
@@ -98,10 +106,12 @@ class RetryCounted(Passing, frozen=True):
 
 
 class ReplyStreamed(Passing, frozen=True):
-    """A piece of the answer came."""
+    """A piece of the answer came: `text` of the part that is shown, and `letters` in all; `part` is empty where
+    nothing of it is shown."""
 
-    part: Literal["summary", "message", "reasoning"]
-    text: str
+    part: Literal["summary", "message", "reasoning", ""]
+    text: str = ""
+    letters: int = 0
 
 
 class ReplyGrew(Growing, frozen=True):
@@ -111,6 +121,7 @@ class ReplyGrew(Growing, frozen=True):
     summary: str
     message: str
     reasoning: str = ""
+    letters: int = 0
 
     @property
     def key(self) -> str:
@@ -133,6 +144,10 @@ class ReplyRead(Lasting, frozen=True):
     next_steps: tuple[NextStep, ...] = ()
     cut: bool = False
     faults: tuple[str, ...] = ()
+    #: What cut it, as a sentence without its full stop; "" where the answer does not say.
+    why: str = ""
+    #: Calls that could not be read, and the error that each is answered with, by id.
+    misread: dict[str, str] = field(default_factory=dict)
 
 
 class ReplyLeftOff(Lasting, frozen=True):
@@ -148,7 +163,7 @@ class UsageCounted(Lasting, frozen=True):
     """A request was paid for."""
 
     usage: Usage
-    purpose: Literal["plan", "main", "condense", "subtask", "draft"] = "main"
+    purpose: Purpose = "main"
 
 
 class ModelOwesNews(Lasting, frozen=True):

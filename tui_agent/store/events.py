@@ -16,6 +16,7 @@ from tui_agent.store.conversation_events import (
     ReplyRead,
     ReplyStreamed,
     RequestSent,
+    RequestWithdrawn,
     RetryCounted,
     SummaryMade,
     UploadsEnded,
@@ -95,6 +96,7 @@ from tui_agent.store.turn_events import (
     PlanMade,
     QuestionAnswered,
     QuestionAsked,
+    SecretDecided,
     TurnEnded,
     TurnStarted,
 )
@@ -113,6 +115,7 @@ AnyLasting = (
     | AttemptEnded
     | FallbackTaken
     | QuestionAnswered
+    | SecretDecided
     | DecisionsKept
     | MatchChosen
     | ActionReopened
@@ -126,6 +129,7 @@ AnyLasting = (
     | MemoryBuilt
     | InstructionsRead
     | RequestSent
+    | RequestWithdrawn
     | ReplyRead
     | ReplyLeftOff
     | UsageCounted

@@ -100,11 +100,13 @@ class BufferScrolled(Growing, frozen=True):
 
 
 class BufferSaved(Lasting, frozen=True):
-    """An open file was written to disk as it stands in the editor."""
+    """An open file was written to disk. `text` is the hash of the text as the editor held it when it was written:
+    what was typed since is unsaved. It is empty in the logs of older versions."""
 
     path: str
     disk: str
     mtime: int = 0
+    text: str = ""
 
 
 class BufferClashed(Passing, frozen=True):

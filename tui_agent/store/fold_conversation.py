@@ -23,6 +23,7 @@ def _begun(state: State, event: e.ConversationBegun) -> State:
         contexts=event.contexts,
         untold=before.untold,
         open_calls=event.open_calls,
+        misread=before.misread,
         last=before.last,
         anew=True,
         why=event.why,
@@ -40,6 +41,11 @@ def _uploads_ended(state: State, event: e.UploadsEnded) -> State:
 def _sent(state: State, event: e.RequestSent) -> State:
     if event.purpose == "subtask":
         return state
+    state = replace(
+        state,
+        usage=replace(state.usage, open=event.paid),
+        reply=replace(state.reply, letters=0),
+    )
     if event.purpose == "plan":
         return replace(state, turn=replace(state.turn, phase="planning"))
     turn = replace(state.turn, phase="asking", step=state.turn.step + 1)
@@ -62,11 +68,18 @@ def _sent(state: State, event: e.RequestSent) -> State:
         uploads=tuple(dict.fromkeys((*before.uploads, *event.uploads))),
         untold=(),
         open_calls=(),
+        misread={},
         last=messages,
         anew=False,
         unbundled=(),
+        refusable=replace(state.conversation, refusable=None),
     )
     return replace(state, conversation=conversation, usage=_counted(state.usage, event))
+
+
+def _withdrawn(state: State, event: e.RequestWithdrawn) -> State:
+    before = state.conversation.refusable
+    return state if before is None else replace(state, conversation=before)
 
 
 def _counted(usage: UsageSlice, event: e.RequestSent) -> UsageSlice:
@@ -89,7 +102,9 @@ def _read(state: State, event: e.ReplyRead) -> State:
         state.conversation,
         messages=(*state.conversation.messages, event.sent),
         open_calls=event.open_calls,
+        misread=event.misread,
         untold=(*state.conversation.untold, *event.faults),
+        refusable=None,
     )
     parts = {**state.usage.parts, "reply": event.sent.tokens}
     return replace(state, conversation=conversation, usage=replace(state.usage, parts=parts))
@@ -102,6 +117,8 @@ def _owes(state: State, event: e.ModelOwesNews) -> State:
 
 def _usage(state: State, event: e.UsageCounted) -> State:
     usage = replace(state.usage, session=state.usage.session.plus(event.usage))
+    if usage.open is not None and usage.open.purpose == event.purpose:
+        usage = replace(usage, open=None)
     if event.purpose != "subtask":  # sub-tasks go on beside turns and have limits of their own
         usage = replace(usage, turn=state.usage.turn.plus(event.usage))
     return replace(state, usage=_told(usage, event))
@@ -150,6 +167,7 @@ FOLDS = {
     e.MemoryBuilt: _memory,
     e.InstructionsRead: _instructions,
     e.RequestSent: _sent,
+    e.RequestWithdrawn: _withdrawn,
     e.UploadsEnded: _uploads_ended,
     e.ReplyRead: _read,
     e.ModelOwesNews: _owes,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tui_agent.context.known import KnownFile, Touch, following
+from tui_agent.files.text import md5
 from tui_agent.store import events as e
 from tui_agent.store.fold_turn import on_action
 from tui_agent.store.state import Buffer, BuffersSlice, State
@@ -128,11 +129,26 @@ def _scrolled(state: State, event: e.BufferScrolled) -> State:
     return _on_buffer(state, event.path, lambda buffer: replace(buffer, scroll=event.scroll))
 
 
+def holds(buffer: Buffer, saved: e.BufferSaved) -> bool:
+    """Whether the buffer still holds the text that was written, and nothing was typed since.
+
+    While a log is read the buffers hold no text: what was kept of it comes last.
+    """
+    return not buffer.revision or not saved.text or hash_of_text(buffer.text) == saved.text
+
+
+def hash_of_text(text: str) -> str:
+    """The hash of a text as an editor holds it, whatever the encoding of its file."""
+    return md5(text.encode("utf-8", "surrogatepass"))
+
+
 def _saved(state: State, event: e.BufferSaved) -> State:
     return _on_buffer(
         state,
         event.path,
-        lambda buffer: replace(buffer, disk=event.disk, mtime=event.mtime, unsaved=False, clash=False),
+        lambda buffer: replace(
+            buffer, disk=event.disk, mtime=event.mtime, unsaved=not holds(buffer, event), clash=False
+        ),
     )
 
 

@@ -128,7 +128,9 @@ def _committed(state: State, event: e.CheckpointCommitted) -> State:
 
 def _undone(state: State, event: e.CheckpointUndone) -> State:
     checkpoints = tuple(
-        replace(point, undone=event.undone) if point.id == event.id else point
+        replace(point, undone=event.undone, folders=event.folders or point.folders)
+        if point.id == event.id
+        else point
         for point in state.review.checkpoints
     )
     return replace(state, review=replace(state.review, checkpoints=checkpoints))

@@ -83,7 +83,7 @@ def _attempt(state: State, event: e.AttemptStarted | e.AttemptEnded) -> State:
     attempt = event.attempt
 
     def with_attempt(slot: ActionSlice) -> ActionSlice:
-        others = tuple(known for known in slot.attempts if known.index != attempt.index)
+        others = tuple(known for known in slot.attempts if known.step != attempt.step)
         state = "loaded" if attempt.outcome == "hit" and slot.state != "asking" else "looking"
         return replace(slot, attempts=(*others, attempt), state=state)
 
@@ -100,7 +100,8 @@ def _asked(state: State, event: e.QuestionAsked) -> State:
 
     def asking(slot: ActionSlice) -> ActionSlice:
         nearest = event.choices or slot.nearest
-        return replace(slot, state="asking", nearest=nearest, several=bool(event.choices))
+        several = bool(event.choices) and not event.question
+        return replace(slot, state="asking", nearest=nearest, several=several, question=event.question)
 
     return on_action(state, event.action, asking)
 
@@ -108,7 +109,17 @@ def _asked(state: State, event: e.QuestionAsked) -> State:
 def _answered(state: State, event: e.QuestionAnswered) -> State:
     state = replace(state, turn=replace(state.turn, phase="finding", waiting_for=""))
     ended = "looking" if event.path else "skipped"
-    return on_action(state, event.action, lambda slot: replace(slot, state=ended))
+    return on_action(state, event.action, lambda slot: replace(slot, state=ended, nearest=(), several=False))
+
+
+def _secret_decided(state: State, event: e.SecretDecided) -> State:
+    state = replace(
+        state,
+        secrets={**state.secrets, event.digest: event.choice},
+        turn=replace(state.turn, phase="finding", waiting_for="") if state.turn.waiting_for else state.turn,
+    )
+    ended = "skipped" if event.choice == "leave" else "loaded"
+    return on_action(state, event.action, lambda slot: replace(slot, state=ended, nearest=()))
 
 
 def _decisions(state: State, event: e.DecisionsKept) -> State:
@@ -126,15 +137,33 @@ def _reopened(state: State, event: e.ActionReopened) -> State:
     state = replace(state, known=replace(state.known, files=known))
 
     def anew(slot: ActionSlice) -> ActionSlice:
-        action = replace(slot.action, patterns=event.patterns or slot.action.patterns)
+        action, earlier, attempts = slot.action, slot.earlier, slot.attempts
+        if event.patterns:
+            known = {attempt.pattern for attempt in (*earlier, *attempts)}
+            if not known.issubset(event.patterns):  # looking for the same once more replaces what was tried
+                earlier = (*earlier, *attempts)
+            action, attempts = replace(action, patterns=event.patterns, extra=()), ()
         others = tuple(dict.fromkeys((*slot.others, *slot.loaded)))
-        return ActionSlice(action, state="looking", nearest=slot.nearest, others=others)
+        return ActionSlice(action, attempts, state="looking", others=others, earlier=earlier)
 
     return on_action(state, event.action, anew)
 
 
 def _left_out(state: State, event: e.FilesLeftOut) -> State:
-    return on_action(state, event.action, lambda slot: replace(slot, left_out=(*slot.left_out, *event.paths)))
+    if not event.loaded:
+        return on_action(
+            state, event.action, lambda slot: replace(slot, left_out=(*slot.left_out, *event.paths))
+        )
+    files = {path: file for path, file in state.known.files.items() if path not in event.paths}
+    files |= {file.path: file for file in event.before}
+
+    def without(slot: ActionSlice) -> ActionSlice:
+        gone = tuple(path for path in slot.loaded if path in event.paths)
+        kept = tuple(path for path in slot.loaded if path not in event.paths)
+        return replace(slot, loaded=kept, left_out=(*slot.left_out, *gone)) if gone else slot
+
+    plan = replace(state.plan, actions=tuple(map(without, state.plan.actions)))
+    return replace(state, plan=plan, known=replace(state.known, files=files))
 
 
 def _retry(state: State, event: e.RetryCounted) -> State:
@@ -151,12 +180,14 @@ def _streamed(state: State, event: e.ReplyStreamed) -> State:
             reply = replace(reply, message=reply.message + event.text)
         case "reasoning":
             reply = replace(reply, reasoning=reply.reasoning + event.text)
-    turn = state.turn if state.turn.phase == "streaming" else replace(state.turn, phase="streaming")
+    reply = replace(reply, letters=reply.letters + (event.letters or len(event.text)))
+    same = state.turn.phase == "streaming" or (state.turn.phase == "planning" and not event.part)
+    turn = state.turn if same else replace(state.turn, phase="streaming")
     return replace(state, reply=reply, turn=turn)
 
 
 def _grew(state: State, event: e.ReplyGrew) -> State:
-    reply = ReplySlice(event.turn, event.summary, event.message, event.reasoning)
+    reply = ReplySlice(event.turn, event.summary, event.message, event.reasoning, event.letters)
     return state if reply == state.reply else replace(state, reply=reply)
 
 
@@ -164,6 +195,7 @@ def read_reply(state: State, event: e.ReplyRead) -> State:
     state = replace(
         state,
         reply=ReplySlice(turn=event.turn),
+        turn=replace(state.turn, proposes=state.turn.proposes or bool(event.changes)),
         chat=replace(state.chat, next_steps=event.next_steps),
     )
     message = ChatMessage(
@@ -175,6 +207,7 @@ def read_reply(state: State, event: e.ReplyRead) -> State:
         reasoning=event.reasoning,
         todos=len(event.todos),
         cut=event.cut,
+        why=event.why,
     )
     return say(state, message)
 
@@ -190,6 +223,7 @@ def _ended(state: State, event: e.TurnEnded) -> State:
         retry_seconds=0,
         waiting_for="",
     )
+    state = replace(state, usage=replace(state.usage, open=None))
     state = _keep_partial_reply(replace(state, turn=turn))
     if not event.error:
         return state
@@ -223,6 +257,7 @@ FOLDS = {
     e.FallbackTaken: _fallback,
     e.QuestionAsked: _asked,
     e.QuestionAnswered: _answered,
+    e.SecretDecided: _secret_decided,
     e.DecisionsKept: _decisions,
     e.MatchChosen: _chosen,
     e.ActionReopened: _reopened,

@@ -13,6 +13,7 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep
 from tui_agent.context.known import KnownFile, Touch
 from tui_agent.edits.change import Change, Checkpoint
+from tui_agent.files.judging import SecretChoice
 from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
 from tui_agent.subtasks.graph import SubTask
@@ -74,6 +75,7 @@ class TurnSlice(Struct, frozen=True):
     """The turn that runs, or the last one. `number` counts from 1; `step` counts requests within the turn.
 
     `waiting_for` names the action whose question is open; `retry_seconds` and `retry_why` are the countdown.
+    `proposes` says that a reply of this turn holds changes, whether all of them are in the review yet or not.
     """
 
     number: int = 0
@@ -88,6 +90,7 @@ class TurnSlice(Struct, frozen=True):
     retry_seconds: int = 0
     retry_why: str = ""
     seconds: float = 0.0
+    proposes: bool = False
 
     @property
     def running(self) -> bool:
@@ -98,7 +101,8 @@ class ActionSlice(Struct, frozen=True):
     """One file action as it stands: its attempts so far, what was loaded, how it ended.
 
     `nearest` are what the open question offers: the names most like the ones that were tried or, where `several`,
-    the files that the name fits equally. `others` are matches that were not taken.
+    the files that the name fits equally. `others` are matches that were not taken. `earlier` are attempts with
+    patterns that the person has since replaced.
     """
 
     action: FileAction
@@ -109,6 +113,9 @@ class ActionSlice(Struct, frozen=True):
     nearest: tuple[str, ...] = ()
     several: bool = False
     others: tuple[str, ...] = ()
+    earlier: tuple[Attempt, ...] = ()
+    #: What the open question asks, where it is about a secret: then it offers `SecretChoice`s.
+    question: str = ""
 
 
 class PlanSlice(Struct, frozen=True):
@@ -134,6 +141,8 @@ class ChatMessage(Struct, frozen=True):
     todos: int = 0
     level: Literal["info", "warning", "error"] = "info"
     cut: bool = False
+    #: What cut it, as a sentence without its full stop.
+    why: str = ""
 
 
 class ChatSlice(Struct, frozen=True):
@@ -145,12 +154,16 @@ class ChatSlice(Struct, frozen=True):
 
 
 class ReplySlice(Struct, frozen=True):
-    """The answer that is being streamed, as far as it came; empty when none is."""
+    """The answer that is being streamed, as far as it came; empty when none is.
+
+    `letters` counts all that came, shown or not.
+    """
 
     turn: int = 0
     summary: str = ""
     message: str = ""
     reasoning: str = ""
+    letters: int = 0
 
 
 class Decision(Struct, frozen=True):
@@ -309,6 +322,31 @@ def used_since(before: Usage, now: Usage) -> Usage:
     )
 
 
+#: A token of most texts has about so many letters.
+LETTERS_A_TOKEN = 4
+
+
+#: What a request to a model is for.
+Purpose = Literal["plan", "main", "condense", "subtask", "draft"]
+
+
+class OpenRequest(Struct, frozen=True):
+    """A request that has gone out and is not paid for yet: its own tokens, and what a token of input and one of
+    output cost in dollars, where that is known."""
+
+    purpose: Purpose
+    tokens: int
+    prices: tuple[float, float] | None = None
+
+    def estimate(self, letters: int) -> Usage:
+        """What it has cost by our own count, when so many letters of its answer have come."""
+        output = -(-letters // LETTERS_A_TOKEN)
+        cost = None
+        if self.prices is not None:
+            cost = self.tokens * self.prices[0] + output * self.prices[1]
+        return Usage(self.tokens, output, 0, cost, estimated=True)
+
+
 class UsageSlice(Struct, frozen=True):
     """`context` is the size of the last request in tokens, `parts` the same by part (C11).
 
@@ -324,6 +362,8 @@ class UsageSlice(Struct, frozen=True):
     counted: int = 0
     scale: float = 1.0
     last: Usage = Usage()
+    #: The request that is out now, None where none is.
+    open: OpenRequest | None = None
     prefix_share: float = 0.0
     resets: int = 0
 
@@ -349,7 +389,8 @@ class ConversationSlice(Struct, frozen=True):
     `files` maps a path to the hash of the text that stands in it, `rows` to the known file's row as it was last
     told, `blocks` an editor block's name to its digest, `contexts` an instruction or base file to its hash (empty:
     told that it is gone). `open_calls` are function calls without a result yet. `last` is the newest request as it
-    went out. `anew` says that the next request begins another conversation, and `why`.
+    went out. `anew` says that the next request begins another conversation, and `why`. `refusable` is the
+    conversation before the request that is out now, until its answer has come.
     """
 
     model: str = ""
@@ -361,6 +402,8 @@ class ConversationSlice(Struct, frozen=True):
     #: Facts that the next request tells the model once: what was applied, skipped, refused.
     untold: tuple[str, ...] = ()
     open_calls: tuple[str, ...] = ()
+    #: Of those, the ones that could not be read, and the error that each is answered with.
+    misread: dict[str, str] = field(default_factory=dict)
     contexts: dict[str, str] = field(default_factory=dict)
     last: tuple[SentMessage, ...] = ()
     anew: bool = False
@@ -371,6 +414,7 @@ class ConversationSlice(Struct, frozen=True):
     #: Ids of the provider's files that stand in it (P7); once `uploads_ended` they mean nothing any more.
     uploads: tuple[str, ...] = ()
     uploads_ended: bool = False
+    refusable: ConversationSlice | None = None
     #: What was told of each sub-task, by its id.
     tasks: dict[str, str] = field(default_factory=dict)
     #: Files that an applied change touched since the last request: what belongs to them goes with the next (C9).
@@ -437,3 +481,5 @@ class State(Struct, frozen=True):
     instructions: tuple[InstructionFile, ...] = ()
     notices: NoticesSlice = NoticesSlice()
     layout: LayoutSlice = LayoutSlice()
+    #: What the person decided about files with secrets, by the SHA-256 of their bytes.
+    secrets: dict[str, SecretChoice] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.context.known import KnownFile
+from tui_agent.files.judging import SecretChoice
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import Decision, Phase
@@ -71,6 +72,20 @@ class QuestionAsked(Passing, frozen=True):
 
     action: str
     choices: tuple[str, ...] = ()
+    #: Words of its own, where the question is not which file is meant.
+    question: str = ""
+
+
+class SecretDecided(Lasting, frozen=True):
+    """The person said what becomes of a file that holds a secret, or looks as if it did, with exactly these bytes.
+
+    `digest` is their SHA-256, hexadecimal; `action` is the one under which it was asked.
+    """
+
+    path: str
+    digest: str
+    choice: SecretChoice
+    action: str = ""
 
 
 class QuestionAnswered(Lasting, frozen=True):
@@ -117,12 +132,18 @@ class FileLoaded(Lasting, frozen=True):
 
 
 class FilesLeftOut(Lasting, frozen=True):
-    """Matches of an action that were not loaded, and why; `unreadable` are those that cannot be."""
+    """Files that do not go with a request, and why; `action` is empty where none asked for them.
+
+    `loaded` says that they were loaded already and had to make room; `before` are their entries in the registry
+    as they were until then.
+    """
 
     action: str
     paths: tuple[str, ...]
     why: str
-    unreadable: bool = False
+    reason: Literal["room", "limit", "unreadable", "secret"] = "room"
+    loaded: bool = False
+    before: tuple[KnownFile, ...] = ()
 
 
 class DirectoryListed(Lasting, frozen=True):

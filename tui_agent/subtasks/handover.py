@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from tui_agent.context.blocks import inert, item, name
 from tui_agent.subtasks.graph import SubTask
 
 _BEGINNING = """# Your part of a larger work
@@ -32,13 +33,13 @@ def text(given: HandOver) -> str:
     """The words of the hand-over; parts with nothing to say are left out."""
     task = given.task
     parts = [
-        _BEGINNING.format(id=task.id),
-        f"The whole request, word for word:\n{given.request}" if given.request else "",
-        f"What was said of it: {given.summary}" if given.summary else "",
-        _SCOPE.format(files=", ".join(task.files)) if task.files else "",
+        _BEGINNING.format(id=name(task.id)),
+        f"The whole request, word for word:\n{inert(given.request)}" if given.request else "",
+        f"What was said of it: {inert(given.summary)}" if given.summary else "",
+        _SCOPE.format(files=", ".join(map(name, task.files))) if task.files else "",
         _list("These parts are done, and your copy holds what they changed", map(_done, given.before)),
         _list("These are not in your copy, leave them alone", given.missing),
-        task.note,
+        inert(task.note),
         "" if given.splits else "Do not split this part into sub-tasks.",
     ]
     return "\n\n".join(part for part in parts if part)
@@ -50,5 +51,5 @@ def _done(task: SubTask) -> str:
 
 
 def _list(title: str, items: Sequence[str] | map[str]) -> str:
-    lines = [f"- {item}" for item in items]
+    lines = [f"- {item(entry)}" for entry in items]
     return "\n".join([f"{title}:", *lines]) if lines else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tui_agent.context.blocks import item
 from tui_agent.subtasks.graph import SubTask
 
 TITLE = "## SUB-TASKS"
@@ -22,7 +23,7 @@ def news(now: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
 
 def section(new_rows: Mapping[str, str]) -> str:
     """The section, empty where there is no news."""
-    return "\n".join([TITLE, *(f"- {row}" for row in new_rows.values())]) if new_rows else ""
+    return "\n".join([TITLE, *(f"- {item(row)}" for row in new_rows.values())]) if new_rows else ""
 
 
 def _row(task: SubTask) -> str:
