@@ -28,7 +28,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def wants(*patterns: str, name: str = "It", **fields: Any) -> dict[str, Any]:
-    return {"type": "file", "name": name, "patterns": list(patterns), **fields}
+    return {"type": "file", "name": name, "patterns": list(patterns), "required": True, **fields}
 
 
 async def asking(session: Session, *actions: dict[str, Any]) -> None:
@@ -193,3 +193,37 @@ async def test_a_batch_takes_the_smallest_first_and_names_what_was_left_out(work
         assert parts.loaded == tuple(f"api/part{number}.txt" for number in range(4))
         assert parts.left_out == ("api/part4.txt",)
         assert "1 of the 5 files" in session.state.notices.items[-1].text and "part4" in sent(session)
+
+
+async def test_what_was_tried_stays_when_the_person_picks_a_file_and_after_a_resume(workspace: Path) -> None:
+    plans = planned(wants("none.txt", "**/none.txt"), wants("lib/modls.py", name="Models"))
+    async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
+        await asking(session)
+        await session.answer("It", "api/schema.py")
+        await until(session, lambda state: state.turn.waiting_for == "Models")
+        await session.decide("Models", patterns=["**/models.py"])
+        await session.finished()
+        name = session.state.session.id
+        plan = session.state.plan
+    picked, edited = plan.actions
+    assert [(a.pattern, a.outcome) for a in picked.attempts] == [
+        ("none.txt", "miss"),
+        ("**/none.txt", "miss"),
+    ]
+    assert picked.loaded == ("api/schema.py",)
+    assert [a.pattern for a in edited.earlier] == ["lib/modls.py"]
+    assert [(a.pattern, a.outcome) for a in edited.attempts] == [("**/models.py", "hit")]
+    async with open_session(workspace, [], session=name, interactive=True) as session:
+        assert session.state.plan == plan
+
+
+async def test_of_several_matches_what_was_found_stays_when_another_file_is_picked(workspace: Path) -> None:
+    plans = planned(wants("none.txt", "**/schema.py"))
+    async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
+        await asking(session)
+        await session.decide("It", path="README.md")
+        await session.finished()
+        name, slot = session.state.session.id, action(session)
+        assert [a.outcome for a in slot.attempts] == ["miss", "hit"] and slot.loaded == ("README.md",)
+    async with open_session(workspace, [], session=name, interactive=True) as session:
+        assert action(session) == slot

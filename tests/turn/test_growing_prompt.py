@@ -217,13 +217,56 @@ async def test_a_request_that_the_provider_finds_too_long_is_made_shorter(worksp
         assert session.state.chat.messages[-1].summary == "Now it fits."
 
 
-async def test_a_provider_that_always_says_too_long_is_asked_three_times(workspace: Path) -> None:
+async def refused(session: Session, request: str) -> None:
+    await session.submit(request)
+    await session.finished()
+    assert not session.state.turn.ok
+
+
+async def test_a_provider_that_always_says_too_long_gets_smaller_requests_and_nothing_twice(
+    workspace: Path,
+) -> None:
+    make_tree(workspace, {f"big/b{number}.py": big(f"b{number}", 3000) for number in range(4)})
     too_long = ContextTooLong("The request is too long", "make it shorter")
     async with open_session(workspace, [too_long] * 6) as session:
-        await session.submit("Look at src/m1.py")
-        await session.finished()
+        await refused(session, "Look at big/b0.py, big/b1.py, big/b2.py and big/b3.py")
         assert session.state.turn.kind == "ContextTooLong"
-        assert [r.purpose for r in model_of(session).requests].count("main") == 3
+        sizes = [len(str(r.messages)) for r in model_of(session).requests if r.purpose == "main"]
+        assert len(sizes) == 3 and sizes[0] * 0.8 >= sizes[1] and sizes[1] * 0.7 >= sizes[2]
+        out = [path for slot in session.state.plan.actions for path in slot.left_out]
+        assert len(out) >= 2 and not set(out) & set(session.state.known.files)
+        named = " ".join(notice.text for notice in session.state.notices.items)
+        assert all(path in named for path in out)
+        assert session.state.conversation.messages[-1].role == "system"  # what was refused is taken back
+
+
+async def test_what_cannot_be_made_smaller_is_not_sent_again(workspace: Path) -> None:
+    too_long = ContextTooLong("The request is too long", "make it shorter")
+    async with open_session(workspace, [too_long] * 6) as session:
+        await refused(session, "Hello")
+        assert [r.purpose for r in model_of(session).requests] == ["main"]
+        assert session.state.turn.error == str(too_long)
+        assert any("Nothing more can be left out" in notice.text for notice in session.state.notices.items)
+        await refused(session, "word " * 300_000)
+        assert len(model_of(session).requests) == 1  # over the window: it never went out
+        assert "nothing more can be left out" in session.state.turn.error
+
+
+async def test_where_no_summary_comes_three_quarters_are_kept_and_it_is_asked_for_once(
+    workspace: Path,
+) -> None:
+    words = "word " * 600
+    replies: list[Reply] = [reply(f"Answer {number}.", message=words) for number in range(7)]
+    replies += [RateLimited("No more today", "wait"), reply("Still here.")]
+    async with open_session(workspace, replies, overrides=SMALL) as session:
+        while "condense" not in [request.purpose for request in model_of(session).requests]:
+            await turn(session, f"Question {len(model_of(session).requests)}")
+        purposes = [request.purpose for request in model_of(session).requests]
+        assert purposes.count("condense") == 1
+        *_, before, _, after = [request.messages for request in model_of(session).requests]
+        there = len(before)  # with the answer to that request, and without the system prompt
+        kept = len(after) - 3  # beside the system prompt, the note, and the new request
+        assert after[2:-2] == before[there - kept + 1 :] and 0.65 <= kept / there <= 0.85
 
 
 async def test_a_call_that_was_stopped_gets_a_result_that_says_so(workspace: Path) -> None:

@@ -236,3 +236,52 @@ async def test_a_known_file_that_cannot_be_read_any_more_is_marked_and_the_turn_
         text = await turn(session, "And now?")
         assert rows(text)["api.py"] == "turn 1 / ⚠️ Yes (on disk)"
         assert any("api.py" in notice.text for notice in session.state.notices.items)
+
+
+LONG = "".join(f"line {number}\n" for number in range(50))
+EDIT = {"search": "line 7\n", "replace": "seven\n"}
+BLIND = reply("Edits it unseen.", fileChanges=[{"path": "b.txt", "edits": [EDIT]}])
+OVER = {"path": "b.txt", "content": "all that is left\n"}
+
+
+@pytest.mark.parametrize("way", ["apply", "rename", "blind rename", "resume"])
+async def test_of_a_file_that_was_edited_unseen_only_a_part_is_known(tmp_path: Path, way: str) -> None:
+    root = make_tree(tmp_path / "work", {"b.txt": LONG})
+    moved = {"path": "b.txt", "renameTo": "c.txt"}
+    path = "c.txt" if "rename" in way else "b.txt"
+    first = reply("Moves it.", fileChanges=[moved]) if way == "blind rename" else BLIND
+    over = reply("Writes it all.", fileChanges=[{**OVER, "path": path}])
+    replies = [first, *([reply("Moves it.", fileChanges=[moved])] if way == "rename" else []), over]
+
+    async def decided(session: Session, request: str) -> None:
+        await session.submit(request)
+        await session.finished()
+        await session.apply()
+
+    async with open_session(root, replies) as session:
+        name = session.state.session.id
+        await decided(session, "Make the change")
+        if way == "rename":
+            await decided(session, "Move it")
+        if way != "resume":
+            await decided(session, "Go over it once more")
+            held = session.state.review.changes[-1]
+    if way == "resume":
+        async with open_session(root, [over], session=name) as session:
+            await decided(session, "Go over it once more")
+            held = session.state.review.changes[-1]
+    assert (held.state, "only in part" in held.ask) == ("pending", True)
+    assert "line 8\n" in (root / path).read_text(), "whole content is never part of all"
+
+
+async def test_of_a_file_that_was_edited_unseen_an_undo_shows_all(tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "work", {"b.txt": LONG})
+    async with open_session(root, [BLIND, reply("Writes it all.", fileChanges=[OVER])]) as session:
+        await session.submit("Make the change")
+        await session.finished()
+        await session.apply()
+        assert not session.state.known.files["b.txt"].whole
+        await session.undo()
+        assert not session.state.known.files["b.txt"].whole
+        assert "line 8" in await turn(session, "Go over it once more"), "what has changed since is read again"
+        assert session.state.known.files["b.txt"].whole

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.sessions import model_of, open_session, reply
 
+from tui_agent.answers.plans import FileAction
 from tui_agent.session.figures import figures_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
@@ -98,7 +99,9 @@ async def test_at_most_ten_folders_in_a_turn_over_all_its_requests(workspace: Pa
 
 async def test_a_question_that_is_declined_is_no_failed_load(workspace: Path) -> None:
     def events(path: str) -> list[e.Event]:
-        return [e.FallbackTaken("x", "ask_user", ("x.py",)), e.QuestionAnswered("x", path)]
+        wanted = FileAction("x", ("x.py",), required=True)
+        plan = e.PlanMade(1, "model", (wanted,), (), ())
+        return [plan, e.FallbackTaken("x", "ask_user", ("x.py",)), e.QuestionAnswered("x", path)]
 
     assert [figures_of(events(path)).failed_loads for path in ("", "y.py")] == [0, 1]
     assert figures_of(events("")).plus(figures_of(events("y.py"))).questions == 2

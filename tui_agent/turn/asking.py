@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,62 +12,112 @@ from msgspec.structs import replace
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import Delta, Reply
-from tui_agent.errors import ContextTooLong, EmptyReply, Refused
-from tui_agent.model.client import CallChunk, EndChunk, ReasoningChunk, RetryChunk, TextChunk, UsageChunk
+from tui_agent.errors import (
+    BadKey,
+    ContextTooLong,
+    EmptyReply,
+    LimitReached,
+    ModelError,
+    RateLimited,
+    Refused,
+    Unreachable,
+)
+from tui_agent.model.client import CallChunk, Chunk, ReasoningChunk, TextChunk
 from tui_agent.store import events as e
-from tui_agent.store.state import SentMessage, Usage
+from tui_agent.store.state import SentMessage
 from tui_agent.turn.beginning import keep
-from tui_agent.turn.composing import Composed, compose
+from tui_agent.turn.composing import Composed
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.exchange import MOST_LETTERS, Answer, exchange, open_request
+from tui_agent.turn.fallback import next_model
 from tui_agent.turn.limits import check_limits
-from tui_agent.turn.making_room import make_room
+from tui_agent.turn.making_room import fit
+from tui_agent.turn.reading import window_of
 
-#: How often a request that is too long is made shorter before the person is told.
-MOST_ATTEMPTS = 3
-#: An answer of more letters is no answer: what comes after them is not read.
-MOST_LETTERS = 4_000_000
+#: What share of a request that was too long the next one may have, attempt by attempt.
+LESS = (0.8, 0.5)
 #: More changes in one answer are more than anybody looks through.
 MOST_CHANGES = 1_000
+#: More sentences about what could not be read are for nobody.
+MOST_FAULTS = 100
 
 
 async def ask(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
     """Send the next request and read the reply into `gathered`. Raises a `ModelError` when none came.
 
-    A request that is too long for the provider is made shorter and sent again.
+    Where the model cannot be reached or stays overloaded, the next of `models.fallbacks` is asked.
     """
-    for attempt in range(1, MOST_ATTEMPTS + 1):
-        async for event in make_room(desk, gathered, too_long=attempt > 1):
-            yield event
+    failed: dict[str, ModelError] = {}
+    while True:
         try:
-            async for event in _ask_once(desk, gathered):
+            async for event in _ask_model(desk, gathered):
                 yield event
             return
-        except ContextTooLong:
-            if attempt == MOST_ATTEMPTS:
-                raise
-            yield e.NoticeGiven(
-                "info", "The request is too long for the model: it is made shorter and sent again"
-            )
+        except (Unreachable, RateLimited, BadKey) as error:
+            if isinstance(error, BadKey) and not failed:
+                raise  # the person has to mend that
+            model = desk.state().model.name
+            failed[model] = error
+            another = await next_model(desk, failed)
+            if another is None:
+                if len(failed) > 1:
+                    yield e.NoticeGiven("warning", f"{error.what}. No other model is left to ask")
+                raise next(iter(failed.values())) from None
+            yield e.RequestWithdrawn(gathered.turn)
+            yield e.NoticeGiven("warning", f"{error.what}. {another.name} is asked instead, from now on")
+            yield another
 
 
-async def _ask_once(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
-    composed = await compose(desk, gathered)
-    check_limits(desk, round(composed.event.tokens * desk.state().usage.scale))
-    yield composed.event
-    gathered.handed_over()
-    answer = _Answer(desk, composed.event.protocol == "tools")
-    async with aclosing(desk.model.stream(composed.request)) as chunks:
-        async for chunk in chunks:
-            for event in answer.take(chunk):
+async def _ask_model(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
+    """Ask the model that is chosen.
+
+    A request that the provider finds too long is taken back and sent again, each time smaller; where nothing
+    is left to leave out, it is not sent.
+    """
+    # a recording has no window: what it answers was answered once
+    ceiling, refusal = sys.maxsize if desk.state().session.replay else window_of(desk.state()), None
+    for less in (*LESS, None):
+        composed: list[Composed] = []
+        try:
+            async for event in fit(desk, gathered, ceiling, composed):
                 yield event
-            if answer.letters > MOST_LETTERS:
-                break
-    reply = await asyncio.to_thread(answer.finish, composed.request.model)
+        except ContextTooLong:
+            if refusal is None:
+                raise
+            yield e.NoticeGiven("info", "Nothing more can be left out of the request: it is not sent again")
+            raise refusal from None
+        try:
+            async for event in _ask_once(desk, gathered, composed[0]):
+                yield event
+            return
+        except LimitReached:
+            if desk.requests.why and not desk.part and not desk.requests.told:
+                desk.requests.told = True
+                yield e.NoticeGiven("warning", f"{desk.requests.why}: no more are sent")
+            raise
+        except ContextTooLong as error:
+            yield e.RequestWithdrawn(gathered.turn)
+            if less is None:
+                raise
+            ceiling, refusal = int(composed[0].size * less), error
+
+
+async def _ask_once(desk: Desk, gathered: Gathered, composed: Composed) -> AsyncGenerator[e.Event, None]:
+    tokens = round(composed.event.tokens * desk.state().usage.scale)
+    check_limits(desk, tokens)
+    model = composed.request.model
+    paid = await open_request(desk, model, tokens, "main")
+    yield replace(composed.event, paid=paid)
+    answer = _Reply(desk, composed.event.protocol == "tools")
+    async for event in exchange(desk, composed.request, paid, answer):
+        yield event
+    gathered.handed_over()
+    reply = await asyncio.to_thread(answer.finish, model)
     gathered.reply = reply
     (sent,), _ = await keep(desk, [answer.message(reply)])
-    yield e.UsageCounted(answer.usage or _estimated(composed, sent))
     first = changes_of(desk, gathered.turn) + 1
-    ids = tuple(f"c{gathered.turn}.{number}" for number in range(first, first + len(reply.changes)))
+    count = len(reply.changes) + len(reply.refused)
+    ids = tuple(f"c{gathered.turn}.{number}" for number in range(first, first + count))
     yield _read_event(gathered.turn, reply, answer.reasoning, sent, ids)
 
 
@@ -76,40 +126,39 @@ def changes_of(desk: Desk, turn: int) -> int:
     return sum(change.turn == turn for change in desk.state().review.changes)
 
 
-class _Answer:
-    """One reply as it comes in: the text, the calls, what it cost, and how it ended."""
+class _Reply(Answer):
+    """A reply of the main model: it is read while it comes, and what the person reads of it is shown."""
 
     def __init__(self, desk: Desk, tools: bool) -> None:
-        self.reader = ToolsReader(desk.reply_schema) if tools else StructuredReader(desk.reply_schema)
+        self._desk = desk
+        self._tools = tools
+        self.forget()
+
+    def forget(self) -> None:
+        super().forget()
         self.reasoning = ""
-        self.letters = 0
-        self.usage: Usage | None = None
-        self.end: EndChunk | None = None
-        self._pieces: list[str] = []
+        schema, turn = self._desk.reply_schema, self._desk.state().turn
+        self.reader = (
+            ToolsReader(schema, f"call_{turn.number}_{turn.step}")
+            if self._tools
+            else StructuredReader(schema)
+        )
 
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces)
-
-    def take(self, chunk: object) -> list[e.Event]:
+    def take(self, chunk: Chunk) -> list[e.Event]:
+        before = self.letters
+        super().take(chunk)
+        letters = self.letters - before
         match chunk:
             case TextChunk(text):
-                self.letters += len(text)
-                self._pieces.append(text)
-                return [e.ReplyStreamed(delta.part, delta.text) for delta in self._read(text)]
+                shown = [e.ReplyStreamed(delta.part, delta.text) for delta in self._read(text)]
+                hidden = letters - sum(len(event.text) for event in shown)
+                return [*shown, e.ReplyStreamed("", letters=hidden)] if hidden > 0 else [*shown]
             case CallChunk() if isinstance(self.reader, ToolsReader):
-                self.letters += len(chunk.arguments)
                 self.reader.call(chunk)
+                return [e.ReplyStreamed("", letters=letters)]
             case ReasoningChunk(text):
-                self.letters += len(text)
                 self.reasoning += text
-                return [e.ReplyStreamed("reasoning", text)]
-            case UsageChunk(given, came, cached, cost):
-                self.usage = Usage(given, came, cached, cost)
-            case RetryChunk(attempt, seconds, why):
-                return [e.RetryCounted(round(seconds), attempt, why)]
-            case EndChunk():
-                self.end = chunk
+                return [e.ReplyStreamed("reasoning", text, letters)]
         return []
 
     def _read(self, text: str) -> list[Delta]:
@@ -119,18 +168,22 @@ class _Answer:
             case StructuredReader() as reader:
                 return reader.feed(text)
 
+    def is_worth_keeping(self) -> bool:
+        """Complete changes are: a model that is asked again may not propose them again."""
+        return bool(self.reader.finish(cut=True).changes)
+
     def finish(self, model: str) -> Reply:
-        end = self.end or EndChunk("cut")
-        if end.reason == "refused":
+        """The reply; of one that was cut, what is complete. Raises `Refused` and `EmptyReply`."""
+        reply = _bounded(self.reader.finish(cut=self.cut), self.letters)
+        if self.end and self.end.reason == "refused" and not reply.changes:
             raise Refused(
                 f"{model} declined to answer", "word the request differently, or choose another model"
             )
-        reply = _bounded(self.reader.finish(cut=end.reason in ("cut", "length")), self.letters)
         if not self.text.strip() and not reply.calls:
             raise EmptyReply(
                 f"{model} answered without a word", "send the request again, or choose another model"
             )
-        return reply
+        return replace(reply, why=self.why if reply.cut else "")
 
     def message(self, reply: Reply) -> dict[str, Any]:
         """The reply as the next request carries it."""
@@ -158,11 +211,14 @@ def _bounded(reply: Reply, letters: int) -> Reply:
         )
     if (count := len(reply.changes)) > MOST_CHANGES:
         faults.append(f"The answer held {count:,} changes: the first {MOST_CHANGES:,} were taken.")
-    return replace(reply, changes=reply.changes[:MOST_CHANGES], faults=tuple(faults))
-
-
-def _estimated(composed: Composed, sent: SentMessage) -> Usage:
-    return Usage(composed.event.tokens, sent.tokens, 0, None, estimated=True)
+    if (count := len(faults)) > MOST_FAULTS:
+        faults = [*faults[:MOST_FAULTS], f"{count - MOST_FAULTS:,} more faults of the answer are not listed."]
+    return replace(
+        reply,
+        changes=reply.changes[:MOST_CHANGES],
+        refused=reply.refused[:MOST_CHANGES],
+        faults=tuple(faults),
+    )
 
 
 def _read_event(
@@ -181,4 +237,6 @@ def _read_event(
         next_steps=reply.next_steps,
         cut=reply.cut,
         faults=reply.faults,
+        why=reply.why,
+        misread={call.id: call.fault for call in reply.calls if call.fault},
     )

@@ -91,7 +91,7 @@ async def keep(
     """Keep messages as they are sent, counted, and whether the count is exact; `sizes` are of the last of them."""
     texts = [as_sent(message) for message in messages]
     counted = await desk.model.count(desk.state().model.name, [_countable(message) for message in messages])
-    blobs = await asyncio.to_thread(lambda: [desk.blobs.put_text(text) for text in texts])
+    blobs = await asyncio.to_thread(lambda: [desk.blobs.hold_text(text) for text in texts])
     last = len(messages) - 1
     kept = tuple(
         _sent(message, blob, tokens, sizes if place == last else None)

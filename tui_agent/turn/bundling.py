@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from functools import cache
+from functools import cache, partial
 
-from tui_agent.context.loaded import LoadedFile, cost
+from tui_agent.context.loaded import LoadedFile
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.gate import is_secret, read
+from tui_agent.files.gate import read
+from tui_agent.files.judging import Undecided
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.reading import load, room, see
+from tui_agent.turn.reading import load, see, that_fit
+from tui_agent.turn.secrets import decided
 from tui_agent.workspace.companions import Places, imported
 from tui_agent.workspace.languages import language
 from tui_agent.workspace.tests_of import find_tests
@@ -31,10 +33,20 @@ async def bundle(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None
     for path, why in (await companions(desk, changed)).items():
         if len(gathered.bundled) >= settings.max_files:
             return
-        file = await _load(desk, gathered, path, why)
-        if file is not None:
-            for event in see(desk, gathered, file):
+        if any(file.path == path for file in (*gathered.files, *gathered.bundled)):
+            continue
+        loaded: list[LoadedFile] = []
+        try:
+            async for event in decided(desk, gathered, partial(load, desk, path, "bundle", why), loaded):
                 yield event
+        except Undecided as error:
+            yield e.NoticeGiven("warning", str(error))
+        except TuiAgentError:
+            continue  # a bundle is an offer, not a promise
+        for file in loaded:
+            if await _is_wanted(desk, gathered, file):
+                for event in see(desk, gathered, file):
+                    yield event
 
 
 async def companions(desk: Desk, changed: Sequence[str]) -> dict[str, str]:
@@ -72,19 +84,13 @@ async def _imports_of(
     return further
 
 
-async def _load(desk: Desk, gathered: Gathered, path: str, why: str) -> LoadedFile | None:
-    """The file, unless it is in view, does not fit, or cannot be read: a bundle is an offer, not a promise."""
-    if is_secret(path) or any(file.path == path for file in (*gathered.files, *gathered.bundled)):
-        return None
-    try:
-        file = await load(desk, path, "bundle", why)
-    except TuiAgentError:
-        return None
-    entry = desk.state().known.files.get(path)
+async def _is_wanted(desk: Desk, gathered: Gathered, file: LoadedFile) -> bool:
+    """Whether the model does not have this text yet, and there is room for it."""
+    entry = desk.state().known.files.get(file.path)
     known = entry is not None and entry.written_known and entry.written == file.md5
-    if known or desk.state().conversation.files.get(path) == file.md5:
-        return None
-    return file if cost(file.size, file.lines) <= room(desk, gathered) else None
+    if known or desk.state().conversation.files.get(file.path) == file.md5:
+        return False
+    return bool((await that_fit(desk, gathered, [file]))[0])
 
 
 def _grammar(path: str) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
 from tui_agent.context.known import LoadedBy
-from tui_agent.planning.chain import Attempt, ChainLimits, climb
+from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, climb
 from tui_agent.planning.equals import names_one, nearest
 from tui_agent.store import events as e
-from tui_agent.turn import batches
 from tui_agent.turn.desk import Decision, Desk, Gathered
 from tui_agent.turn.reading import load_files
 
@@ -37,33 +37,36 @@ async def find(
 async def _climb(
     desk: Desk, gathered: Gathered, action: FileAction, loaded_by: LoadedBy
 ) -> AsyncGenerator[e.Event, None]:
-    first = 1
+    after: Attempt | None = None
+    missed: list[Attempt] = []
     while True:
         hit: Attempt | None = None
         decision: Decision | None = None
-        async for attempt in climb(action, desk.workspace.index, _limits(desk, gathered), first):
+        async for attempt in climb(action, desk.workspace.index, _limits(desk, gathered), after):
             decision = decision_on(desk, gathered, action.name)
             if decision is not None:
                 break
             gathered.searched += attempt.ms / 1000
             if attempt.outcome == "hit":
                 hit = attempt
+            elif attempt.outcome == "looking":
+                yield e.AttemptStarted(attempt)
             else:
-                yield (e.AttemptStarted if attempt.outcome == "looking" else e.AttemptEnded)(attempt)
+                missed.append(attempt)
+                yield e.AttemptEnded(attempt)
         if decision is not None:
             events = follow(desk, gathered, decision)
         elif hit is None:
-            events = _fall_back(desk, gathered, action)
+            events = _fall_back(desk, gathered, action, missed)
         else:
             refused: list[str] = []
             async for event in _take(desk, gathered, action, hit, loaded_by, refused):
                 yield event
             if not refused:
                 return
-            yield e.AttemptEnded(
-                replace(hit, outcome="invalid", why=refused[0], paths=hit.paths[:PATHS_KEPT])
-            )
-            first = hit.index + 1
+            missed.append(replace(hit, outcome="invalid", why=refused[0], paths=hit.paths[:PATHS_KEPT]))
+            yield e.AttemptEnded(missed[-1])
+            after = hit
             continue
         async for event in events:
             yield event
@@ -90,7 +93,9 @@ async def follow(desk: Desk, gathered: Gathered, decision: Decision) -> AsyncGen
     before = [gathered.before.get(path) for path in gone]
     restored = tuple(entry for entry in before if entry is not None)
     yield e.ActionReopened(decision.action, decision.patterns, tuple(gone), restored)
-    action = replace(slot.action, patterns=decision.patterns or slot.action.patterns, all=slot.action.all)
+    action = slot.action
+    if decision.patterns:
+        action = replace(action, patterns=decision.patterns, extra=())
     if decision.path:
         events = load_files(desk, gathered, [decision.path], "mention", action.name)
     elif decision.patterns:
@@ -134,24 +139,49 @@ async def _take(
     """Load what a pattern hit. Where none of it can be read, the reason goes into `refused` and nothing is told."""
     chosen = list(hit.paths)
     if action.all:
-        chosen = await batches.within_room(desk, gathered, action, hit)
-        async for event in batches.tell_left_out(gathered, action, hit, chosen):
-            yield event
+        chosen = await asyncio.to_thread(_by_size, desk.workspace.root, hit.paths)
     elif len(chosen) > 1 and names_one(hit.pattern):
         async for event in _choose(desk, gathered, action, hit, chosen):
             yield event
         if not chosen:
             return
-    loaded = [event async for event in load_files(desk, gathered, chosen, loaded_by, action.name)]
-    left = [event for event in loaded if isinstance(event, e.FilesLeftOut)]
+    loaded: list[e.Event] = []
+    asking, smallest_first = not action.all, action.all
+    async for event in load_files(
+        desk, gathered, chosen, loaded_by, action.name, smallest_first=smallest_first, asking=asking
+    ):
+        if isinstance(event, (e.ActionsAdded, e.QuestionAsked, e.SecretDecided)):
+            yield event  # the person is asked about one of the files now
+        else:
+            loaded.append(event)
+    unread = [event for event in loaded if isinstance(event, e.FilesLeftOut) and event.reason == "unreadable"]
     files = [event.file for event in loaded if isinstance(event, e.FileLoaded)]
-    if not files and left and sum(len(event.paths) for event in left if event.unreadable) == len(chosen):
-        refused.append(left[0].why)
+    if unread and len(unread) == len(chosen):
+        refused.append(unread[0].why)
         return
     lines = sum(file.lines for file in files)
     yield e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:PATHS_KEPT]))
+    if hit.why == OTHER_CASE:
+        yield e.NoticeGiven("info", f"{hit.pattern} was {OTHER_CASE}: {', '.join(hit.paths[:PATHS_KEPT])}")
     for event in loaded:
         yield event
+    if action.all and hit.matches > len(hit.paths):
+        more = f"{hit.matches - len(hit.paths):,} more files match “{hit.pattern}” than one batch may hold"
+        yield e.FilesLeftOut(action.name, (), more, "limit")
+        yield e.NoticeGiven("warning", f"{more}; narrow the pattern")
+        gathered.facts.append(f"{more}; narrow the pattern.")
+
+
+def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
+    """The smallest first, by their size on disk: more of those fit."""
+
+    def size(path: str) -> int:
+        try:
+            return (root / path).lstat().st_size
+        except OSError:
+            return 0  # what is gone says so when it is read
+
+    return [path for _, path in sorted((size(path), path) for path in paths)]
 
 
 async def _choose(
@@ -173,7 +203,7 @@ async def _choose(
         if desk.ask is None:
             yield _said(action, hit, "all are loaded")
         return
-    yield e.AttemptStarted(hit)
+    yield e.AttemptStarted(hit)  # it ends when the person has chosen
     decision: list[Decision] = []
     async for event in _asked(desk, gathered, action, best, decision, several=True):
         yield event
@@ -183,6 +213,7 @@ async def _choose(
         yield e.MatchChosen(action.name, tuple(chosen), hit.paths, "person")
         return
     chosen.clear()
+    yield e.AttemptEnded(replace(hit, paths=hit.paths[:PATHS_KEPT]))
     async for event in follow(desk, gathered, answer):
         yield event
 
@@ -214,38 +245,47 @@ async def _asked(
     yield e.QuestionAnswered(action.name, shown)
 
 
-async def _fall_back(desk: Desk, gathered: Gathered, action: FileAction) -> AsyncGenerator[e.Event, None]:
-    tried = ", ".join(action.patterns)
+async def _fall_back(
+    desk: Desk, gathered: Gathered, action: FileAction, missed: Sequence[Attempt]
+) -> AsyncGenerator[e.Event, None]:
+    outcome = _outcome(action, missed)
     names: tuple[str, ...] = ()
     if action.fallback == "ask_user":
         names = tuple(
             await asyncio.to_thread(desk.workspace.index.nearest, action.patterns[0], NEAREST_SHOWN)
         )
-    yield e.FallbackTaken(action.name, action.fallback, action.patterns, names)
+    yield e.FallbackTaken(action.name, action.fallback, tuple(text for _, text in action.steps), names)
     match action.fallback:
-        case "create_new":
+        case "create_new" if all(attempt.outcome == "miss" for attempt in missed):
+            tried = ", ".join(action.patterns)
             gathered.facts.append(f"{action.name} does not exist (tried {tried}); you may create it.")
-        case "skip":
-            gathered.facts.append(f"{action.name} was not found (tried {tried}).")
-        case "ask_user":
-            async for event in _ask_person(desk, gathered, action, names):
+        case "ask_user" if desk.ask is not None:
+            async for event in _ask_person(desk, gathered, action, names, outcome):
                 yield event
+        case _:
+            if action.fallback == "ask_user" or any(attempt.outcome != "miss" for attempt in missed):
+                yield e.NoticeGiven("warning", f"{outcome}. The turn continues without it")
+            gathered.facts.append(f"{outcome}.")
+
+
+def _outcome(action: FileAction, missed: Sequence[Attempt]) -> str:
+    """Why no file was loaded, for the person and the model. A pattern that is too broad did find files."""
+    reasons = [f"{attempt.pattern}: {attempt.why}" for attempt in missed if attempt.outcome != "miss"]
+    tried = f"(tried {', '.join(attempt.pattern for attempt in missed)})"
+    if not reasons:
+        return f"{action.name} was not found {tried}"
+    return f"{action.name} was not loaded {tried}: {'; '.join(reasons)}"
 
 
 async def _ask_person(
-    desk: Desk, gathered: Gathered, action: FileAction, names: tuple[str, ...]
+    desk: Desk, gathered: Gathered, action: FileAction, names: tuple[str, ...], outcome: str
 ) -> AsyncGenerator[e.Event, None]:
-    tried = ", ".join(action.patterns)
-    if desk.ask is None:
-        yield e.NoticeGiven("warning", f"No file for “{action.name}” (tried {tried}): going on without it")
-        gathered.facts.append(f"{action.name} was not found (tried {tried}).")
-        return
     decision: list[Decision] = []
     async for event in _asked(desk, gathered, action, names, decision):
         yield event
     answer = decision[0]
     if not (answer.path or answer.patterns):
-        gathered.facts.append(f"{action.name} was not found (tried {tried}); go on without it.")
+        gathered.facts.append(f"{outcome}; continue without it.")
         return
     async for event in follow(desk, gathered, answer):
         yield event

@@ -16,7 +16,6 @@ from tui_agent.store.state import SentMessage, State
 from tui_agent.subtasks import report
 from tui_agent.turn.beginning import Sizes, head_of, keep
 from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.editor_state import open_files
 from tui_agent.turn.sent import as_sent, shared_beginning
 
 GO_ON = "Here is what you asked for. Go on with the request."
@@ -30,19 +29,29 @@ ANSWERED = frozenset({"read_files", "list_directory", "search_text"})
 LEFT_OUT = ""
 
 
+#: What a message costs beside its text, in tokens, with any provider.
+AROUND_A_MESSAGE = 4
+
+
 class Composed(Struct, frozen=True):
-    """A request, and the event that says what it added."""
+    """A request, and the event that says what it added. `bytes` is the length of all that is sent."""
 
     request: ModelRequest
     event: RequestSent
+    bytes: int
+
+    @property
+    def size(self) -> int:
+        """In tokens, by our own count."""
+        return self.event.tokens + AROUND_A_MESSAGE * len(self.request.messages)
 
 
-async def compose(desk: Desk, gathered: Gathered) -> Composed:
-    """The next request of this turn. The same state and material always give the same bytes.
+async def compose(desk: Desk, gathered: Gathered, state: State | None = None) -> Composed:
+    """The next request of this turn, in today's state or another. The same material always gives the same bytes.
 
-    The conversation has begun (`making_room.make_room`). With nothing new to say it goes out as it stands.
+    The conversation has begun (see `making_room.fit`). With nothing new to say it goes out as it is.
     """
-    state = desk.state()
+    state = state or desk.state()
     before, head = state.conversation, head_of(desk)
     kept = await asyncio.to_thread(desk.sent.read, desk.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
@@ -79,7 +88,7 @@ async def compose(desk: Desk, gathered: Gathered) -> Composed:
         timeout=float(desk.settings.request_timeout),
         files=desk.provider_files.ids if desk.provider_files else (),
     )
-    return Composed(request, event)
+    return Composed(request, event, sum(len(text.encode(errors="replace")) for text in (*texts, head.text)))
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
@@ -103,7 +112,7 @@ class _Newest:
         self._state = state
         self._gathered = gathered
         self._before = state.conversation
-        opened = open_files(state.buffers)
+        opened = [replace(file, brief=gathered.excerpts) for file in gathered.opened]
         self.blocks = editor.blocks(opened)
         self._new_blocks = editor.new_blocks(self.blocks, self._before.blocks)
         self._attached = {
@@ -142,18 +151,35 @@ class _Newest:
         if not calls:
             text = self._text(query or (GO_ON if self._answers(earlier) else ""))
             return [{"role": "user", "content": text}] if text else []
-        names = prompt.call_names(earlier)
+        names, misread = prompt.call_names(earlier), self._before.misread
         if query:
-            results = [NOT_ANSWERED if names.get(call) in ANSWERED else DECISION_FOLLOWS for call in calls]
+            results = [
+                misread.get(call) or (NOT_ANSWERED if names.get(call) in ANSWERED else DECISION_FOLLOWS)
+                for call in calls
+            ]
             return [*prompt.tool_results(calls, results), {"role": "user", "content": self._text(query)}]
-        first = next((call for call in calls if names.get(call) in ANSWERED), calls[0])
-        text = self._text("") or NOTHING
+        read = [call for call in calls if call not in misread]
+        first = next((call for call in read if names.get(call) in ANSWERED), next(iter(read), ""))
+        text = self._text("")
+        if not first and text:
+            return [
+                *prompt.tool_results(calls, [misread[call] for call in calls]),
+                {"role": "user", "content": text},
+            ]
+        text = text or NOTHING
         if any(file.file_id for file in self._gathered.files):
             # what is uploaded can be referred to in a person's message only, not in a result
-            results = [SEE_NEXT if names.get(call) in ANSWERED else DECISION_FOLLOWS for call in calls]
+            results = [
+                misread.get(call) or (SEE_NEXT if names.get(call) in ANSWERED else DECISION_FOLLOWS)
+                for call in calls
+            ]
             return [*prompt.tool_results(calls, results), {"role": "user", "content": text}]
         return prompt.tool_results(
-            calls, [text if call == first else _beside(names.get(call, "")) for call in calls]
+            calls,
+            [
+                misread.get(call) or (text if call == first else _beside(names.get(call, "")))
+                for call in calls
+            ],
         )
 
     def _answers(self, earlier: Sequence[Message]) -> bool:

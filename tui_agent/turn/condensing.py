@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
 from msgspec.structs import replace
 
 from tui_agent.context import budget, memory
+from tui_agent.context.blocks import inert, restored
 from tui_agent.context.budget import Shares
 from tui_agent.context.emptied import emptied
 from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.text import decode
-from tui_agent.model.client import Message, ModelRequest, RetryChunk, TextChunk, UsageChunk
+from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store import events as e
-from tui_agent.store.state import SentMessage, State, Usage
+from tui_agent.store.state import SentMessage, State
 from tui_agent.turn.beginning import begin, keep
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.exchange import Answer, cut_off, exchange, open_request
 from tui_agent.turn.instructing import instruct
 from tui_agent.turn.limits import check_limits
 from tui_agent.turn.remembering import memory_of
@@ -33,25 +34,35 @@ CHARACTERS_A_TOKEN = 3
 SOURCE_SHARE = 0.6
 
 
-async def condense(desk: Desk, gathered: Gathered, shares: Shares) -> AsyncGenerator[e.Event, None]:
-    """The conversation begins anew with a summary of what is older and the newest messages as they were."""
+async def condense(
+    desk: Desk, gathered: Gathered, shares: Shares, *, all_of_them: bool = False
+) -> AsyncGenerator[e.Event, None]:
+    """The conversation begins again with a summary of what is older and the newest messages as they were.
+
+    With `all_of_them` no message is kept, but for one whose calls still wait for their results. A summary that
+    fails is not asked for again in the same turn.
+    """
     state = desk.state()
     sent = state.conversation.messages[1:]
     kept = await asyncio.to_thread(desk.sent.read, desk.blobs, sent)
     messages = [one.message for one in kept]
-    start = budget.newest(
-        messages, [message.tokens for message in sent], int(shares.window * budget.KEPT_SHARE)
-    )
-    if not start:
+    if all_of_them:
+        start = len(messages) - bool(state.conversation.open_calls)
+    else:
+        room = int(shares.window * budget.KEPT_SHARE)
+        start = budget.newest(messages, [message.tokens for message in sent], room)
+    if not start or (all_of_them and all(message.kind == "summary" for message in sent[:start])):
         return
     words: list[str] = []
-    async for event in _summarise(desk, gathered, messages[:start], shares, words):
-        yield event
+    if not gathered.no_summary:
+        async for event in _summarise(desk, gathered, messages[:start], shares, words):
+            yield event
+        gathered.no_summary = not words
     if words:
         yield e.SummaryMade(gathered.turn, words[0])
-        text = f"{TITLE}\n\n{words[0]}"
+        text = f"{TITLE}\n\n{inert(words[0])}"
     else:
-        start = max(start, budget.newest_share(messages, shares.keep_on_failure))
+        start = budget.newest_share(messages, shares.keep_on_failure)
         yield e.SummaryMade(gathered.turn, "", kept=len(messages) - start, of=len(messages))
         text = LEFT_OUT
     summary = await _summary_message(desk, gathered, text)
@@ -63,7 +74,7 @@ async def edited(desk: Desk, gathered: Gathered, text: str) -> e.ConversationBeg
     messages = desk.state().conversation.messages
     if not any(message.kind == "summary" for message in messages):
         return None
-    summary = await _summary_message(desk, gathered, f"{TITLE}\n\n{text}")
+    summary = await _summary_message(desk, gathered, f"{TITLE}\n\n{inert(text)}")
     carried = [summary if message.kind == "summary" else message for message in messages[1:]]
     async for _ in instruct(desk, gathered):
         pass  # the texts in force go into the system prompt; what changed is told by the next turn
@@ -84,28 +95,21 @@ async def _summarise(
     )
     tokens = sum((await desk.model.count(state.model.name, [text])).counts)
     check_limits(desk, tokens)
-    yield e.RequestSent(gathered.turn, "condense", tokens=tokens, estimated=True, model=state.model.name)
-    pieces: list[str] = []
-    usage: Usage | None = None
+    paid = await open_request(desk, state.model.name, tokens, "condense")
+    yield e.RequestSent(
+        gathered.turn, "condense", tokens=tokens, estimated=True, model=state.model.name, paid=paid
+    )
+    answer = Answer()
     try:
-        async with aclosing(desk.model.stream(request)) as chunks:
-            async for chunk in chunks:
-                match chunk:
-                    case TextChunk(piece):
-                        pieces.append(piece)
-                    case UsageChunk(given, came, cached, cost):
-                        usage = Usage(given, came, cached, cost)
-                    case RetryChunk(attempt, seconds, why):
-                        yield e.RetryCounted(round(seconds), attempt, why)
-        if not "".join(pieces).strip():
+        async for event in exchange(desk, request, paid, answer):
+            yield event
+        if answer.cut:
+            raise ModelError(cut_off(answer.why), "only the newest messages are kept")
+        if not answer.text.strip():
             raise EmptyReply("The summary is empty", "only the newest messages are kept")
-        words.append("".join(pieces).strip())
+        words.append(answer.text.strip())
     except ModelError as error:
         yield e.NoticeGiven("warning", f"Older messages could not be summarised: {error.what}")
-    if usage or pieces:
-        yield e.UsageCounted(
-            usage or Usage(tokens, len("".join(pieces)) // 4, 0, None, estimated=True), "condense"
-        )
 
 
 def _transcript(messages: Sequence[Message], room: int) -> str:
@@ -137,12 +141,12 @@ async def _summary_message(desk: Desk, gathered: Gathered, text: str) -> SentMes
 
 def words_of(content: str) -> str:
     """The summary alone, out of the message that holds it beside what is certain."""
-    return content.removeprefix(TITLE).partition(f"\n\n{memory.TITLE}")[0].strip()
+    return restored(content.removeprefix(TITLE).partition(f"\n\n{memory.TITLE}")[0].strip())
 
 
 def _pending(desk: Desk, state: State) -> str:
     diffs = [diff for change in state.review.open if (diff := _diff(desk, change))]
-    return "Pending changes:\n" + "\n".join(diffs) if diffs else ""
+    return "Pending changes:\n" + inert("\n".join(diffs)) if diffs else ""
 
 
 def _diff(desk: Desk, change: Change) -> str:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.answers.values import Reply
+from tui_agent.context.editor import OpenFile
 from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known import KnownFile
 from tui_agent.context.listing import Listing
 from tui_agent.context.loaded import LoadedFile
 from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Model
+from tui_agent.model.pacing import Allowance
 from tui_agent.model.provider_files import ProviderFiles
 from tui_agent.settings.schema import Settings
 from tui_agent.store.state import Decision, State
@@ -43,6 +45,8 @@ class Desk:
     reply_schema: dict[str, Any]
     start_folder: str
     ask: Ask | None = None
+    #: What the prompt that this turn belongs to may still ask for.
+    requests: Allowance = field(default_factory=Allowance)
     decided: Callable[[], Sequence[Decision]] = tuple
     look: Callable[[], Awaitable[None]] | None = None
     texts: Texts = field(default_factory=Texts)
@@ -71,6 +75,8 @@ class Gathered:
     #: Files that are read again, as the registry had them before.
     again: dict[str, KnownFile] = field(default_factory=dict)
     bundled: list[LoadedFile] = field(default_factory=list)
+    #: What the editor shows, as far as it may be sent.
+    opened: list[OpenFile] = field(default_factory=list)
     memory: str = ""
     #: The person asked to go on with what was being done.
     goes_on: bool = False
@@ -78,12 +84,20 @@ class Gathered:
     contexts: list[ContextFile] = field(default_factory=list)
     #: What the person has decided about actions of the plan and nobody has done yet.
     decisions: list[Decision] = field(default_factory=list)
+    #: How many sub-tasks were taken in this turn.
+    split: int = 0
     #: How many folders were listed in this turn.
     listed: int = 0
     #: Names of actions that the person has decided already.
     settled: set[str] = field(default_factory=set)
     #: How long the chains of this plan have searched, in seconds.
     searched: float = 0.0
+    #: What files cost in the request, in tokens, by path and hash.
+    costs: dict[tuple[str, str], int] = field(default_factory=dict)
+    #: Open files are sent as excerpts, for want of room.
+    excerpts: bool = False
+    #: The model was asked for a summary in this turn, and gave none.
+    no_summary: bool = False
     #: How the registry had each file of this turn before it was loaded.
     before: dict[str, KnownFile | None] = field(default_factory=dict)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
-from tui_agent.model.client import ModelRequest, TextChunk, UsageChunk
+from tui_agent.errors import ModelError
+from tui_agent.model.client import ModelRequest
 from tui_agent.store import events as e
-from tui_agent.store.state import Usage
 from tui_agent.turn.desk import Desk
+from tui_agent.turn.exchange import Answer, cut_off, exchange, open_request
 from tui_agent.turn.limits import check_limits
 
 _WORDS = (
@@ -27,17 +27,16 @@ async def draft_message(desk: Desk, changes: str) -> AsyncGenerator[e.Event | st
         messages=({"role": "system", "content": _WORDS}, {"role": "user", "content": changes}),
         timeout=float(desk.settings.request_timeout),
     )
-    counted = await desk.model.count(request.model, [_WORDS, changes])
-    check_limits(desk, sum(counted.counts))
-    text = ""
-    async with aclosing(desk.model.stream(request)) as chunks:
-        async for chunk in chunks:
-            match chunk:
-                case TextChunk(piece):
-                    text += piece
-                case UsageChunk(given, came, cached, cost):
-                    yield e.UsageCounted(Usage(given, came, cached, cost), "draft")
-    yield _bare(text[:_LONGEST])
+    tokens = sum((await desk.model.count(request.model, [_WORDS, changes])).counts)
+    check_limits(desk, tokens)
+    answer = Answer()
+    paid = await open_request(desk, request.model, tokens, "draft")
+    async for event in exchange(desk, request, paid, answer):
+        if isinstance(event, e.Lasting):
+            yield event
+    if answer.cut:
+        raise ModelError(cut_off(answer.why), "write the message yourself, or ask for it again")
+    yield _bare(answer.text[:_LONGEST])
 
 
 def _bare(text: str) -> str:

@@ -2,36 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tui_agent.context.editor import OpenFile
-from tui_agent.files.gate import is_secret
-from tui_agent.files.text import md5
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.gate import Gate, is_secret
+from tui_agent.files.judging import Decisions, Judged, Undecided, judge
+from tui_agent.files.key_formats import Hit, masked
+from tui_agent.files.text import TextFile, md5
 from tui_agent.store.state import Buffer, BuffersSlice
 
 
-def open_files(buffers: BuffersSlice) -> list[OpenFile]:
-    """Every open text file, with its cursor and what is selected.
+def open_files(
+    gate: Gate, buffers: BuffersSlice, decisions: Decisions
+) -> tuple[list[OpenFile], list[Undecided]]:
+    """Every open text file, with its cursor and what is selected, and what the person has yet to say. Blocking.
 
-    Binary and huge ones have no text to show, and what looks like a secret is not for the model (X1).
+    Binary and huge ones have no text to show, and a file that is a secret by its names is not for the model.
     """
-    return [
-        _open_file(buffer, buffer.path == buffers.active)
-        for buffer in buffers.open
-        if not buffer.note and not is_secret(buffer.path)
-    ]
+    found: list[OpenFile] = []
+    undecided: list[Undecided] = []
+    for buffer in buffers.open:
+        if buffer.note or _is_secret(gate, buffer.path):
+            continue
+        judged = _judged(buffer)
+        try:
+            text, hits = judged.shown(decisions)
+        except Undecided as error:
+            undecided.append(error)
+        except TuiAgentError:
+            continue  # the person said that it stays here
+        else:
+            found.append(_open_file(buffer, text, hits, buffer.path == buffers.active))
+    return found, undecided
 
 
-def _open_file(buffer: Buffer, active: bool) -> OpenFile:
+def _is_secret(gate: Gate, path: str) -> bool:
+    try:
+        return gate.place(path, "read").secret
+    except TuiAgentError:
+        return is_secret(path)  # it is gone from the disk, or may not be read any more
+
+
+def _judged(buffer: Buffer) -> Judged:
+    data = buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass")
+    return judge(buffer.path, data, TextFile(buffer.text, buffer.encoding, buffer.mark), named=False)
+
+
+def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> OpenFile:
     first, last = sorted((buffer.cursor, buffer.anchor))
     return OpenFile(
         path=buffer.path,
-        text=buffer.text,
+        text=text,
         md5=_hash(buffer),
         line=first[0] + 1,
         end_line=last[0] + 1,
-        selection=_selected(buffer.text.splitlines(keepends=True), first, last),
+        selection=_selected(buffer.text, hits, first, last),
         unsaved=buffer.unsaved,
         active=active,
         mtime=buffer.mtime,
+        masked=bool(hits),
     )
 
 
@@ -42,12 +72,13 @@ def _hash(buffer: Buffer) -> str:
     return md5(buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass"))
 
 
-def _selected(lines: list[str], first: tuple[int, int], last: tuple[int, int]) -> str:
-    chosen = lines[first[0] : last[0] + 1]
-    if first == last or not chosen:
-        return ""
-    if first[0] == last[0]:
-        return chosen[0][first[1] : last[1]]
-    middle = "".join(chosen[1:-1])
-    end = chosen[-1][: last[1]] if len(chosen) > last[0] - first[0] else ""
-    return chosen[0][first[1] :] + middle + end
+def _selected(text: str, hits: Sequence[Hit], first: tuple[int, int], last: tuple[int, int]) -> str:
+    """What is selected, from one (line, column) to another, without the parts of secrets in it."""
+    lines = text.splitlines(keepends=True)
+    start, end = (sum(map(len, lines[:line])) + column for line, column in (first, last))
+    within = [
+        Hit(max(hit.start, start) - start, min(hit.end, end) - start, hit.what)
+        for hit in hits
+        if hit.start < end and hit.end > start
+    ]
+    return masked(text[start:end], within)

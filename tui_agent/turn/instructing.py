@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from tui_agent.context.instructions import YOURS, ContextFile, Folder, folders
+from tui_agent.context.instructions import BASE, YOURS, ContextFile, Folder, folders
 from tui_agent.context.loaded import cost
-from tui_agent.files.gate import is_secret
+from tui_agent.files.judging import Undecided
 from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.turn.base_files import read_base_files
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.secrets import ask
+from tui_agent.turn.texts import Text
 from tui_agent.workspace.patterns import Pattern, compile_pattern
+
+#: Of so many instruction files with secrets the person is asked before one request.
+MOST_ASKED = 10
 
 
 async def instruct(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
@@ -23,11 +29,16 @@ async def instruct(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, No
     # what the index does not have is new, or ignored
     unlisted = [path for _, paths in places for path in paths if not desk.workspace.index.contains(path)]
     hidden = await desk.workspace.ignored(unlisted) if unlisted else set()
-    found, left_out = await asyncio.to_thread(_look, desk, places, hidden)
-    base = await asyncio.to_thread(read_base_files, desk)
-    taken = {file.path for file in found}
-    gathered.contexts = [*found, *(file for file in base if file.path not in taken)]
-    rows = (*map(_row, gathered.contexts), *left_out)
+    look = await asyncio.to_thread(_look, desk, places, hidden)
+    for _ in range(MOST_ASKED):
+        undecided = next((found for found in look.undecided if not found.named), None)
+        if undecided is None or desk.ask is None:
+            break
+        async for event in ask(desk, gathered, undecided):
+            yield event
+        look = await asyncio.to_thread(_look, desk, places, hidden)
+    gathered.contexts = look.found
+    rows = (*map(_row, look.found), *look.left_out)
     before = desk.state().instructions
     if rows == before:
         return
@@ -55,51 +66,57 @@ def _places(desk: Desk, paths: Sequence[str]) -> list[tuple[Folder, list[str]]]:
     return found
 
 
-def _look(
-    desk: Desk, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]
-) -> tuple[list[ContextFile], list[InstructionFile]]:
-    """Of each folder the first that may be used, and those before it that may not."""
-    found = list(_own(desk))
-    left_out: list[InstructionFile] = []
+class _Look:
+    """What there is now: the files that may be used, rows for those that may not, and what a person could allow."""
+
+    def __init__(self) -> None:
+        self.found: list[ContextFile] = []
+        self.left_out: list[InstructionFile] = []
+        self.undecided: list[Undecided] = []
+
+    def take(self, path: str, folder: Folder, text: Text) -> bool:
+        """Whether the file may be used."""
+        if text.undecided is not None:
+            self.undecided.append(text.undecided)
+        if text.fault:
+            self.left_out.append(InstructionFile(path, folder.path, folder.why, left_out=text.fault))
+        else:
+            self.found.append(ContextFile(path, folder.path, folder.why, text.text, text.md5))
+        return not text.fault
+
+
+def _look(desk: Desk, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]) -> _Look:
+    """Of each folder the first that may be used, and those before it that may not; then the base files."""
+    look, secrets = _Look(), desk.state().secrets
+    settings = desk.settings.instructions
+    for path in _own(desk):
+        if look.take(str(path), Folder("", YOURS), desk.texts.get_own(path, settings.max_bytes, secrets)):
+            break
     for folder, paths in places:
         for path in paths:
-            file = _read(desk, folder, path, hidden)
-            if isinstance(file, ContextFile):
-                found.append(file)
+            why = _why_not(desk, path, hidden)
+            read = partial(desk.texts.get, desk.workspace.gate, path, settings.max_bytes, secrets)
+            if look.take(path, folder, Text(fault=why) if why else read()):
                 break
-            left_out.append(file)
-    return found, left_out
+    base, secret = read_base_files(desk)
+    taken = {file.path for file in look.found}
+    look.found += [file for file in base if file.path not in taken]
+    for path, text in secret.items():
+        look.take(path, Folder("", BASE), text)
+    return look
 
 
-def _own(desk: Desk) -> Iterator[ContextFile]:
-    """The first of the person's own, in the folder of their settings."""
+def _own(desk: Desk) -> Iterator[Path]:
+    """The person's own, in the folder of their settings."""
     names = desk.settings.instructions.names if desk.user_folder else ()
-    for name in names:
-        path = Path(desk.user_folder or "") / name
-        if not path.is_file():
-            continue
-        text = desk.texts.get_own(path, desk.settings.instructions.max_bytes)
-        if not text.fault:
-            yield ContextFile(str(path), "", YOURS, text.text, text.md5)
-            return
+    paths = (Path(desk.user_folder or "") / name for name in names)
+    return (path for path in paths if path.is_file())
 
 
-def _read(desk: Desk, folder: Folder, path: str, hidden: set[str]) -> ContextFile | InstructionFile:
-    """The file, or a row that says why it is left alone."""
-    settings = desk.settings.instructions
-    why = ""
-    if any(pattern.fits(path) for pattern in _patterns(settings.exclude)):
-        why = "excluded by instructions.exclude"
-    elif path in hidden:
-        why = "ignored by git"
-    elif is_secret(path):
-        why = "it looks like a secret"
-    if not why:
-        text = desk.texts.get(desk.workspace.gate, path, settings.max_bytes)
-        why = text.fault
-        if not why:
-            return ContextFile(path, folder.path, folder.why, text.text, text.md5)
-    return InstructionFile(path, folder.path, folder.why, left_out=why)
+def _why_not(desk: Desk, path: str, hidden: set[str]) -> str:
+    if any(pattern.fits(path) for pattern in _patterns(desk.settings.instructions.exclude)):
+        return "excluded by instructions.exclude"
+    return "ignored by git" if path in hidden else ""
 
 
 def _patterns(texts: Iterable[str]) -> list[Pattern]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tui_agent.context.budget import Spent, limit_reached
 from tui_agent.errors import LimitReached
+from tui_agent.model.pacing import RAISE_REQUESTS
 from tui_agent.store.state import Usage
 from tui_agent.turn.desk import Desk
 
@@ -14,6 +15,8 @@ def check_limits(desk: Desk, tokens: int, priced: bool | None = None) -> None:
     A limit of money that cannot be kept, since nobody knows the price, lets nothing through. `priced` says it of
     another model than the main one. A recording costs nothing.
     """
+    if why := desk.requests.why:
+        raise LimitReached(why, RAISE_REQUESTS)
     state = desk.state()
     limits, usage = desk.settings.limits, state.usage
     price = price_of_a_token(usage.session)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 from msgspec.structs import replace
 
 from tui_agent.answers import schema
 from tui_agent.answers.plans import Plan, read_plan
 from tui_agent.context import known, memory
+from tui_agent.context.blocks import inert
 from tui_agent.context.outline import outline
 from tui_agent.errors import EmptyReply, LimitReached, ModelError
-from tui_agent.model.client import Message, ModelRequest, RetryChunk, TextChunk, UsageChunk
+from tui_agent.model.client import Message, ModelRequest
 from tui_agent.planning.words import MAX_ACTIONS, Words, read_words
 from tui_agent.store import events as e
-from tui_agent.store.state import Usage
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.exchange import Answer, cut_off, exchange, open_request
 from tui_agent.turn.limits import check_limits
 
 #: The setting that leaves planning to the built-in planner.
@@ -98,22 +98,16 @@ async def _ask_once(
     counted = await desk.model.count(request.model, [message["content"] for message in request.messages])
     tokens = sum(counted.counts)
     check_limits(desk, tokens, (await desk.model.abilities(request.model)).known)
+    paid = await open_request(desk, request.model, tokens, "plan")
     yield e.RequestSent(
-        gathered.turn, "plan", tokens=tokens, estimated=not counted.exact, model=request.model
+        gathered.turn, "plan", tokens=tokens, estimated=not counted.exact, model=request.model, paid=paid
     )
-    pieces: list[str] = []
-    usage: Usage | None = None
-    async with aclosing(desk.model.stream(request)) as chunks:
-        async for chunk in chunks:
-            match chunk:
-                case TextChunk(piece):
-                    pieces.append(piece)
-                case UsageChunk(given, came, cached, cost):
-                    usage = Usage(given, came, cached, cost)
-                case RetryChunk(number, seconds, why):
-                    yield e.RetryCounted(round(seconds), number, why)
-    text = "".join(pieces)
-    yield e.UsageCounted(usage or Usage(tokens, len(text) // 4, 0, None, estimated=True), "plan")
+    words = Answer()
+    async for event in exchange(desk, request, paid, words):
+        yield event
+    text = words.text
+    if words.cut and not read_plan(text, desk.planning_schema).files:
+        raise ModelError(cut_off(words.why), "the words of the request are taken instead")
     if not text.strip():
         raise EmptyReply("its answer is empty", "the words of the request are taken instead")
     answer.append(text)
@@ -135,7 +129,7 @@ def _messages(desk: Desk, request: str, with_schema: bool) -> tuple[Message, ...
         if shown
         else "",
         known.table(rows, known.left_out_line(len(files.dropped))),
-        f"<user_query>\n{request}\n</user_query>",
+        f"<user_query>\n{inert(request)}\n</user_query>",
     ]
     return (
         {"role": "system", "content": "\n\n".join(system)},

@@ -4,49 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from dataclasses import replace as replace_fields
+from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.context.known import KnownFile, LoadedBy
-from tui_agent.context.loaded import LoadedFile, cost
-from tui_agent.errors import FileError, PathRefused, TuiAgentError
-from tui_agent.files.gate import is_secret, read
+from tui_agent.context.known import KnownFile, LoadedBy, table_row
+from tui_agent.context.loaded import InView, LoadedFile, cost, read_files_result
+from tui_agent.errors import FileError, LooksSecret, PathRefused, TuiAgentError
+from tui_agent.files.gate import read_for_person
+from tui_agent.files.judging import Judged, judge_file
 from tui_agent.files.text import decode, encode, md5
 from tui_agent.store import events as e
+from tui_agent.store.state import State
 from tui_agent.turn.desk import Desk, Gathered
+from tui_agent.turn.secrets import decided
 from tui_agent.workspace.languages import language
 
 #: A larger file is no source that a model could use whole; in bytes.
 MAX_BYTES = 4 * 1024 * 1024
 #: The share of the window that one turn's files may fill.
 FILES_SHARE = 0.5
+#: A text of more bytes a token than this does not occur; what is read to be counted is bounded by it.
+MOST_BYTES_A_TOKEN = 16
+#: Where nobody knows the model's window, in tokens.
+DEFAULT_WINDOW = 32_000
+NO_ROOM = "no room in the model's window"
+#: How many of the files that were left out are named in a sentence.
+NAMED = 20
 
 
 async def load(desk: Desk, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
     """The newest text of a file: unsaved edits of an open buffer, else the disk.
 
-    Raises `PathRefused` for what may not be read, `FileError` for what cannot be.
+    Raises `PathRefused` for what may not be read (`Undecided` where the person may allow it), `FileError` for what
+    cannot be.
     """
     buffer = desk.state().buffers.get(path)
-    if is_secret(path):
-        raise PathRefused(f"{path} looks like a secret", "it is not sent to a model without being asked for")
-    data = await asyncio.to_thread(read, desk.workspace.gate, path, MAX_BYTES)
-    text = decode(data, path)
-    unsaved = buffer is not None and buffer.unsaved
-    if buffer is not None and unsaved:
-        data = encode(text, buffer.text)
-        text = decode(data)
-    await asyncio.to_thread(desk.blobs.put, data)
+    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    judged = await asyncio.to_thread(judge_file, desk.workspace.gate, path, MAX_BYTES, newer)
+    text, hidden = judged.shown(desk.state().secrets)
+    await asyncio.to_thread(desk.blobs.hold, judged.data)
     return LoadedFile(
         path=path,
-        md5=md5(data),
-        text=text.text,
-        size=len(data),
+        md5=md5(judged.data),
+        text=text,
+        size=len(judged.data),
         loaded_by=loaded_by,
         language=language(path),
-        unsaved=unsaved,
+        unsaved=newer is not None,
         action=action,
+        masked=bool(hidden),
     )
 
 
@@ -61,32 +70,132 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
         tokens=cost(file.size, file.lines),
         language=file.language,
         loaded_by=file.loaded_by,
+        whole=not file.masked,
+        masked=file.masked,
         modified_turn=before.modified_turn if before else 0,
     )
 
 
 async def load_files(
-    desk: Desk, gathered: Gathered, paths: Iterable[str], loaded_by: LoadedBy, action: str = ""
+    desk: Desk,
+    gathered: Gathered,
+    paths: Iterable[str],
+    loaded_by: LoadedBy,
+    action: str = "",
+    *,
+    smallest_first: bool = False,
+    asking: bool = True,
 ) -> AsyncGenerator[e.Event, None]:
-    """Read files for the next request while they fit; what does not fit or cannot be read is named."""
-    left_out: list[str] = []
+    """Read files for the next request while they fit; what does not fit or cannot be read is named.
+
+    Without `asking` those that hold secrets are left out at once.
+    """
+    files: list[LoadedFile] = []
+    out: list[str] = []
+    most = files_room(desk) * MOST_BYTES_A_TOKEN
+    paths = list(paths)
+    nobody = desk if asking else replace_fields(desk, ask=None)
     for path in paths:
-        if any(file.path == path for file in (*gathered.files, *gathered.bundled)):
+        if any(file.path == path for file in (*gathered.files, *gathered.bundled, *files)):
             continue
+        if sum(file.size for file in files) > most:
+            out.append(path)
+            continue
+        loaded: list[LoadedFile] = []
         try:
-            file = await load(desk, path, loaded_by, action)
+            attempt = partial(load, desk, path, loaded_by, action)
+            async for event in decided(nobody, gathered, attempt, loaded):
+                yield event
+        except LooksSecret as error:
+            yield e.NoticeGiven("warning", str(error))
+            yield e.FilesLeftOut(action, (path,), str(error), "secret")
+            fact = f"{path} is there and not shown to you: it is a secret, or holds one."
+            gathered.facts += [fact] if fact not in gathered.facts else []
+            continue
         except TuiAgentError as error:
             yield e.NoticeGiven("warning", str(error))
-            yield e.FilesLeftOut(action, (path,), str(error), unreadable=True)
-            continue
-        if cost(file.size, file.lines) > room(desk, gathered):
-            left_out.append(path)
-            continue
+            yield e.FilesLeftOut(action, (path,), str(error), "unreadable")
+        files += loaded
+    fitting, rest = await that_fit(desk, gathered, files, smallest_first=smallest_first)
+    for file in fitting:
         for event in see(desk, gathered, file):
             yield event
-    if left_out:
-        yield e.FilesLeftOut(action, tuple(left_out), "no room in the model's window")
-        gathered.facts.append(f"Not shown, for want of room: {', '.join(left_out)}")
+    for event in left_out(gathered, action, [*(file.path for file in rest), *out], of=len(paths)):
+        yield event
+
+
+async def that_fit(
+    desk: Desk, gathered: Gathered, files: Sequence[LoadedFile], *, smallest_first: bool = False
+) -> tuple[list[LoadedFile], list[LoadedFile]]:
+    """Those that fit into what one request may take of files, in order, and those that do not.
+
+    Nothing is counted where all of them fit even at one token a byte.
+    """
+    room = files_room(desk)
+    held = (*gathered.files, *gathered.bundled)
+    if sum(len(_in_request(desk, file).encode(errors="replace")) for file in (*held, *files)) <= room:
+        return list(files), []
+    costs = await costs_of(desk, gathered, (*held, *files))
+    left = room - sum(costs[: len(held)])
+    ranked = list(zip(costs[len(held) :], files, strict=True))
+    fitting, rest = [], []
+    for tokens, file in sorted(ranked, key=lambda pair: pair[0]) if smallest_first else ranked:
+        if tokens <= left:
+            left -= tokens
+            fitting.append(file)
+        else:
+            rest.append(file)
+    return fitting, rest
+
+
+async def costs_of(desk: Desk, gathered: Gathered, files: Sequence[LoadedFile]) -> list[int]:
+    """What each file adds to a request, in tokens: its text, path and hash, and its row in the table."""
+    fresh = [file for file in files if (file.path, file.md5) not in gathered.costs]
+    if fresh:
+        texts = [_in_request(desk, file) for file in fresh]
+        counted = await desk.model.count(desk.state().model.name, texts, wait=True)
+        gathered.costs.update(
+            {(file.path, file.md5): count for file, count in zip(fresh, counted.counts, strict=True)}
+        )
+    return [gathered.costs[file.path, file.md5] for file in files]
+
+
+def files_room(desk: Desk) -> int:
+    """How many tokens of files one request may hold, by our own count."""
+    return int(window_of(desk.state()) * FILES_SHARE)
+
+
+def window_of(state: State) -> int:
+    """The model's window in tokens by our own count: a provider may count more than we do."""
+    return round((state.model.window or DEFAULT_WINDOW) / state.usage.scale)
+
+
+def _in_request(desk: Desk, file: LoadedFile) -> str:
+    """The file as a request carries it, with its row in the table."""
+    row = table_row(known_file(file, 0, None), 0)
+    view = InView(desk.state().conversation.files)
+    return f"{row}\n{read_files_result([file], view)}"
+
+
+def left_out(
+    gathered: Gathered, action: str, paths: Sequence[str], *, of: int, loaded: bool = False
+) -> Iterator[e.Event]:
+    """Name files that do not go with the request for want of room: on the screen, in JSON, and to the model.
+
+    There were so many `of` them. `loaded` says that they were to go and had to make room: the registry then has
+    what it had before.
+    """
+    if not paths:
+        return
+    named = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")
+    all_of_it = f"{of} file{'s' if of != 1 else ''}" + (f" of “{action}”" if action else "")
+    what = f"{len(paths)} of the {all_of_it}" if len(paths) < of else all_of_it
+    one = len(paths) == 1
+    what += f" {'does' if one else 'do'} not fit into the request"
+    before = tuple(known for path in paths if loaded and (known := gathered.before.get(path)))
+    yield e.FilesLeftOut(action, tuple(paths), NO_ROOM, "room", loaded, before)
+    yield e.NoticeGiven("warning", f"{what} and {'is' if one else 'are'} left out: {named}")
+    gathered.facts.append(f"{what} and {'is' if one else 'are'} not shown: {named}. Ask for less at a time.")
 
 
 def see(desk: Desk, gathered: Gathered, file: LoadedFile) -> list[e.Event]:
@@ -108,25 +217,28 @@ def see(desk: Desk, gathered: Gathered, file: LoadedFile) -> list[e.Event]:
     return [*events, e.FileLoaded(loaded, action, now)]
 
 
-def room(desk: Desk, gathered: Gathered) -> int:
-    """How many tokens of files this request may still take."""
-    window = desk.state().model.window or 32_000
-    taken = sum(cost(file.size, file.lines) for file in (*gathered.files, *gathered.bundled))
-    return int(window * FILES_SHARE) - taken
+def judge_now(desk: Desk, path: str) -> Judged | None:
+    """What is secret in the newest text of a file; None where there is no text to look at. Blocking."""
+    buffer = desk.state().buffers.get(path)
+    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    try:
+        return judge_file(desk.workspace.gate, path, MAX_BYTES, newer)
+    except TuiAgentError:
+        return None
 
 
 async def text_on_disk(desk: Desk, path: str) -> tuple[str, str] | None:
     """The text and hash of a file as it is now on disk or, unsaved, in the editor; None where there is none."""
     buffer = desk.state().buffers.get(path)
     try:
-        data = await asyncio.to_thread(read, desk.workspace.gate, path, MAX_BYTES)
+        data = await asyncio.to_thread(read_for_person, desk.workspace.gate, path, MAX_BYTES)
     except PathRefused:
         raise
     except FileError:
-        if desk.workspace.index.contains(path):
+        if desk.workspace.gate.place(path, "read").exists:
             raise
-        return None
+        return None  # the disk says so; the index hears of it a moment later
     if buffer is not None and buffer.unsaved:
         data = encode(decode(data), buffer.text)
-    await asyncio.to_thread(desk.blobs.put, data)
+    await asyncio.to_thread(desk.blobs.hold, data)
     return decode(data).text, md5(data)

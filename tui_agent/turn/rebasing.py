@@ -29,4 +29,4 @@ async def on_newest(desk: Desk, change: Change) -> Change:
 def _rebased(desk: Desk, change: Change, now: str | None, md5: str) -> Change:
     base = decode(desk.blobs.get(change.base)).text if change.base else ""
     new = decode(desk.blobs.get(change.new)).text if change.new else ""
-    return rebased(change, base, new, now, md5, desk.blobs.put_text)
+    return rebased(change, base, new, now, md5, desk.blobs.hold_text)

@@ -8,25 +8,30 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tui_agent.errors import FileError, TooLarge, TuiAgentError
-from tui_agent.files.gate import Gate, read
+from tui_agent.errors import FileError, LooksSecret, TooLarge, TuiAgentError
+from tui_agent.files.gate import Gate, is_secret
+from tui_agent.files.judging import Decisions, Judged, Undecided, judge, judge_file
 from tui_agent.files.stamps import Stamp, is_settled, stamp_of
 from tui_agent.files.text import decode, md5
 
 
 class Text(Struct, frozen=True):
-    """A file's text and the hash of its bytes; `fault` is the sentence why there is none."""
+    """A file's text as it may be sent and the hash of its bytes; `fault` is the sentence why there is none.
+
+    `undecided` is set where that is for the person to say.
+    """
 
     text: str = ""
     md5: str = ""
     fault: str = ""
+    undecided: Undecided | None = None
 
 
 class Texts:
     """Remembers texts by path with the stamp they had. One thread at a time uses it."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[Path, int], tuple[Stamp, Text]] = {}
+        self._seen: dict[tuple[Path, int], tuple[Stamp, Judged | str]] = {}
         self._present: dict[tuple[str, tuple[str, ...]], tuple[Stamp, list[str]]] = {}
 
     def present(self, folder: str, names: tuple[str, ...]) -> list[str]:
@@ -42,24 +47,45 @@ class Texts:
             self._present[folder, names] = stamp, found
         return found
 
-    def get(self, gate: Gate, path: str, limit: int) -> Text:
+    def get(self, gate: Gate, path: str, limit: int, decisions: Decisions) -> Text:
         """The text of a file in the workspace of at most `limit` bytes; the fault says why there is none."""
-        return self._remembered(gate.root / path, limit, lambda: read(gate, path, limit), path)
 
-    def get_own(self, path: Path, limit: int) -> Text:
+        def read() -> Judged:
+            return judge_file(gate, path, limit)
+
+        return self._text(gate.root / path, limit, read, decisions)
+
+    def get_own(self, path: Path, limit: int, decisions: Decisions) -> Text:
         """The text of a file in a folder of the person's own."""
-        return self._remembered(path, limit, lambda: _read_own(path, limit), str(path))
 
-    def _remembered(self, place: Path, limit: int, reader: Callable[[], bytes], name: str) -> Text:
+        def read() -> Judged:
+            data = _read_own(path, limit)
+            named = is_secret(path.name) or is_secret(os.path.realpath(path))
+            return judge(str(path), data, decode(data, str(path)), named)
+
+        return self._text(path, limit, read, decisions)
+
+    def _text(self, place: Path, limit: int, reader: Callable[[], Judged], decisions: Decisions) -> Text:
+        judged = self._remembered(place, limit, reader)
+        if isinstance(judged, str):
+            return Text(fault=judged)
+        try:
+            return Text(judged.shown(decisions)[0], md5(judged.data))
+        except Undecided as error:
+            return Text(fault=str(error), undecided=error)
+        except LooksSecret as error:
+            return Text(fault=str(error))
+
+    def _remembered(self, place: Path, limit: int, reader: Callable[[], Judged]) -> Judged | str:
+        """The file, or the sentence why there is none."""
         stamp = stamp_of(place)
         seen = self._seen.get((place, limit))
         if seen is not None and seen[0] == stamp:
             return seen[1]
         try:
-            data = reader()
-            found = Text(decode(data, name).text, md5(data))
+            found = reader()
         except TuiAgentError as error:
-            found = Text(fault=str(error))
+            found = str(error)
         if stamp is not None and is_settled(stamp) and stamp == stamp_of(place):
             self._seen[place, limit] = stamp, found
         return found

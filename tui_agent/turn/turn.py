@@ -13,8 +13,8 @@ from tui_agent.turn.sending_back import SendingBack
 async def run(
     desk: Desk, turn: int, request: str, attachments: Sequence[str] = ()
 ) -> AsyncGenerator[Event, None]:
-    """Plan, find, gather, ask, read, propose; a reply that asks for files, or changes what has no place, is
-    answered in the same turn.
+    """Plan, find, gather, ask, read, propose; a reply that asks for files, changes what has no place, or holds a call
+    that cannot be read, is answered in the same turn.
 
     Raises a `ModelError` when no answer came; whoever runs it says how the turn ended.
     """
@@ -36,7 +36,8 @@ async def run(
         if gathered.query:
             continue
         reply = gathered.reply
-        if reply.changes or not reply.asks:
+        misread = reply.misread and not reply.cut
+        if not misread and (reply.changes or not reply.asks):
             return
         if step == desk.settings.max_steps:
             yield NoticeGiven(
