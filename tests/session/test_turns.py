@@ -11,6 +11,7 @@ from support.sessions import calls, model_of, open_session, reply
 from tui_agent.edits.change import Pick
 from tui_agent.errors import EditFailed, SessionError, Unreachable
 from tui_agent.session.session import Session
+from tui_agent.store.state import State
 
 
 @pytest.fixture
@@ -251,11 +252,17 @@ async def test_the_turn_waits_for_the_person_where_one_can_be_asked(workspace: P
         fileRequests=[{"type": "file", "name": "Api", "patterns": ["lib/appi.py"], "required": True}],
     )
     async with open_session(workspace, [asks, reply("Thanks.")], interactive=True) as session:
-        waiting = session.subscribe(lambda event, state: _answer(session, state))
+        offered: list[str] = []
+
+        def note(event: object, state: State) -> None:
+            offered.extend(path for action in state.plan.actions for path in action.nearest)
+            _answer(session, state)
+
+        waiting = session.subscribe(note)
         await turn(session, "Hello")
         waiting()
         action = session.state.plan.actions[0]
-        assert action.nearest[0] == "src/api.py"
+        assert offered[0] == "src/api.py" and not action.nearest
         assert action.loaded == ("src/api.py",)
 
 

@@ -10,14 +10,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.context.known import KnownFile
-from tui_agent.edits.change import Change, Checkpoint, FileStep, Pick
+from tui_agent.edits.change import Change, Checkpoint, Pick
 from tui_agent.edits.rebase import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
 from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
+from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.session.journal import Journal
-from tui_agent.session.writing import Target, Writing
+from tui_agent.session.writing import Outcome, Target, Writing
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
 from tui_agent.workspace.languages import language
@@ -32,11 +33,25 @@ class Resolved(Struct, frozen=True):
     write: Write
     targets: tuple[Target, ...]
 
+    def as_written(self, done: Outcome) -> Resolved:
+        """The same with what came of its targets when they were written."""
+        final = {target.now.path: target for target in done.targets}
+        targets = tuple(final[target.now.path] for target in self.targets)
+        merged = self.write.merged or any(target.merged for target in targets)
+        return replace(self, targets=targets, write=replace(self.write, merged=merged))
+
     @property
     def as_proposed(self) -> bool:
-        """Whether the file is then to the letter what the model proposed, so that it knows it."""
+        """Whether the file is then exactly what the model proposed itself, so that it knows it."""
+        change = self.change
         whole = all(state == "applied" for state in self.write.hunks)
-        return whole and not self.write.merged and not self.change.by_hand and self.change.reason != MERGED
+        return (
+            whole
+            and not self.write.merged
+            and not change.by_hand
+            and not change.tasks
+            and change.reason != MERGED
+        )
 
 
 class Applying:
@@ -87,7 +102,7 @@ class Applying:
         for path in _paths(change):
             place = self._workspace.gate.place(path, "write")
             if place.secret:
-                return "it looks like a secret"
+                return LOOKS_SECRET
             if place.governing:
                 return "it governs what programs do"
         return ""
@@ -132,17 +147,18 @@ class Applying:
             Pick(item.change.id, hunk) for item in resolved for hunk in (sorted(item.hunks) or [None])
         )
 
-        def events(steps: tuple[FileStep, ...]) -> list[e.Event]:
-            after = {step.path: step.after for step in steps}
-            told: list[e.Event] = [e.CheckpointMade(Checkpoint(name, state.turn.number, steps, picks))]
+        def events(done: Outcome) -> list[e.Event]:
+            point = Checkpoint(name, state.turn.number, done.steps, picks, folders=done.folders)
+            told: list[e.Event] = [e.CheckpointMade(point)]
             for item in resolved:
-                told += self._events(item, after)
+                told += self._events(item.as_written(done), done)
             return told
 
         await self._writing.write(name, [target for item in resolved for target in item.targets], events)
 
-    def _events(self, item: Resolved, after: dict[str, str]) -> list[e.Event]:
+    def _events(self, item: Resolved, done: Outcome) -> list[e.Event]:
         change = item.change
+        after = {step.path: step.after for step in done.steps}
         written = after.get(change.rename_to or change.path, "")
         reason = MERGED if item.write.merged else change.reason if change.state == "merged" else ""
         told: list[e.Event] = [e.ChangeMoved(change.id, item.write.state, item.write.hunks, reason, written)]
@@ -158,9 +174,11 @@ class Applying:
             return [] if entry is None else [_gone(path, item.change)]
         text = target.text or ""
         turn = state.turn.number
+        whole = self._seen_whole(path, item)
         entry = entry or KnownFile(path, written, turn, len(text), language=language(path))
         entry = replace(
             entry,
+            whole=whole,
             written=written,
             modified_turn=turn,
             freshness="edited",
@@ -168,6 +186,15 @@ class Applying:
             lines=len(text.splitlines()),
         )
         return [e.KnownFileEdited(entry, item.as_proposed, time.time())]
+
+    def _seen_whole(self, path: str, item: Resolved) -> bool:
+        """Whether the model knows all of a file that was written: of one that it edited unseen only its own part."""
+        change = item.change
+        if change.kind == "create":
+            return item.as_proposed
+        known = self._journal.store.state.known.files
+        before = known.get(change.path if path == change.rename_to else path)
+        return before is not None and before.whole
 
     def _texts(self, change: Change) -> tuple[str | None, str | None]:
         return text_under(self._blobs, change.base), text_under(self._blobs, change.new)

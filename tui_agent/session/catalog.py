@@ -16,9 +16,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import SessionError, TooNew
 from tui_agent.files.names import shown
 from tui_agent.session import database
+from tui_agent.store.state import State
 
 #: The file of a session's log, in its folder.
 LOG = "log.sqlite3"
@@ -79,7 +80,8 @@ def existing(data: Path, session: str) -> Path:
 
 
 def list_sessions(data: Path, workspace: Path | None = None, words: str = "") -> list[Entry]:
-    """The sessions of a workspace (None: of all), newest first. One that could never be read is left out.
+    """The sessions of a workspace (None: of all), newest first. One that is damaged, or of a newer version, says so
+    in its note; one of which nothing can be read is left out.
 
     With `words` only those that hold all of them in one line, or in their name.
     """
@@ -111,8 +113,30 @@ def read_entry(folder: Path) -> Entry | None:
     try:
         with closing(database.connect_to_read(path)) as connection:
             return entry_of(folder, database.read_meta(connection))
-    except (SessionError, sqlite3.Error, msgspec.MsgspecError, OSError):
+    except (SessionError, sqlite3.Error, ValueError, OSError) as error:
+        return broken_entry(folder, error)
+
+
+def broken_entry(folder: Path, error: Exception) -> Entry | None:
+    """The entry of a session that cannot be opened, as far as it can be told; None where nothing of it can be read."""
+    from tui_agent.session import snapshot
+    from tui_agent.session.carving import carve
+
+    newer = isinstance(error, TooNew)
+    try:
+        carved, kept = carve(folder / LOG), snapshot.load(folder)
+    except OSError:
         return None
+    if not (newer or carved.records or kept):
+        return None
+    note = "of a newer version" if newer else "damaged, resuming it recovers what can be read"
+    found = kept.state if kept else State()
+    meta = {"workspace": found.session.workspace, "name": found.session.name, "turns": found.turn.number}
+    meta |= {name: value for name, value in carved.meta.items() if name in Entry.__struct_fields__}
+    try:
+        return replace(entry_of(folder, meta), note=note)
+    except msgspec.MsgspecError:
+        return Entry(folder.name, workspace=found.session.workspace, size=_size(folder), note=note)
 
 
 def entry_of(folder: Path, meta: dict[str, Any]) -> Entry:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from tui_agent.files.private import make_private
 from tui_agent.model.client import Model
+from tui_agent.model.pacing import PacedModel
 from tui_agent.session import catalog
 from tui_agent.session.journal import Journal
 from tui_agent.session.log import Log
@@ -38,6 +40,12 @@ class ChildSession(Session):
         """Its repository is the person's, and its applies are nobody's to undo."""
         self._decisions.versions.keep_none()
 
+    def paced_model(self) -> PacedModel:
+        return PacedModel(self.model, self._pace)  # what it asks is counted by the model of its parent
+
+    def renew_requests(self) -> None:
+        """Nobody but the person renews them, in the session that the person talks to."""
+
     def _desk(self) -> Desk:
         return with_fields(super()._desk(), part=self.part)
 
@@ -49,12 +57,13 @@ async def open_child(
     folder = folder_of(parent.kept.folder, task)
     log = await asyncio.to_thread(_log, folder) if parent.kept.log is not None else None
     journal = Journal(Store(State()), log)
+    aliases = await asyncio.to_thread(parent.workspace.gate.linked_secrets)
     child = ChildSession(
         journal=journal,
         kept=Kept(log, None, parent.kept.blobs, folder),
         loaded=replace(parent.loaded, settings=settings_of(parent.loaded.settings, task)),
         folders=parent.folders,
-        workspace=Workspace(Path(copy.root), child=parent.workspace.child, watched=False),
+        workspace=Workspace(Path(copy.root), child=parent.workspace.child, watched=False, aliases=aliases),
         start_folder=parent.start_folder,
         model=model,
         model_name=parent.model_name,
@@ -62,8 +71,11 @@ async def open_child(
         slots=slots,
     )
     child.part = part
+    child.requests = parent.requests
     child.keep_no_versions()
     await journal.record(e.SessionStarted(folder.name, copy.root))
+    for digest, choice in parent.state.secrets.items():
+        await journal.record(e.SecretDecided("", digest, choice))
     journal.tell(e.SessionOpened(parent.state.session.trusted))
     return child
 
@@ -83,5 +95,5 @@ def settings_of(settings: Settings, task: SubTask) -> Settings:
 
 
 def _log(folder: Path) -> Log:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     return Log.create(folder / catalog.LOG)

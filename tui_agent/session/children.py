@@ -150,7 +150,7 @@ class Children:
         """Begin what is ready and wanted while there are places, most urgent first; all on one look at the disk."""
         self._news.set()
         waiting = self._next()
-        if waiting and (over := self._over()):
+        if waiting and (over := self._over() or self._parent.requests.why):
             if self._refusing is None or self._refusing.done():
                 self._refusing = asyncio.create_task(self._refuse(over))
             return
@@ -190,8 +190,16 @@ class Children:
 
     async def _refuse(self, why: str) -> None:
         wanted = tuple(task.id for task in self.state.subtasks.tasks if task.wanted)
+        self._parent.requests.told = True
         notice = e.NoticeGiven("warning", f"No sub-task begins. {why}: raise it, then run them again")
         await self._parent.journal.record(notice, e.SubTasksWanted(wanted, wanted=False))
+
+    async def _tell_limit(self) -> None:
+        """Say once that the prompt has used up its requests: what runs ends where it would ask again."""
+        requests = self._parent.requests
+        if requests.why and not requests.told:
+            requests.told = True
+            await self._parent.notice(f"{requests.why}: its sub-tasks end here", "warning")
 
     def _cancel(self, tasks: Mapping[str, asyncio.Task[None]]) -> None:
         """Cancel those that are not at their end anyway, which is written down; each once, and none before it has
@@ -208,6 +216,7 @@ class Children:
         started = time.monotonic()
         try:
             ended = await self._outcome(task, snapshot)
+            await self._tell_limit()
             self._ending.add(task.id)
             await self._end(task.id, ended, round(time.monotonic() - started, 3))
             await self._parent.go_on_unattended()

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
+from tui_agent.files.private import write_private
 from tui_agent.session import catalog, database
 from tui_agent.session.lock import SessionLock
 
@@ -80,8 +81,7 @@ def keep_within(data: Path, limit: int) -> str:
     try:
         if last.exists() and time.time() - last.stat().st_mtime < DAY:
             return ""
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        last.touch(mode=0o600)
+        write_private(last, b"")
     except OSError:
         return ""  # where nothing can be written nothing grows
     done = clean(data, limit)

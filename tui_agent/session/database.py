@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
-from tui_agent.errors import Damaged, SessionError, TooNew
+from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
 from tui_agent.files.names import shown
+from tui_agent.files.private import make_private, open_private
 from tui_agent.session.ranking import Ranks
-from tui_agent.session.records import VERSION, Body, Record, checksum
+from tui_agent.session.records import VERSION, Body, Record, as_json, checksum, from_json
 
 #: The form of the tables; a file with a higher one is left alone.
 SCHEMA = 1
+#: A higher number was never given to any form: the file is damaged.
+_LAST_SCHEMA = 10_000
 #: How long to wait for another program that has the file, in seconds.
 _PATIENCE = 5.0
 _TABLES = """
@@ -33,15 +34,24 @@ SOON = 100_000_000
 #: How many columns each table has.
 COLUMNS = {"records": 6, "growing": 7, "meta": 2}
 #: What sqlite says of a file that is no log any more.
-_SIGNS_OF_DAMAGE = ("malformed", "not a database", "unsupported file format", "no such", "encrypted")
+_SIGNS_OF_DAMAGE = (
+    "malformed",
+    "not a database",
+    "unsupported file format",
+    "no such",
+    "encrypted",
+    "Could not decode",
+)
+#: What to do about a session that is damaged.
+RECOVER = "resume it: what can still be read goes on in a new session, and it stays as it is"
 _COLUMNS = "number, at, type, version, body, checksum"
 
 
 def make(path: Path) -> None:
     """A new, empty log, private to the user. Raises SessionError."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        make_private(path.parent)
+        os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError as error:
         raise SessionError(f"the session {path.parent.name} exists already", "open it instead") from error
     except OSError as error:
@@ -68,6 +78,7 @@ def connect(path: Path) -> sqlite3.Connection:
         _check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # where a plain sync leaves it in the drive's cache
     except sqlite3.Error as error:
         connection.close()
         raise refusal(path, error) from error
@@ -135,16 +146,16 @@ class Writer:
     def keep(self, key: str, body: Body) -> int:
         row = (self.number, time.time(), body.type, VERSION, body.data)
         self.connection.execute(
-            "INSERT OR REPLACE INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *row, checksum(*row))
+            "INSERT OR REPLACE INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)", (to_sql(key), *row, checksum(*row))
         )
         return self.number
 
     def drop(self, keys: Sequence[str]) -> int:
-        self.connection.executemany("DELETE FROM growing WHERE key = ?", [(key,) for key in keys])
+        self.connection.executemany("DELETE FROM growing WHERE key = ?", [(to_sql(key),) for key in keys])
         return self.number
 
     def set_meta(self, values: dict[str, Any]) -> int:
-        rows = [(name, msgspec.json.encode(value)) for name, value in values.items()]
+        rows = [(name, as_json(value)) for name, value in values.items()]
         self.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
         return self.number
 
@@ -182,12 +193,26 @@ def checksum_of(connection: sqlite3.Connection, number: int) -> int | None:
 def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
     """What was kept of things that grow, by key, the oldest first. Raises sqlite3.Error."""
     rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
-    return [(row[0], Record(*row[1:])) for row in rows]
+    return [(from_sql(row[0]), Record(*row[1:])) for row in rows]
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
     """What the catalog shows of a session. Raises sqlite3.Error."""
-    return {name: msgspec.json.decode(value) for name, value in connection.execute("SELECT * FROM meta")}
+    return {name: from_json(value) for name, value in connection.execute("SELECT * FROM meta")}
+
+
+def to_sql(text: str) -> str | bytes:
+    """A text as sqlite takes it: one that is not all Unicode (an odd file name) goes in as bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def from_sql(value: Any) -> Any:
+    """What `to_sql` made of a text; anything else as it is."""
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
@@ -196,13 +221,11 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
     name = f"the session {path.parent.name}"
     match words:
         case "database or disk is full":
-            return SessionError(
+            return NotKept(
                 f"{name} cannot be kept, the disk is full", "make room; what was said stays open here"
             )
         case "attempt to write a readonly database":
-            return SessionError(
-                f"{name} cannot be kept, {shown(str(path))} is read-only", "give write permission"
-            )
+            return NotKept(f"{name} cannot be kept, {shown(str(path))} is read-only", "give write permission")
         case "unable to open database file":
             return SessionError(
                 f"{name} cannot be opened at {shown(str(path))}", "check that it exists and is yours"
@@ -210,7 +233,7 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
         case "database is locked":
             return SessionError(f"{name} is being written by another program", "close it there")
         case _ if any(sign in words for sign in _SIGNS_OF_DAMAGE):
-            return Damaged(f"{name} is damaged", "set it aside and begin a new one")
+            return Damaged(f"{name} is damaged", RECOVER)
     return SessionError(f"{name} cannot be used ({words})", f"look at {shown(str(path))}")
 
 
@@ -229,15 +252,30 @@ def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA:
+    """Raise TooNew, or Damaged for what is no log of ours, also where sqlite's own words about it are no text."""
+    damaged = Damaged(f"the session {path.parent.name} is damaged", RECOVER)
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        schema = connection.execute(
+            "SELECT CAST(sql AS BLOB) FROM sqlite_schema WHERE type = 'table'"
+        ).fetchall()
+    except UnicodeDecodeError as error:
+        raise damaged from error
+    if SCHEMA < version <= _LAST_SCHEMA:
         raise TooNew(
             f"the session {path.parent.name} was written by a newer tui-agent", "update tui-agent to open it"
         )
-    if version < 1 or connection.execute(
-        "SELECT count(*) FROM sqlite_schema WHERE name = 'records'"
-    ).fetchone() != (1,):
-        raise Damaged(f"the session {path.parent.name} is damaged", "set it aside and begin a new one")
+    shapes = {_plain((sql or b"").decode(errors="replace")) for (sql,) in schema}
+    if version != SCHEMA or not _SHAPES.issubset(shapes):
+        raise damaged
+
+
+def _plain(sql: str) -> str:
+    return " ".join(sql.split()).rstrip(";")
+
+
+#: How sqlite keeps each of the tables: where a letter of it is another, rows are read wrongly or not at all.
+_SHAPES = {_plain(sql) for sql in _TABLES.split(";") if sql.strip()}
 
 
 def _address(path: Path, mode: str) -> str:
@@ -245,7 +283,7 @@ def _address(path: Path, mode: str) -> str:
 
 
 def _not_made(path: Path, why: str) -> SessionError:
-    return SessionError(
+    return NotKept(
         f"no session can be kept in {shown(str(path.parent))} ({why})",
         "give write permission and room, or point TUI_AGENT_HOME to another folder",
     )

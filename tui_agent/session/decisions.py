@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,10 +12,12 @@ from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.edits.hunks import diff_of
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.edits.texts import text_under
-from tui_agent.errors import EditFailed, SessionError
+from tui_agent.errors import EditFailed, Outdated, SessionError
+from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
 from tui_agent.session.applying import Applying
 from tui_agent.session.editing import Editing
+from tui_agent.session.healing import recorded_names
 from tui_agent.session.journal import Journal
 from tui_agent.session.settling import Settling
 from tui_agent.session.undoing import Preview, Undoing
@@ -50,7 +52,7 @@ class Decisions:
             changes = self._open_changes(picks)
             if not picks:
                 self._refuse_broken_batch(changes)
-            await self._applying.apply(changes, picks)
+            await self._looked_at_again(lambda: self._applying.apply(changes, picks))
 
     async def skip(self, picks: Sequence[Pick]) -> None:
         """Decide against what was picked; with no picks against every open change."""
@@ -73,7 +75,7 @@ class Decisions:
                 await self._journal.record(e.ChangeMoved(change.id, *unskipped(change, picks)))
             applied = [change for change in changes if change not in skipped]
             if applied:
-                await self._undoing.take_back(applied, picks)
+                await self._looked_at_again(lambda: self._undoing.take_back(applied, picks))
 
     async def preview(self, checkpoint: str) -> list[Preview]:
         """What going back over an apply would do, file by file; nothing is written."""
@@ -106,11 +108,11 @@ class Decisions:
 
     async def undo(self, checkpoint: str) -> None:
         async with self._alone():
-            await self._undoing.undo(checkpoint)
+            await self._looked_at_again(lambda: self._undoing.undo(checkpoint))
 
     async def redo(self, checkpoint: str) -> None:
         async with self._alone():
-            await self._undoing.redo(checkpoint)
+            await self._looked_at_again(lambda: self._undoing.redo(checkpoint))
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
@@ -121,10 +123,19 @@ class Decisions:
                 await self._journal.record(*(e.NoticeGiven("warning", sentence) for sentence in said))
             yield
 
+    async def _looked_at_again(self, write: Callable[[], Awaitable[None]]) -> None:
+        """Write; where a file, or the text of an open buffer, had moved in a way that the write itself could not
+        merge, look at it once more: it may be a conflict by now. Raises Outdated where it moved again."""
+        try:
+            await write()
+        except StillWritten:
+            raise
+        except Outdated:
+            await write()
+
     async def heal(self) -> list[str]:
         """Settle what a crash, or a disk that failed, left half done; sentences on what was done."""
-        recorded = [point.id for point in self._journal.store.state.review.checkpoints]
-        return await self._writing.heal([*recorded, *self._undoing.recorded_names()])
+        return await self._writing.heal(recorded_names(self._journal.store.state.review))
 
     def _refuse_broken_batch(self, changes: Sequence[Change]) -> None:
         """A batch is all the changes of one turn: one that failed or conflicts blocks it (E5)."""
@@ -135,8 +146,10 @@ class Decisions:
             if change.turn in turns and change.state in ("failed", "conflict")
         ]
         if broken:
-            names = ", ".join(f"{change.path} ({change.state})" for change in broken)
-            raise EditFailed(f"Nothing was written, {names}", "skip it, or apply the others one by one")
+            names = ", ".join(f"{change.path} ({change.state}{_because(change)})" for change in broken)
+            raise EditFailed(
+                f"Nothing was written, because of {names}", "skip it, or apply the others one by one"
+            )
 
     def _open_changes(self, picks: Sequence[Pick]) -> list[Change]:
         """The changes that a decision is about, oldest first. Raises `SessionError` for what cannot be decided."""
@@ -162,6 +175,10 @@ class Decisions:
     def _diff(self, change: Change) -> Diff:
         base, new = text_under(self._blobs, change.base), text_under(self._blobs, change.new)
         return diff_of(change.path, base or "", new or "")
+
+
+def _because(change: Change) -> str:
+    return f": {change.reason}" if change.reason else ""
 
 
 def _skipped(change: Change, picks: Sequence[Pick]) -> str:

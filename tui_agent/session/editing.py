@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
-from tui_agent.files.gate import read
+from tui_agent.files.gate import read_for_person
 from tui_agent.files.replace import replace as replace_file
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.session.journal import Journal
 from tui_agent.store import events as e
+from tui_agent.store.fold_files import hash_of_text
 from tui_agent.store.state import Buffer, State
 from tui_agent.workspace.workspace import Workspace
 
@@ -21,9 +23,12 @@ NEW_FILE = ""
 class Editing:
     """The open files of a session."""
 
-    def __init__(self, journal: Journal, workspace: Workspace) -> None:
+    def __init__(self, journal: Journal, workspace: Workspace, note: Path) -> None:
+        """`note` says which temporary file a kill during a save would leave."""
         self._journal = journal
         self._workspace = workspace
+        self._note_of_save = note
+        self._one_save = asyncio.Lock()
         #: How each open file is stored on disk: encoding, byte-order mark, and the text that was read.
         self._stored: dict[str, TextFile] = {}
 
@@ -51,8 +56,11 @@ class Editing:
         if await self._take_from_disk(path):
             self._journal.forget([f"buffer:{path}"])
 
-    async def _take_from_disk(self, path: str) -> bool:
-        """Whether there was text to read; else a note says why not."""
+    async def _take_from_disk(self, path: str, over_unsaved: bool = True) -> bool:
+        """Whether there was text to read; else a note says why not.
+
+        Without `over_unsaved` text that was typed while the file was read stays, and clashes with the disk.
+        """
         try:
             data, mtime = await asyncio.to_thread(self._read, path)
             stored = decode(data)
@@ -63,6 +71,10 @@ class Editing:
         except FileError as error:
             self._note(path, str(error))
         else:
+            buffer = self.state.buffers.get(path)
+            if buffer is not None and buffer.unsaved and not over_unsaved:
+                self._journal.tell(e.BufferClashed(path, True))
+                return False
             self._stored[path] = stored
             how = {"encoding": stored.encoding, "mark": stored.mark}
             self._journal.tell(e.BufferLoaded(path, stored.text, md5(data), "", mtime, **how))
@@ -120,13 +132,21 @@ class Editing:
         data = encode(stored, buffer.text)
         expected = None if overwrite else buffer.disk
         try:
-            written = await asyncio.to_thread(replace_file, self._workspace.gate, path, data, expected)
+            async with self._one_save:
+                written = await asyncio.to_thread(
+                    replace_file, self._workspace.gate, path, data, expected, note=self._note_of_save
+                )
         except Outdated as error:
             self._journal.tell(e.BufferClashed(path, True))
             raise Outdated(error.what, "reload it, or save once more to overwrite what is there") from error
         self._stored[path] = decode(data)
         mtime = await asyncio.to_thread(self._mtime, path)
-        await self._journal.record(e.BufferSaved(path, written, mtime))
+        await self._journal.record(e.BufferSaved(path, written, mtime, hash_of_text(buffer.text)))
+        now = self.state.buffers.get(path)
+        if (
+            now is not None and now.unsaved
+        ):  # typed while it was being written: kept against what is on disk now
+            self.edit(path, now.text, now.cursor, now.anchor)
 
     async def close(self, path: str, discard: bool = False) -> None:
         """Close a file. Raises `SessionError` while it has unsaved text, unless `discard`."""
@@ -140,21 +160,21 @@ class Editing:
 
     async def look_again(self, path: str) -> None:
         """The file of an open buffer may have changed on disk: take it over, or say that they clash."""
-        buffer = self.state.buffers.get(path)
-        if buffer is None:
-            return
         try:
             data, _ = await asyncio.to_thread(self._read, path)
             disk = md5(data)
         except TuiAgentError:
             disk = NEW_FILE
+        buffer = self.state.buffers.get(path)
+        if buffer is None:
+            return
         if disk == buffer.disk:
             if buffer.clash:
                 self._journal.tell(e.BufferClashed(path, False))
         elif buffer.unsaved or disk == NEW_FILE:
             self._journal.tell(e.BufferClashed(path, True))
-        else:
-            await self.load(path)
+        elif await self._take_from_disk(path, over_unsaved=False):
+            self._journal.forget([f"buffer:{path}"])
 
     async def _lay_over(self, kept: Buffer) -> None:
         """Put text that was not saved over what the disk has; where the disk has moved on, they clash."""
@@ -185,7 +205,7 @@ class Editing:
         self._journal.tell(e.BufferLoaded(path, "", "", note))
 
     def _read(self, path: str) -> tuple[bytes, int]:
-        data = read(self._workspace.gate, path, MAX_BYTES)
+        data = read_for_person(self._workspace.gate, path, MAX_BYTES)
         return data, self._mtime(path)
 
     def _mtime(self, path: str) -> int:

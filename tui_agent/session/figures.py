@@ -1,10 +1,10 @@
-"""The figures a session is judged by, counted from its log (M)."""
+"""The figures that a session is judged by, counted from its log."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -14,10 +14,33 @@ from tui_agent.store import events as e
 WORST_SHOWN = 5
 
 
-class Figures(Struct, frozen=True):
-    """Counts over one session or several. `hits` counts chains that hit, by the place of the pattern from 1.
+class Goal(NamedTuple):
+    """A figure beside what it is meant to be; `most` and `least` bound it."""
 
-    `outcomes` counts attempts by how they ended, `failing` those that found nothing by their pattern.
+    words: str
+    value: float | None
+    most: float | None = None
+    least: float | None = None
+
+    @property
+    def met(self) -> bool:
+        if self.value is None:
+            return True
+        return (self.most is None or self.value <= self.most) and (
+            self.least is None or self.value >= self.least
+        )
+
+
+class Figures(Struct, frozen=True):
+    """Counts over one session or several.
+
+    `questions` are those about a file that the person was asked. `failed_loads` are required actions whose chain
+    ended without a file that was needed. `changes` are those asked for: what a turn proposes for one path is one,
+    however often it was proposed again. `mismatches` are those that failed or conflicted and so reached the person.
+    `tasks` are runs of turns that end with an apply, `task_turns` the turns in them. `unchanged` sums, over
+    `appended` requests, the share of the request before that begins them. `hits` counts chains that hit by the
+    place of the model's pattern from 1, and `built_in` those that only the program's own found. `outcomes` counts
+    attempts by how they ended, `failing` those that found nothing by their pattern.
     """
 
     sessions: int = 0
@@ -25,10 +48,16 @@ class Figures(Struct, frozen=True):
     questions: int = 0
     required: int = 0
     failed_loads: int = 0
-    proposed: int = 0
-    conflicts: int = 0
+    changes: int = 0
+    mismatches: int = 0
+    tasks: int = 0
+    task_turns: int = 0
+    appended: int = 0
+    unchanged: float = 0.0
+    resets: int = 0
     attempts: int = 0
     milliseconds: float = 0.0
+    built_in: int = 0
     hits: dict[int, int] = {}
     outcomes: dict[str, int] = {}
     failing: dict[str, int] = {}
@@ -40,21 +69,37 @@ class Figures(Struct, frozen=True):
             sums[name] = dict(Counter(ours) + Counter(theirs)) if isinstance(ours, dict) else ours + theirs
         return Figures(**sums)
 
+    def goals(self) -> tuple[Goal, ...]:
+        """The five that matter, each with what it is meant to be. Shares are in percent."""
+        return (
+            Goal("questions about files, a session", _ratio(self.questions, self.sessions), most=2),
+            Goal("failed automatic loads, %", _percent(self.failed_loads, self.required), most=2),
+            Goal("changes that failed or conflicted, %", _percent(self.mismatches, self.changes), most=5),
+            Goal("turns for a task", _ratio(self.task_turns, self.tasks), most=4),
+            Goal("unchanged beginning of requests, %", _percent(self.unchanged, self.appended), least=99),
+        )
+
     def values(self) -> dict[str, Any]:
-        """What `stats --json` prints; a share is null where there was nothing to count."""
+        """What `stats --json` prints; what there was nothing to count for is null."""
         return {
             "sessions": self.sessions,
             "turns": self.turns,
             "file_questions": self.questions,
+            "file_questions_per_session": _ratio(self.questions, self.sessions),
             "required_actions": self.required,
             "failed_loads": self.failed_loads,
-            "failed_load_share": _share(self.failed_loads, self.required),
-            "changes": self.proposed,
-            "conflicts": self.conflicts,
-            "conflict_share": _share(self.conflicts, self.proposed),
+            "failed_load_share": _ratio(self.failed_loads, self.required),
+            "changes": self.changes,
+            "mismatches": self.mismatches,
+            "mismatch_share": _ratio(self.mismatches, self.changes),
+            "tasks": self.tasks,
+            "turns_per_task": _ratio(self.task_turns, self.tasks),
+            "unchanged_beginning": _ratio(self.unchanged, self.appended),
+            "resets": self.resets,
             "attempts": self.attempts,
             "attempt_ms": round(self.milliseconds / self.attempts, 2) if self.attempts else None,
             "hits_by_pattern": {str(place): count for place, count in sorted(self.hits.items())},
+            "hits_built_in": self.built_in,
             "attempts_by_outcome": dict(sorted(self.outcomes.items())),
             "failing_patterns": dict(self._worst()),
         }
@@ -64,9 +109,18 @@ class Figures(Struct, frozen=True):
         yield "turns", str(self.turns)
         yield "questions about files", str(self.questions)
         yield "failed automatic loads", _of(self.failed_loads, self.required)
-        yield "changes that conflicted", _of(self.conflicts, self.proposed)
+        yield "changes that failed or conflicted", _of(self.mismatches, self.changes)
+        yield (
+            "turns for a task",
+            f"{self.task_turns / self.tasks:.1f}" if self.tasks else "nothing applied yet",
+        )
+        if self.appended:
+            yield "unchanged beginning of requests", f"{self.unchanged / self.appended:.1%}"
+        yield "requests that began again", str(self.resets)
         for place, count in sorted(self.hits.items()):
             yield f"chains that hit at pattern {place}", str(count)
+        if self.built_in:
+            yield "chains that a built-in pattern hit", str(self.built_in)
         if self.attempts:
             yield "time for a pattern", f"{self.milliseconds / self.attempts:.1f} ms"
         for pattern, count in self._worst():
@@ -80,50 +134,115 @@ class Figures(Struct, frozen=True):
 
 def figures_of(events: Iterable[e.Event]) -> Figures:
     """Count one session's log."""
-    counts = dict.fromkeys(("turns", "questions", "required", "failed_loads", "proposed", "attempts"), 0)
-    conflicts: set[str] = set()
-    hits: Counter[int] = Counter()
-    outcomes: Counter[str] = Counter()
-    failing: Counter[str] = Counter()
-    milliseconds = 0.0
+    counts = _Counts()
     for event in events:
+        counts.take(event)
+    return counts.figures()
+
+
+class _Counts:
+    """The counts of one session as its events are read."""
+
+    def __init__(self) -> None:
+        self.numbers: Counter[str] = Counter()
+        self.hits: Counter[int] = Counter()
+        self.outcomes: Counter[str] = Counter()
+        self.failing: Counter[str] = Counter()
+        self.milliseconds = self.unchanged = 0.0
+        self._turn = 0
+        #: The names of this turn's required actions, and those of them that failed.
+        self._required: set[str] = set()
+        self._failed: set[str] = set()
+        #: By change, which (turn, path) asked for it; by that, the change that counts and whether it was refused.
+        self._asked: dict[str, tuple[int, str]] = {}
+        self._newest: dict[tuple[int, str], str] = {}
+        self._refused: set[tuple[int, str]] = set()
+        self._applied: set[int] = set()
+        self._requests = 0
+
+    def take(self, event: e.Event) -> None:
         match event:
-            case e.TurnStarted():
-                counts["turns"] += 1
+            case e.TurnStarted(turn=turn):
+                self._close_turn()
+                self._turn = turn
+                self.numbers["turns"] += 1
             case e.PlanMade(actions=actions) | e.ActionsAdded(actions=actions):
-                counts["required"] += sum(action.required for action in actions)
-            case e.FallbackTaken(kind="ask_user"):
-                counts["questions"] += 1
-                counts["failed_loads"] += 1
+                self.numbers["required"] += sum(action.required for action in actions)
+                self._required.update(action.name for action in actions if action.required)
+            case e.FallbackTaken(action=action, kind="ask_user"):
+                self.numbers["questions"] += 1
+                if action in self._required:
+                    self._failed.add(action)
             case e.MatchChosen(by="person"):
-                counts["questions"] += 1
-            case e.QuestionAnswered(path="") if counts["failed_loads"]:
-                counts["failed_loads"] -= 1  # declined: the file was not needed
+                self.numbers["questions"] += 1
+            case e.QuestionAnswered(action=action, path=""):
+                self._failed.discard(action)  # declined: the file was not needed
             case e.AttemptEnded(attempt):
-                counts["attempts"] += 1
-                milliseconds += attempt.ms
-                outcomes[attempt.outcome] += 1
-                if attempt.outcome == "hit":
-                    hits[attempt.index] += 1
+                self.numbers["attempts"] += 1
+                self.milliseconds += attempt.ms
+                self.outcomes[attempt.outcome] += 1
+                if attempt.outcome != "hit":
+                    self.failing[attempt.pattern] += 1
+                elif attempt.by == "model":
+                    self.hits[attempt.index] += 1
                 else:
-                    failing[attempt.pattern] += 1
-            case e.ChangeProposed():
-                counts["proposed"] += 1
-            case e.ChangeMoved(id=name, state="conflict"):
-                conflicts.add(name)
-    return Figures(
-        sessions=1,
-        conflicts=len(conflicts),
-        milliseconds=milliseconds,
-        hits=dict(hits),
-        outcomes=dict(outcomes),
-        failing=dict(failing),
-        **counts,
-    )
+                    self.numbers["built_in"] += 1
+            case e.RequestSent(purpose="main"):
+                self._count_request(event)
+            case e.ChangeProposed(change) | e.ChangeReworked(change):
+                asked = self._asked.setdefault(change.id, (change.turn, change.path))
+                self._newest[asked] = change.id
+                self._judge(change.id, change.state)
+            case e.ChangeMoved(id=name, state=state):
+                self._judge(name, state)
+
+    def _judge(self, change: str, state: str) -> None:
+        """Only the newest proposal for a path counts: what was mended within the turn did not reach the person."""
+        asked = self._asked.get(change)
+        if asked is None or self._newest[asked] != change:
+            return
+        if state in ("failed", "conflict"):
+            self._refused.add(asked)
+        elif state in ("pending", "merged"):
+            self._refused.discard(asked)
+        elif state == "applied":
+            self._applied.add(asked[0])
+
+    def _count_request(self, request: e.RequestSent) -> None:
+        if request.reset and self._requests:
+            self.numbers["resets"] += 1
+        elif self._requests:
+            self.numbers["appended"] += 1
+            self.unchanged += request.prefix_share
+        self._requests += 1
+
+    def _close_turn(self) -> None:
+        self.numbers["failed_loads"] += len(self._failed)
+        self._required, self._failed = set(), set()
+
+    def figures(self) -> Figures:
+        self._close_turn()
+        return Figures(
+            sessions=1,
+            changes=len(self._newest),
+            mismatches=len(self._refused),
+            tasks=len(self._applied),
+            task_turns=max(self._applied, default=0),
+            milliseconds=self.milliseconds,
+            unchanged=self.unchanged,
+            hits=dict(self.hits),
+            outcomes=dict(self.outcomes),
+            failing=dict(self.failing),
+            **self.numbers,
+        )
 
 
-def _share(part: int, whole: int) -> float | None:
+def _ratio(part: float, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
+
+
+def _percent(part: float, whole: int) -> float | None:
+    return round(100 * part / whole, 2) if whole else None
 
 
 def _of(part: int, whole: int) -> str:

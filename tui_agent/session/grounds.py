@@ -10,7 +10,7 @@ from tui_agent.edits.joining import remaining
 from tui_agent.edits.texts import text_under
 from tui_agent.errors import FileError, PathRefused
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.gate import Gate, read
+from tui_agent.files.gate import Gate, read, read_for_person
 from tui_agent.files.replace import replace
 from tui_agent.files.text import decode, encode
 from tui_agent.store.state import State
@@ -51,7 +51,7 @@ def lay_over(gate: Gate, texts: Mapping[str, str | None]) -> None:
             replace(gate, path, None, None)
             continue
         try:
-            data = encode(decode(read(gate, path, MAX_BYTES), path), text)
+            data = encode(decode(read_for_person(gate, path, MAX_BYTES), path), text)
         except FileError:
             data = text.encode("utf-8", "surrogatepass")
         replace(gate, path, data, None)
@@ -62,7 +62,7 @@ def take_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
     for path in paths:
         try:
             data = read(ours, path, MAX_BYTES)
-            if read(theirs, path, MAX_BYTES) != data:
+            if read_for_person(theirs, path, MAX_BYTES) != data:
                 replace(theirs, path, data, None)
         except (FileError, PathRefused):
             continue  # not there yet, outside, or nothing that a model could read

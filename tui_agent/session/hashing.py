@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tui_agent.context.known import Freshness, KnownFile
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.gate import Gate, read
+from tui_agent.files.gate import Gate, read_for_person
 from tui_agent.files.stamps import Stamp, is_settled, stamp_of
 from tui_agent.files.text import md5
 from tui_agent.turn.reading import MAX_BYTES
@@ -30,7 +30,7 @@ class Hashes:
         if seen is not None and seen[0] == stamp:
             return seen[1]
         self._seen.pop(path, None)
-        found = md5(read(self._gate, path, MAX_BYTES))
+        found = md5(read_for_person(self._gate, path, MAX_BYTES))
         if stamp is not None and is_settled(stamp) and stamp == stamp_of(f"{self._root}/{path}"):
             self._seen[path] = stamp, found
         return found

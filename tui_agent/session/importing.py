@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
+from tui_agent.files.given import TOO_DEEP, read_given
 from tui_agent.files.names import shown
 from tui_agent.session import catalog, exporting, task_folder
 from tui_agent.session.forking import write
@@ -28,10 +30,13 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
     blobs = Blobs(data / "blobs")
     session = catalog.new_id()
     folder = _task_folder(source)
-    if folder is None:
-        events = _exported(source, session, workspace, blobs)
-    else:
-        events = task_folder.events_of(folder, session, workspace, blobs)
+    try:
+        if folder is None:
+            events = _exported(source, session, workspace, blobs)
+        else:
+            events = task_folder.events_of(folder, session, workspace, blobs)
+    except RecursionError:
+        raise _refused(source, TOO_DEEP) from None
     write(data, session, events, **_meta(events, workspace))
     if folder is not None and remove_legacy:
         task_folder.remove_legacy(folder, catalog.folder_of(data, session) / catalog.LOG, blobs)
@@ -45,13 +50,29 @@ def _task_folder(source: Path) -> Path | None:
 
 
 def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
-    name = shown(str(source))
     try:
-        value: Any = json.loads(source.read_text(encoding="utf-8"))
+        text = read_given(source).decode()
     except OSError as error:
-        raise SessionError(f"{name} cannot be read ({error.strerror})", "name another file") from error
+        what = f"{shown(str(source))} cannot be read ({error.strerror})"
+        raise SessionError(what, "name another file") from error
+    except ValueError as error:
+        raise _refused(source, "it is no UTF-8 text") from error
+    found = parsed(text, source, blobs.put_text)
+    return [replace(found[0], id=session, workspace=str(workspace), replay=""), *found[1:]]
+
+
+def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> list[Any]:
+    """The events of an export whose text this is, `source` being what to call it; its texts go to `put_text`.
+
+    What the person decided about secrets does not come along: it was about files of another place. Raises
+    SessionError.
+    """
+    try:
+        value: Any = json.loads(text)
     except ValueError as error:
         raise _refused(source, "it is no whole JSON") from error
+    except RecursionError as error:
+        raise _refused(source, TOO_DEEP) from error
     if not isinstance(value, dict) or value.get("type") != exporting.TYPE:
         raise _refused(source, "it is no export of a session")
     version, events, texts = value.get("version"), value.get("events"), value.get("texts", {})
@@ -60,13 +81,13 @@ def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list
     if not isinstance(events, list) or not isinstance(texts, dict) or not events:
         raise _refused(source, "parts of it are missing")
     try:
-        kept = {key: blobs.put_text(text) for key, text in texts.items()}
+        kept = {key: put_text(text) for key, text in texts.items()}
         found = [msgspec.convert(_renamed(event, kept), type=AnyLasting) for event in events]
     except (msgspec.ValidationError, AttributeError, TypeError) as error:
         raise _refused(source, f"an event in it cannot be read: {error}") from error
     if not isinstance(found[0], e.SessionStarted):
         raise _refused(source, "its beginning is missing")
-    return [replace(found[0], id=session, workspace=str(workspace), replay=""), *found[1:]]
+    return [event for event in found if not isinstance(event, e.SecretDecided)]
 
 
 def _renamed(value: Any, kept: dict[str, str]) -> Any:

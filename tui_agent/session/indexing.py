@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from tui_agent.errors import SessionError
 from tui_agent.session import catalog, database, records
 from tui_agent.session.catalog import LOG, Entry
@@ -78,13 +76,22 @@ def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: i
                 number = 0
             for turn, kind, text in _said(log, number):
                 _add_line(connection, folder.name, turn, kind, text)
-    except (SessionError, sqlite3.Error, msgspec.MsgspecError, OSError) as error:
-        note = error.what if isinstance(error, SessionError) else f"it cannot be read ({error})"
-        connection.execute("UPDATE sessions SET note = ?, looks = ? WHERE id = ?", (note, looks, folder.name))
-        return
-    values = [getattr(entry, name) for name in Entry.__struct_fields__]
+    except (SessionError, sqlite3.Error, ValueError, OSError) as error:
+        found = catalog.broken_entry(folder, error)
+        note = found.note if found else f"it cannot be read ({error})"
+        asked = (note, looks, folder.name)
+        if connection.execute("UPDATE sessions SET note = ?, looks = ? WHERE id = ?", asked).rowcount:
+            return
+        if found is None:
+            return
+        entry, last = found, 0
+    values = [_value(getattr(entry, name)) for name in Entry.__struct_fields__]
     row = (*values, looks if _is_settled(looks) else "", last)
     connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({', '.join('?' for _ in row)})", row)
+
+
+def _value(value: object) -> object:
+    return database.to_sql(value) if isinstance(value, str) else value
 
 
 def _said(log: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import RecordRefused, SessionError
 from tui_agent.session.log import Log
 from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
+from tui_agent.store.fold_files import holds
+from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
-#: How long something that grows may be in memory only (S1), in seconds.
-KEEP_WITHIN = 1.0
+#: How long something that grows may wait before it is handed to the log, in seconds. From a key to the disk it may
+#: take a second, of which the editor's own pause and the disk need the rest.
+KEEP_WITHIN = 0.25
+#: How soon what the log refused is tried again, in seconds.
+AGAIN_AFTER = 2.0
 
 
 class Journal:
@@ -53,6 +58,17 @@ class Journal:
             self.grow(event) if isinstance(event, Growing) else self.store.emit(event)
         await self._append(lasting)
 
+    async def record_then(self, make: Callable[[], Sequence[Lasting]]) -> None:
+        """Record what `make` gives. It is asked when everything that was handed over before is folded, and nothing
+        can come between what it sees and what it says."""
+        async with self._in_order:
+            events = make()
+            if self.log is not None and events:
+                await self._write(events)
+                return
+        for event in events:
+            self.store.emit(event)
+
     def tell(self, event: Event) -> None:
         """Fold a passing event now."""
         self.store.emit(event)
@@ -70,9 +86,10 @@ class Journal:
             self._timer.cancel()
             self._timer = None
         self._handed_over, self._growing = self._growing, {}
-        if self.log is not None:
-            for event in self._handed_over.values():
-                self.log.keep(event)
+        if self.log is None:
+            return
+        for event in self._handed_over.values():
+            self.log.keep(event, self._kept)
 
     def forget(self, keys: Iterable[str]) -> None:
         """What grew under these keys is given up, by the person or because it came to nothing."""
@@ -85,11 +102,13 @@ class Journal:
 
     async def close(self) -> None:
         """Write what waits, and end. What the log still refuses is lost, as the screen has said."""
-        if self._unwritten:
-            await self._write([])
-        self.flush()
-        if self.log is not None:
-            await asyncio.to_thread(self.log.close)
+        try:
+            if self._unwritten:
+                await self._write([])
+            self.flush()
+        finally:
+            if self.log is not None:
+                await asyncio.to_thread(self.log.close)
 
     async def _append(self, events: Sequence[Lasting]) -> None:
         if not events:
@@ -102,32 +121,32 @@ class Journal:
             await self._write(events)
 
     async def _write(self, events: Sequence[Lasting]) -> None:
-        assert self.log is not None
-        durable: asyncio.Future[None] = self._loop.create_future()
+        """Write these, behind what waits from before. Raises RecordRefused where one of these cannot be written."""
         late, self._unwritten = self._unwritten, []
+        durable: asyncio.Future[None] = self._loop.create_future()
+        self._put(late, events, durable)
+        await asyncio.shield(durable)
+
+    def _put(self, late: Sequence[Lasting], events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
+        """Hand over what is folded already (`late`) and what is folded once it is on disk, in one step."""
+        assert self.log is not None
 
         def on_disk(number: int) -> None:
-            self._loop.call_soon_threadsafe(self._written, events, number, bool(late), durable)
+            self._loop.call_soon_threadsafe(self._written, events, number, durable)
 
         def failed(error: SessionError) -> None:
             self._loop.call_soon_threadsafe(self._refused, late, events, error, durable)
 
-        ended = [key for event in (*late, *events) for key in ended_by(event)]
+        ended = [key for event in (*late, *events) for key in ended_by(event, self.store.state)]
         for key in ended:
             self._growing.pop(key, None)
             self._handed_over.pop(key, None)
         self.log.append([*late, *events], on_disk, failed, drop=ended)
-        await asyncio.shield(durable)
 
-    def _written(
-        self, events: Sequence[Lasting], number: int, again: bool, durable: asyncio.Future[None]
-    ) -> None:
+    def _written(self, events: Sequence[Lasting], number: int, durable: asyncio.Future[None]) -> None:
         self.number = number
         self._fold(events, durable)
-        if again:
-            self.store.emit(e.KeepingChanged(""))
-            self._growing = {**self._handed_over, **self._growing}
-            self.flush()
+        self._works_again()
 
     def _refused(
         self,
@@ -136,19 +155,47 @@ class Journal:
         error: SessionError,
         durable: asyncio.Future[None],
     ) -> None:
-        self._unwritten = [*late, *events, *self._unwritten]
-        self._not_kept(error)
-        self._fold(events, durable)
+        """The disk failed: it happened all the same, and is written later. What no log can hold did not happen."""
+        if not isinstance(error, RecordRefused):
+            self._unwritten = [*late, *events, *self._unwritten]
+            self._fold(events, durable)
+            self._not_kept(error)
+        elif events:
+            if not durable.done():
+                durable.set_exception(error)
+            if late:
+                self._put(late, (), self._loop.create_future())
+        else:
+            self.store.emit(e.NoticeGiven("warning", str(error)))
+            _settle(durable)
 
     def _growing_refused(self, error: SessionError) -> None:
-        """On the log's thread: what was handed over was not kept."""
+        """On the log's thread, or on the loop's: what was handed over was not kept."""
         self._loop.call_soon_threadsafe(self._not_kept, error)
 
+    def _kept(self, _: int) -> None:
+        """On the log's thread: something that grows is on disk."""
+        if self.store.state.session.not_kept:
+            self._loop.call_soon_threadsafe(self._works_again)
+
     def _not_kept(self, error: SessionError) -> None:
-        """Say once that nothing is kept, and hold on to what was growing."""
+        """Say once that nothing is kept, hold on to what was growing, and try again soon."""
+        if isinstance(error, RecordRefused):
+            self.store.emit(e.NoticeGiven("warning", str(error)))
+            return
         self._growing = {**self._handed_over, **self._growing}
+        if self._timer is None:
+            self._timer = self._loop.call_later(AGAIN_AFTER, self.flush)
         if self.store.state.session.not_kept != str(error):
             self.store.emit(e.KeepingChanged(str(error)))
+
+    def _works_again(self) -> None:
+        """The log takes what it is given: say so, and hand over what it refused."""
+        if not self.store.state.session.not_kept or self._unwritten:
+            return
+        self.store.emit(e.KeepingChanged(""))
+        self._growing = {**self._handed_over, **self._growing}
+        self.flush()
 
     def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
         """Fold what is written; a fault of ours is told to whoever wrote it, who would wait for ever."""
@@ -161,15 +208,17 @@ class Journal:
         _settle(durable)
 
 
-def ended_by(event: Lasting) -> tuple[str, ...]:
-    """The keys of what was growing and is now kept by this event."""
+def ended_by(event: Lasting, state: State) -> tuple[str, ...]:
+    """The keys of what was growing and is now kept by this event; what was typed since is not, and goes on growing."""
     match event:
-        case e.TurnStarted(queued=False) | e.MessageQueued():
-            return ("draft",)  # what was typed is now said: it must not come back
+        case e.TurnStarted(_, words, False) | e.MessageQueued(words):
+            # what was typed is now said: it must not come back
+            return ("draft",) if state.input.draft.strip() in ("", words.strip()) else ()
         case e.ReplyRead() | e.ReplyLeftOff() | e.TurnEnded():
             return ("reply",)
         case e.BufferSaved(path):
-            return (f"buffer:{path}",)
+            buffer = state.buffers.get(path)
+            return (f"buffer:{path}",) if buffer is None or holds(buffer, event) else ()
         case e.BufferClosed(path):
             return (f"buffer:{path}", f"cursor:{path}", f"scroll:{path}")
         case _:

@@ -7,8 +7,9 @@ import fcntl
 import os
 from pathlib import Path
 
-from tui_agent.errors import OpenElsewhere, SessionError
+from tui_agent.errors import NotKept, OpenElsewhere, SessionError
 from tui_agent.files.names import shown
+from tui_agent.files.private import make_private, open_private
 
 NAME = "lock"
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
@@ -25,8 +26,8 @@ class SessionLock:
     def take(cls, folder: Path) -> SessionLock:
         """Take the lock; the folder is made if need be. Raises SessionError naming the process that has it."""
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            make_private(folder)
+            descriptor = open_private(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError as error:
             raise _not_kept(folder, error) from error
         try:
@@ -81,7 +82,7 @@ def _open_elsewhere(folder: Path, owner: int) -> SessionError:
 
 def _not_kept(folder: Path, error: OSError) -> SessionError:
     why = error.strerror or str(error)
-    return SessionError(
+    return NotKept(
         f"no session can be kept in {shown(str(folder))} ({why})",
         "give write permission and room, or point TUI_AGENT_HOME to another folder",
     )

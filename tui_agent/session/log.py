@@ -7,18 +7,19 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from msgspec import Struct
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import Damaged, RecordRefused, SessionError
 from tui_agent.session import database, records
+from tui_agent.session.carving import carve
 from tui_agent.session.database import Writer
 from tui_agent.session.ranking import Ranks
-from tui_agent.session.records import body_of
+from tui_agent.session.records import Record, body_of
 from tui_agent.store.events import Growing, Lasting
 
 Done = Callable[[int], None]
@@ -46,8 +47,10 @@ class _Job(Struct, frozen=True):
 class Log:
     """A session's log. Every method may be called from any thread and none but `load`, `count` and `close` waits.
 
-    What fails is told to the `failed` of the call, else to `on_error` (which may be set later), both on the log's
-    thread; it was not written then, and what comes later is tried anew.
+    What fails is told to the `failed` of the call, else to `on_error` (which may be set later): a `RecordRefused`
+    where the fault lies in what was to be written, any other SessionError where the disk failed and another try may
+    work. Neither keeps other calls from being written. Whatever ends the thread is told to everyone who waits and to
+    everyone who calls later: nobody ever waits for a thread that is gone.
     """
 
     def __init__(
@@ -57,7 +60,10 @@ class Log:
         self.on_error = on_error or _ignore
         self._writer = Writer(connection, Ranks(path.parent.parent), at_least)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        #: Guards `_closed` and `_ended`, so that no job comes behind the last one that the thread takes.
+        self._putting = threading.Lock()
         self._closed = False
+        self._ended: SessionError | None = None
         self._thread = threading.Thread(target=self._run, name="session log", daemon=True)
         self._thread.start()
 
@@ -86,9 +92,13 @@ class Log:
         """Write events, and forget what grew under the keys of `drop`, all in one step.
 
         `done(number)` is called with the number of the last record once it is on disk. Appends that wait are
-        written in one transaction, in order.
+        written in one transaction, in order. Where one of the events cannot be written, none of this call is.
         """
-        bodies = [body_of(event) for event in events]
+        try:
+            bodies = [body_of(event) for event in events]
+        except RecordRefused as error:
+            _tell(failed or self.on_error, error)
+            return
 
         def write(writer: Writer) -> int:
             if drop:
@@ -97,10 +107,14 @@ class Log:
 
         self._put(write, done, failed)
 
-    def keep(self, event: Growing) -> None:
+    def keep(self, event: Growing, done: Done | None = None) -> None:
         """Keep the newest of something that grows, in place of the one before under its key."""
-        key, body = event.key, body_of(event)
-        self._put(lambda writer: writer.keep(key, body))
+        try:
+            key, body = event.key, body_of(event)
+        except RecordRefused as error:
+            _tell(self.on_error, error)
+            return
+        self._put(lambda writer: writer.keep(key, body), done)
 
     def drop(self, keys: Sequence[str]) -> None:
         """Forget what grew under these keys."""
@@ -125,36 +139,59 @@ class Log:
 
     def close(self) -> None:
         """Write what waits, and end. A second time does nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        self._jobs.put(None)
+        with self._putting:
+            if self._closed:
+                return
+            self._closed = True
+            self._jobs.put(None)
         self._thread.join()
 
     def _put(
         self, write: Callable[[Writer], int], done: Done | None = None, failed: Failed | None = None
     ) -> None:
         job = _Job(write, done or _ignore, failed or self.on_error)
-        if self._closed:
-            job.failed(SessionError("the session is closed", "open it again"))
-        else:
-            self._jobs.put(job)
+        with self._putting:
+            refusal = self._ended
+            if refusal is None and self._closed:
+                refusal = SessionError("the session is closed", "open it again")
+            if refusal is None:
+                self._jobs.put(job)
+        if refusal is not None:
+            _tell(job.failed, refusal)
 
     def _settle(self) -> None:
         """Wait until everything that was put has been tried."""
-        if self._closed:
-            return
         settled = threading.Event()
         self._put(lambda writer: writer.number, lambda _: settled.set(), lambda _: settled.set())
         settled.wait()
 
     def _run(self) -> None:
-        running = True
-        with closing(self._writer.connection):
-            while running:
-                jobs = self._waiting()
-                running = None not in jobs
-                self._commit([job for job in jobs if job is not None])
+        taken: list[_Job | None] = []
+        try:
+            while None not in taken:
+                taken = self._waiting()
+                self._commit([job for job in taken if job is not None])
+        except BaseException as error:
+            self._end(error, taken)
+        finally:
+            with suppress(sqlite3.Error):
+                self._writer.connection.close()
+
+    def _end(self, error: BaseException, taken: Sequence[_Job | None]) -> None:
+        """The thread ends on a fault: tell those that wait now, and leave word for those that come."""
+        ended = SessionError(
+            f"the session {self.path.parent.name} is not kept any more ({type(error).__name__})",
+            "copy what you still need, then start again with --continue",
+        )
+        with self._putting:
+            self._ended = ended
+            left = list(taken)
+            with suppress(Empty):
+                while True:
+                    left.append(self._jobs.get_nowait())
+        for job in left:
+            if job is not None:
+                _tell(job.failed, ended)
 
     def _waiting(self) -> list[_Job | None]:
         """Wait for a job, then take all that are there."""
@@ -166,26 +203,34 @@ class Log:
                 return jobs
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
+        """Write the jobs in one transaction. Where one of them is at fault, each gets a transaction of its own."""
         if not jobs:
             return
         try:
             self._writer.begin()
             numbers = [job.write(self._writer) for job in jobs]
             self._writer.commit()
-        except sqlite3.Error as error:
+        except sqlite3.OperationalError as error:
             self._roll_back()
             refusal = database.refusal(self.path, error)
             for job in jobs:
                 _tell(job.failed, refusal)
-            return
-        for job, number in zip(jobs, numbers, strict=True):
-            _tell(job.done, number)
+        except Exception as error:
+            self._roll_back()
+            if len(jobs) > 1:
+                for job in jobs:
+                    self._commit([job])
+            elif isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.DataError):
+                _tell(jobs[0].failed, database.refusal(self.path, error))
+            else:
+                _tell(jobs[0].failed, records.refusal("A record", error))
+        else:
+            for job, number in zip(jobs, numbers, strict=True):
+                _tell(job.done, number)
 
     def _roll_back(self) -> None:
-        try:
+        with suppress(sqlite3.Error):  # what made the transaction fail may have ended it already
             self._writer.roll_back()
-        except sqlite3.Error:
-            pass  # what made the transaction fail has ended it already
 
 
 def load(path: Path) -> Loaded:
@@ -197,21 +242,35 @@ def load(path: Path) -> Loaded:
 
 
 def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
-    """The events of a log that can be read, one after the other, none of them held. Raises SessionError.
+    """The events of a log that can be read, one after the other. Raises SessionError.
 
-    A sentence on each record that cannot be read goes into `lost`.
+    A sentence on each record that cannot be read goes into `lost`. Of a log that sqlite cannot open it is what its
+    pages still hold.
     """
     lost = [] if lost is None else lost
     number = 0
-    with closing(database.connect_to_read(path)) as connection:
-        for record in database.read_records(connection):
-            lost += records.gap(number, record.number)
-            number = record.number
-            found = records.lasting(record)
-            if isinstance(found, str):
-                lost.append(found)
-            else:
-                yield found
+    for record in _records(path, lost):
+        lost += records.gap(number, record.number)
+        number = record.number
+        found = records.lasting(record)
+        if isinstance(found, str):
+            lost.append(found)
+        else:
+            yield found
+
+
+def _records(path: Path, lost: list[str]) -> Iterator[Record]:
+    try:
+        connection = database.connect_to_read(path)
+    except Damaged as error:
+        carved = carve(path).records
+        if not carved:
+            raise
+        lost.append(f"{error.what}: this is what could be read of it, `tui-agent --resume` goes on with it")
+        yield from (carved[number] for number in sorted(carved))
+        return
+    with closing(connection):
+        yield from database.read_records(connection)
 
 
 def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], float]:
@@ -260,11 +319,9 @@ def set_aside(path: Path) -> Path:
 
 
 def _tell(callback: Callable[[Any], None], value: object) -> None:
-    """Call back; whoever asked may be gone, and their event loop closed: the log goes on."""
-    try:
+    """Call back. Whoever asked may be gone, with their event loop; no fault of theirs may end the log's thread."""
+    with suppress(Exception):
         callback(value)
-    except RuntimeError:
-        pass
 
 
 def _ignore(_: object) -> None:

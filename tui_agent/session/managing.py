@@ -49,9 +49,10 @@ async def _forget_checkpoints(workspace: Path, session: str) -> None:
     if not await asyncio.to_thread(_may_be_in_repository, workspace):
         return
     from tui_agent.processes.child import Child
+    from tui_agent.processes.environment import for_workspace
     from tui_agent.workspace.repository import Repository
 
-    child = Child("tui_agent.workspace.worker", name="workspace")
+    child = Child("tui_agent.workspace.worker", name="workspace", env=for_workspace())
     try:
         await Repository(child, workspace).forget_checkpoints(session)
     finally:

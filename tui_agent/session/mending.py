@@ -1,4 +1,4 @@
-"""A log that was not closed in order is looked through; one whose file is broken is put aside and written anew."""
+"""A log that was not closed in order is looked through; what is broken goes on in a new file, or in a new session."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tui_agent.errors import Damaged
+from msgspec.structs import replace
+
+from tui_agent.errors import Damaged, SessionError
 from tui_agent.files.names import shown
-from tui_agent.session import database, records
+from tui_agent.files.private import replace_private
+from tui_agent.session import catalog, database, records, snapshot
+from tui_agent.session.carving import carve
 from tui_agent.session.log import set_aside
 from tui_agent.session.records import Record
+from tui_agent.store import events as e
 
 #: Says how the log looked when it was last closed in order.
 _CLOSED = "closed"
 _NEW = ".new"
+#: Names the session that a damaged one was recovered into.
+_RECOVERED = "recovered"
 
 
 def sign(path: Path) -> None:
     """Note that the log was closed in order, as it is now: it need not be looked through the next time."""
     try:
-        (path.parent / _CLOSED).write_text(_looks(path), encoding="ascii")
+        replace_private(path.parent / _CLOSED, _looks(path).encode("ascii"))
     except OSError:
         pass  # then it is looked through
 
@@ -33,7 +40,8 @@ def mend(path: Path, suspect: bool = False) -> list[str]:
 
     One that was closed in order, and is not `suspect`, is not looked through.
 
-    Raises SessionError where it is of a newer version, missing, or cannot be reached.
+    Raises Damaged where sqlite cannot open it and `recover` finds something in it; SessionError where it is of a
+    newer version, missing, or cannot be reached.
     """
     new = path.with_name(path.name + _NEW)
     if new.exists() and not path.exists():
@@ -43,6 +51,8 @@ def mend(path: Path, suspect: bool = False) -> list[str]:
             return []
         broken, lost = look_through(path)
     except Damaged as error:
+        if can_be_recovered(path.parent):
+            raise
         aside = set_aside(path)
         database.make(path)
         return [f"{error.what}: it was put aside as {shown(str(aside))}, and a new one was begun"]
@@ -56,6 +66,66 @@ def mend(path: Path, suspect: bool = False) -> list[str]:
         f"{name} is damaged: its {kept} readable records go on, the old log is {shown(str(aside))}",
         *lost,
     ]
+
+
+def can_be_recovered(folder: Path) -> bool:
+    """Whether anything of a session that cannot be opened can be read: pages of its log, or its snapshot."""
+    try:
+        return bool(carve(folder / catalog.LOG).records) or snapshot.load(folder) is not None
+    except OSError:
+        return False
+
+
+def recovered_as(folder: Path) -> str:
+    """The session that a damaged one was recovered into; empty where it never was, or that one is gone."""
+    try:
+        name = (folder / _RECOVERED).read_text(encoding="utf-8")
+        return name if catalog.existing(folder.parent.parent, name) else ""
+    except (OSError, ValueError, SessionError):
+        return ""
+
+
+def recover(data: Path, session: str) -> tuple[str, str]:
+    """Make a new session of what can be read of a damaged one, whose log is not touched; the new one's id, and a
+    sentence on it. Raises SessionError where nothing can be written."""
+    old = catalog.folder_of(data, session)
+    name = catalog.new_id()
+    new = catalog.folder_of(data, name)
+    found = carve(old / catalog.LOG)
+    database.make(new / catalog.LOG)
+    with closing(sqlite3.connect(new / catalog.LOG, isolation_level=None)) as target:
+        target.execute("BEGIN")
+        for record in found.records.values():
+            target.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(_renamed(record, name)))
+        for key, record in found.growing.items():
+            values = (database.to_sql(key), *_row(record))
+            target.execute("INSERT INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        for key, value in found.meta.items():
+            target.execute("INSERT INTO meta VALUES (?, ?)", (key, records.as_json(value)))
+        target.execute("COMMIT")
+    kept = snapshot.load(old)
+    if kept is not None:
+        of = replace(kept.state, session=replace(kept.state.session, id=name))
+        snapshot.save(new, replace(kept, state=of))
+    try:
+        replace_private(old / _RECOVERED, name.encode())
+    except OSError:
+        pass  # then it is recovered once more the next time
+    what = f"{len(found.records)} records" + (" and a snapshot" if kept is not None else "")
+    return name, (
+        f"the session {session} is damaged: {what} could be read and go on as {name}, "
+        f"{shown(str(old / catalog.LOG))} stays as it is"
+    )
+
+
+def _renamed(record: Record, name: str) -> Record:
+    """The record; that of the session's beginning under the new id."""
+    event = records.lasting(record)
+    if not isinstance(event, e.SessionStarted):
+        return record
+    data = records.body_of(replace(event, id=name)).data
+    crc = records.checksum(record.number, record.at, record.type, record.version, data)
+    return replace(record, body=data, checksum=crc)
 
 
 def look_through(path: Path) -> tuple[bool, list[str]]:
@@ -97,10 +167,14 @@ def _write_anew(path: Path, new: Path) -> int:
             if record.is_whole:
                 target.execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(record))
                 kept += 1
+        for record in carve(path).records.values():  # where the way to a page is broken, and not the page
+            added = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)"
+            kept += target.execute(added, _row(record)).rowcount
         for key, record in _read_or_nothing(lambda: database.read_growing(old)):
             if record.is_whole:
                 target.execute(
-                    "INSERT OR IGNORE INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *_row(record))
+                    "INSERT OR IGNORE INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (database.to_sql(key), *_row(record)),
                 )
         for row in _read_or_nothing(lambda: old.execute("SELECT name, value FROM meta").fetchall()):
             target.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", row)

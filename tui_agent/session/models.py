@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
-from tui_agent.model.client import Abilities, Model
+from tui_agent.model.client import Model
 from tui_agent.settings.schema import Settings
 from tui_agent.store.events import ModelChosen, ModelStatusChanged
 from tui_agent.store.state import ModelSlice
 from tui_agent.store.store import Store
-
-#: What a model holds whose window nobody knows, in tokens.
-UNKNOWN_WINDOW = 32_000
 
 
 def make_model(
@@ -39,24 +35,6 @@ def make_model(
     from tui_agent.model.recorded import Recorder
 
     return Recorder(model, record), name
-
-
-def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
-    """The model with the dialect it is spoken to in: `auto` takes `tools` where it can call functions."""
-    protocol: Literal["tools", "structured"]
-    if settings.protocol == "auto":
-        protocol = "tools" if abilities.tools else "structured"
-    else:
-        protocol = settings.protocol
-    return ModelChosen(
-        name=name,
-        planner=settings.planner_model,
-        protocol=protocol,
-        window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
-        window_known=bool(settings.context.window or abilities.window),
-        takes_schema=abilities.schema,
-        priced=abilities.known,  # windows and prices stand in one table
-    )
 
 
 def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:

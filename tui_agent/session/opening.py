@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from tui_agent import __version__
+from tui_agent.errors import NotKept
 from tui_agent.session import catalog, taking
 from tui_agent.session.journal import Journal
 from tui_agent.session.models import make_model
@@ -15,7 +17,7 @@ from tui_agent.session.read_only import ReadOnlySession
 from tui_agent.session.session import Session
 from tui_agent.session.taking import Kept
 from tui_agent.settings import loading, trust
-from tui_agent.settings.folders import Folders, user_folders, why_not_writable
+from tui_agent.settings.folders import Folders, close_to_others, user_folders, why_not_writable
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
@@ -45,9 +47,11 @@ class Opening(Struct, frozen=True):
 async def open_session(opening: Opening, folders: Folders | None = None) -> Session:
     """The session, its state as it was left. Raises `SessionError` where it is missing or open elsewhere."""
     folders = folders or user_folders()
-    kept, state, not_kept = await asyncio.to_thread(_take, opening, folders.data)
+    kept, state, not_kept = await asyncio.to_thread(_take, opening, folders)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
     trusted = opening.trust or await asyncio.to_thread(trust.is_trusted, workspace, folders)
+    find = trust.fingerprint if opening.trust else partial(trust.trusted_filters, folders=folders)
+    filters = await asyncio.to_thread(find, workspace)
     loaded = await asyncio.to_thread(loading.load, folders, workspace, trusted, opening.overrides)
     replay = opening.replay or (Path(state.session.replay) if state.session.rehearsal else None)
     store = Store(state)
@@ -59,7 +63,7 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
         kept=kept,
         loaded=loaded,
         folders=folders,
-        workspace=Workspace(workspace, own=(folders.data, folders.config, folders.cache)),
+        workspace=Workspace(workspace, own=(folders.data, folders.config, folders.cache), filters=filters),
         start_folder=_start_folder(workspace, opening.started_from),
         model=model,
         model_name=name,
@@ -69,15 +73,20 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
     return session
 
 
-def _take(opening: Opening, data: Path) -> tuple[Kept, State, str]:
+def _take(opening: Opening, folders: Folders) -> tuple[Kept, State, str]:
     """Where the session is kept, its state, and why nothing can be kept, if so."""
+    data = folders.data
     asked = (data, opening.session, opening.workspace)
     if opening.read_only:
         return *taking.look_at(*asked), ""
+    close_to_others(folders)
     unwritable = why_not_writable(data)
     if unwritable:
         return *taking.in_memory(*asked), unwritable
-    return *(taking.take_up(*asked) if opening.session else taking.begin(data)), ""
+    try:
+        return *(taking.take_up(*asked) if opening.session else taking.begin(data)), ""
+    except NotKept as error:
+        return *taking.in_memory(*asked), str(error)
 
 
 async def _begin(
@@ -94,8 +103,10 @@ async def _begin(
         )
         if opening.draft:
             journal.grow(e.DraftChanged(opening.draft))
+        await session.settle_others()
     else:
         await session.take_up()
+    session.say_what_is_held()
     journal.tell(e.SessionOpened(trusted, opening.read_only, not_kept))
     session.describe(started_from=opening.started_from)
     session.say_at_start([*session.kept.lost, *map(str, session.loaded.faults), *filter(None, [not_kept])])

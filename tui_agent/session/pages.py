@@ -29,7 +29,7 @@ def put(folder: Path, messages: Iterable[ChatMessage]) -> None:
                 [(number, body, zlib.crc32(body)) for number, body in bodies],
             )
         (folder / NAME).chmod(0o600)
-    except (sqlite3.Error, OSError, UnicodeEncodeError):
+    except (sqlite3.Error, OSError, ValueError, OverflowError):
         forget(folder)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tui_agent.files.private import open_private
+
 #: The file in the folder of all sessions.
 NAME = "rank"
 #: How much a rank is over the one before, at the least, in seconds; and the greatest that is believed.
@@ -24,7 +26,7 @@ class Ranks:
     def next(self, now: float) -> float:
         """A rank over all that were given, at the time `now` (seconds since 1970)."""
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError:
             return self._over(now, 0.0)
         try:

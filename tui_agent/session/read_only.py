@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import OnlyRead, SessionError
 from tui_agent.session.catalog import LOG
 from tui_agent.session.following import News, Tail
 from tui_agent.session.session import Session
@@ -39,6 +39,7 @@ LOOKS = frozenset(
         "subtasks_settled",
         "summary",
         "take_up",
+        "tell_opening",
         "version_diff",
         "wait_for_files",
     )
@@ -69,10 +70,10 @@ class ReadOnlySession(Session):
         if self._following is None:
             self._following = asyncio.create_task(self._follow(), name="following")
 
-    async def close(self) -> None:
+    async def close(self, within: float | None = None) -> None:
         if self._following is not None:
             self._following.cancel()
-        await super().close()
+        await super().close(within)
 
     def _on_event(self, event: e.Event, state: State) -> None:
         """Sub-tasks run in the other process."""
@@ -126,7 +127,7 @@ class ReadOnlySession(Session):
 
 
 async def _refuse(self: Session, *_: object, **__: object) -> NoReturn:
-    raise SessionError(
+    raise OnlyRead(
         f"The session {self.state.session.id} is open elsewhere, here it can only be read",
         "close it there, or fork it",
     )

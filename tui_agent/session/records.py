@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
 
+from tui_agent.errors import RecordRefused
 from tui_agent.store.events import AnyGrowing, AnyLasting, Event, Growing, Lasting
 
 #: The form of the records written here; an older program leaves out what has a higher one.
 VERSION = 1
+#: The most that one record may hold, in bytes: sqlite takes a little less than four times as much.
+LARGEST = 256 * 2**20
 
 
 class Record(Struct, frozen=True):
@@ -46,12 +49,41 @@ def checksum(number: int, at: float, type_name: str, version: int, body: bytes) 
 
 
 def body_of(event: Event) -> Body:
-    """The event as JSON. Names of files that are not valid Unicode are kept too, as escaped half characters."""
+    """The event as JSON, sure to be read again. Half characters, as in odd file names, are kept as escapes.
+
+    Raises RecordRefused for what cannot be written or would not come back.
+    """
+    name = type(event).__name__
     try:
-        data = msgspec.json.encode(event)
-    except UnicodeEncodeError:
-        data = json.dumps(msgspec.to_builtins(event)).encode()
-    return Body(type(event).__name__, data)
+        data = as_json(event)
+        if len(data) > LARGEST:
+            raise ValueError(f"it takes {len(data) >> 20} MiB, {LARGEST >> 20} MiB is the most")
+        _decode(data, type(event))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise refusal(f"{name} of this session", error) from error
+    return Body(name, data)
+
+
+def refusal(what: str, error: Exception) -> RecordRefused:
+    """Why something cannot be written down, for whoever wanted it written."""
+    return RecordRefused(f"{what} cannot be kept ({error})", "leave out what is odd about it, then try again")
+
+
+def as_json(value: object) -> bytes:
+    """A value as JSON that `from_json` reads: half characters as escapes, numbers of any size. Raises ValueError or
+    TypeError for what is no JSON."""
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return json.dumps(msgspec.to_builtins(value)).encode()
+
+
+def from_json(data: bytes) -> Any:
+    """What `as_json` wrote. Raises ValueError."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return json.loads(data)
 
 
 def lasting(record: Record) -> Lasting | str:
@@ -92,7 +124,7 @@ def _event(record: Record, name: str, types: dict[str, type[Event]]) -> Event | 
         return f"{name} ({record.type}) was written by a newer version and was left out"
     try:
         return _decode(record.body, wanted)
-    except (msgspec.ValidationError, ValueError) as error:
+    except (ValueError, RecursionError) as error:
         return f"{name} ({record.type}) cannot be read ({error}) and was left out"
 
 

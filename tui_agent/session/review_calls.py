@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 from tui_agent.edits.change import Diff, Pick
 from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.session.undoing import Preview
-from tui_agent.session.versions import Version, for_model
+from tui_agent.session.versions import Version
 from tui_agent.workspace.repository import CommitPlan
 
 if TYPE_CHECKING:
     from tui_agent.session.decisions import Decisions
+    from tui_agent.session.turns import Turns
 
 
 class ReviewCalls:
     """The part of a session that is about changes; each call is carried out by its `Decisions`."""
 
     _decisions: Decisions
+    _turns: Turns
 
     async def _draft(self, changes: str) -> str:
         raise NotImplementedError
@@ -30,8 +32,12 @@ class ReviewCalls:
         return await self._decisions.diff(change_id)
 
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
-        """Write what was picked (nothing picked: all that is pending), all or nothing."""
-        await self._decisions.apply(picks)
+        """Write what was picked (nothing picked: all that is pending), all or nothing.
+
+        All that is pending waits for a reply that is still being proposed, and says so.
+        """
+        if picks or await self._turns.batch_complete():
+            await self._decisions.apply(picks)
 
     async def skip(self, picks: Sequence[Pick] = ()) -> None:
         """Decide against what was picked (nothing picked: all that is pending)."""
@@ -90,7 +96,7 @@ class ReviewCalls:
 
     async def draft_commit(self, plan: CommitPlan) -> str:
         """The message that the model would give it; a small request of its own. Raises a `ModelError`."""
-        return await self._draft(for_model(plan))
+        return await self._draft(await self._decisions.versions.for_model(plan))
 
     async def commit(self, message: str, plan: CommitPlan) -> str:
         """Commit what the plan says, and nothing else; the commit's name. Hooks are not run."""

@@ -12,6 +12,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from tui_agent.session.catalog import Entry
+from tui_agent.session.database import from_sql, to_sql
 from tui_agent.session.indexing import FTS, SHORTEST, make_tables, refresh
 
 #: The file in the data folder.
@@ -42,7 +43,7 @@ def entries(data: Path, workspace: Path | None = None, words: str = "") -> list[
     def read(connection: sqlite3.Connection) -> list[Entry]:
         found = _with(connection, words.split()) if words.split() else None
         rows = connection.execute(query, values)
-        return [Entry(*row) for row in rows if found is None or row[0] in found]
+        return [Entry(*map(from_sql, row)) for row in rows if found is None or row[0] in found]
 
     return _use(data, read) or []
 
@@ -125,8 +126,11 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def _of(workspace: Path | None) -> tuple[str, tuple[str, ...]]:
-    return ("1", ()) if workspace is None else ("s.workspace = ?", (str(workspace),))
+def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
+    if workspace is None:
+        return "1", ()
+    # nobody knows where a damaged one belongs that does not say so itself
+    return "(s.workspace = ? OR (s.workspace = '' AND s.note != ''))", (to_sql(str(workspace)),)
 
 
 def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, list[str]]:
@@ -137,10 +141,12 @@ def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, l
     parts, values = [], []
     if indexed:
         parts.append(f"l.id IN (SELECT rowid FROM {FTS} WHERE {FTS} MATCH ?)")
-        values.append(" AND ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in indexed))
+        printable = (word.encode(errors="replace").decode() for word in indexed)
+        values.append(" AND ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in printable))
     parts += ["l.text LIKE ? ESCAPE '\\'" for _ in others]
     return " AND ".join(parts), [*values, *_likes(others)]
 
 
 def _likes(words: list[str]) -> list[str]:
-    return ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%" for word in words]
+    printable = (word.encode(errors="replace").decode() for word in words)  # as the lines are
+    return ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%" for word in printable]

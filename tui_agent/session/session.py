@@ -9,22 +9,25 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace as with_fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.answers import schema
-from tui_agent.errors import NoModel, SessionError, TuiAgentError
+from tui_agent.errors import FileError, NoModel, SessionError, TuiAgentError
 from tui_agent.model.client import Model, Reaching
-from tui_agent.model.pacing import Pace, PacedModel
+from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.session import mending, work_copies
 from tui_agent.session.chat_calls import ChatCalls
 from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
 from tui_agent.session.file_calls import FileCalls
+from tui_agent.session.healing import SAVE, settle_others
 from tui_agent.session.journal import Journal
-from tui_agent.session.models import chosen, is_chosen
+from tui_agent.session.models import is_chosen
 from tui_agent.session.review_calls import ReviewCalls
 from tui_agent.session.shortcuts import Shortcuts
 from tui_agent.session.slots import Slots
@@ -41,6 +44,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.turn.desk import Desk
+from tui_agent.turn.fallback import chosen
 from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
@@ -77,9 +81,11 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self.model = model
         self.model_name = model_name
         self._pace = Pace()
+        self.requests = Allowance(loaded.settings.limits.requests)
         self.start_folder = start_folder
         self._interactive = interactive
         self._opening_notices: list[str] = []
+        self._saying: set[asyncio.Task[None]] = set()
         self._lost = set(kept.lost)
         self._look_later = False
         shapes = schema.load(config_folder())
@@ -89,7 +95,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self.workspace = workspace
         self._texts, self._sent = Texts(), Sent()
         self._provider_files: ProviderFiles | None = None
-        self._editing = Editing(journal, self.workspace)
+        self._editing = Editing(journal, self.workspace, kept.folder / SAVE)
         self._watching = Watching(journal, self.workspace, self._editing)
         self.workspace.listen(
             on_index=self._watching.on_index,
@@ -125,8 +131,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
 
         What there is to say about the opening itself is said now, when somebody listens.
         """
-        sentences, self._opening_notices = self._opening_notices, []
-        await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
+        await self.tell_opening()
         if self._look_later:
             self._look_later = False
             await self._watching.look_at_everything()
@@ -141,29 +146,48 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         if self.kept.log is not None and self._cleaning is None:
             self._cleaning = asyncio.create_task(self._clean(), name="cleaning")
 
+    async def tell_opening(self) -> None:
+        """Say what there is to say about the opening itself, once."""
+        sentences, self._opening_notices = self._opening_notices, []
+        await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
+
     async def wait_for_files(self) -> None:
         """Wait until the index is complete."""
         await self.workspace.ready()
 
-    async def close(self) -> None:
-        """Stop what runs, keep what grows, end the children."""
-        if self._subtasks is not None:
-            await self._subtasks.children.close()
-        await self._turns.stop()
-        await self._decisions.versions.settled()
-        if self._cleaning is not None:
-            await self._cleaning
-        await self._watching.close()
-        await self.workspace.close()
-        await self._take_back_uploads()
-        await self.model.close()
-        if self._shortcuts is not None:
-            await self._shortcuts.close()
-        await self.journal.close()
-        if self.kept.log is not None:
-            await asyncio.to_thread(mending.sign, self.kept.log.path)
-        if self.kept.lock is not None:
-            self.kept.lock.release()
+    async def close(self, within: float | None = None) -> None:
+        """Stop what runs, end the children, keep what grows, and release the session.
+
+        A fault in one of these keeps none from the others. What has not ended `within` so many seconds is left as
+        it is: the session is kept and released all the same.
+        """
+        async with AsyncExitStack() as last:  # what was pushed first ends last
+            if self.kept.lock is not None:
+                last.callback(self.kept.lock.release)
+            if self.kept.log is not None:
+                last.push_async_callback(asyncio.to_thread, mending.sign, self.kept.log.path)
+            last.push_async_callback(self.journal.close)
+            last.push_async_callback(asyncio.to_thread, self.kept.blobs.flush)
+            try:
+                async with asyncio.timeout(within):
+                    await self._wind_down()
+            except TimeoutError:
+                pass
+
+    async def _wind_down(self) -> None:
+        async with AsyncExitStack() as last:
+            if self._shortcuts is not None:
+                last.push_async_callback(self._shortcuts.close)
+            last.push_async_callback(self.model.close)
+            last.push_async_callback(self._take_back_uploads)
+            last.push_async_callback(self.workspace.close)
+            last.push_async_callback(self._watching.close)
+            if self._cleaning is not None:
+                last.push_async_callback(asyncio.wait, [self._cleaning])
+            last.push_async_callback(self._decisions.versions.settled)
+            last.push_async_callback(self._turns.stop)
+            if self._subtasks is not None:
+                last.push_async_callback(self._subtasks.children.close)
 
     # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -223,8 +247,27 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             if store := self._store_of_files():
                 store.adopt(self.state.model.name, self.state.conversation.uploads)
         self.say_at_start(await self._decisions.heal())
+        await self.settle_others()
         await self._editing.restore()
         self._look_later = True  # when somebody listens, and after the first frame
+
+    def say_what_is_held(self) -> None:
+        """From now on say so when texts are in memory only, because the disk does not take them."""
+        loop = asyncio.get_running_loop()
+
+        def tell(error: FileError) -> None:
+            sentence = f"What the model sees is kept in memory only, {error}"
+            loop.call_soon_threadsafe(
+                lambda: self._saying.add(loop.create_task(self.notice(sentence, "warning")))
+            )
+
+        self.kept.blobs.on_held = tell
+
+    async def settle_others(self) -> None:
+        """Settle what other sessions of this folder, killed in the middle, left half done."""
+        if self.kept.lock is not None:
+            own, root = self.kept.folder, self.workspace.root
+            self.say_at_start(await asyncio.to_thread(settle_others, self.folders.data, root, own))
 
     def say_at_start(self, sentences: Sequence[str]) -> None:
         """Warnings that `start_services` gives, when a front end is there to show them."""
@@ -251,6 +294,10 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
 
     def _on_event(self, event: e.Event, state: State) -> None:
         match event:
+            case e.ModelChosen(name=name):
+                self.model_name = name  # a fallback that a turn took stays
+            case e.TurnStarted():
+                self.renew_requests()
             case e.SubTasksWanted() | e.SubTaskGivenBack():
                 self.subtasks().children.look()
             case e.SubTasksProposed() if self.loaded.settings.autonomy != "manual":
@@ -277,7 +324,11 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
 
     def paced_model(self) -> PacedModel:
         """The model at the pace that all have to keep who ask it."""
-        return PacedModel(self.model, self._pace)
+        return PacedModel(self.model, self._pace, self.requests)
+
+    def renew_requests(self) -> None:
+        """The person has asked for something: as many requests as a prompt may make, from now on."""
+        self.requests.renew()
 
     async def _say_lost(self, lost: Sequence[str]) -> None:
         """Say once that a record cannot be read: opening does not look at those that a snapshot stands for."""
@@ -295,6 +346,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             prompt_words=self._words,
             reply_schema=self._schema,
             start_folder=self.start_folder,
+            requests=self.requests,
             ask=self._turns.ask if self._interactive else None,
             decided=self._turns.decided,
             provider_files=self._store_of_files(),
@@ -319,7 +371,8 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
 
         await self._get_ready()
         text = ""
-        async for item in draft_message(self._desk(), changes):
+        apart = with_fields(self._desk(), model=PacedModel(self.model, self._pace), requests=Allowance())
+        async for item in draft_message(apart, changes):
             if isinstance(item, str):
                 text = item
             else:

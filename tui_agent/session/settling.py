@@ -64,7 +64,7 @@ class Settling:
             fact = f"{change.called} conflicted, and the person kept the file as it is."
             await self._journal.record(moved, e.ModelOwesNews(fact))
             return
-        text = settled(view.regions, sides, by_hand)
+        text = await asyncio.to_thread(settled, view.regions, sides, by_hand)
         gone = view.theirs_gone and sides and not by_hand and all(side == "theirs" for side in sides)
         await self._journal.record(
             e.ChangeReworked(await asyncio.to_thread(self._settled, change, now, None if gone else text))

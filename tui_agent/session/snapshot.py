@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent import __version__
-from tui_agent.files.blobs import write_durably
+from tui_agent.files.private import write_private
 from tui_agent.store import state as slices
 from tui_agent.store.state import Buffer, State
 
@@ -32,9 +32,9 @@ def save(folder: Path, snapshot: Snapshot) -> None:
     try:
         body = msgspec.msgpack.encode(lasting_part(snapshot.state))
         head = f"{_MAGIC} {fingerprint()} {snapshot.number} {snapshot.checksum} {zlib.crc32(body)}\n"
-        write_durably(folder / NAME, head.encode() + body)
-    except (OSError, UnicodeEncodeError):
-        pass  # no room, or the name of a file is no text: the log has everything
+        write_private(folder / NAME, head.encode() + body)
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
+        pass  # no room, the name of a file is no text, a number is too large: the log has everything
 
 
 def load(folder: Path) -> Snapshot | None:

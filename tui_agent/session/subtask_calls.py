@@ -46,6 +46,9 @@ class SubTaskCalls:
     async def stop(self) -> None:
         raise NotImplementedError
 
+    def renew_requests(self) -> None:
+        raise NotImplementedError
+
     # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
 
     async def add_subtask(
@@ -85,6 +88,7 @@ class SubTaskCalls:
             raise SessionError(f"The sub-task {task} is {found.state}", "retry it to run it again")
         if found.state == "pending" and self._manual:
             raise SessionError(f"The sub-task {task} waits for others", "run or skip those first")
+        self.renew_requests()
         await self.journal.record(e.SubTasksWanted((task,)))
 
     async def run_ticked(self) -> None:
@@ -100,6 +104,7 @@ class SubTaskCalls:
         ]
         if not ticked:
             raise SessionError("No sub-task is ticked that could run", "tick those that shall")
+        self.renew_requests()
         await self.journal.record(e.SubTasksWanted(tuple(ticked)))
 
     async def retry_subtask(self, task: str) -> None:
@@ -107,6 +112,7 @@ class SubTaskCalls:
         found = self._may(task, "pending")
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")
+        self.renew_requests()
         wanted = () if self._manual and not self._is_ready(found) else (e.SubTasksWanted((task,)),)
         with self.subtasks().children.held():
             await self.subtasks().withdrawing.withdraw(found, f"“{task}” runs again")
@@ -142,6 +148,7 @@ class SubTaskCalls:
 
     async def give_back(self, change: str, task: str) -> None:
         """Settle a conflict of two sub-tasks by letting one of them do its part again, on top of the other."""
+        self.renew_requests()
         with self.subtasks().children.held():
             await self.subtasks().giving_back.give_back(change, task)
 

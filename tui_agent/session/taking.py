@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -10,9 +12,9 @@ from msgspec import Struct
 
 from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.blobs import Blobs
-from tui_agent.session import catalog, mending
+from tui_agent.session import catalog, database, mending
 from tui_agent.session.lock import SessionLock
-from tui_agent.session.log import Log, set_aside
+from tui_agent.session.log import Log
 from tui_agent.session.reading import Read, read_state
 from tui_agent.store.state import State
 
@@ -36,19 +38,32 @@ def begin(data: Path) -> tuple[Kept, State]:
     """A new session. Raises SessionError."""
     folder = catalog.folder_of(data, catalog.new_id())
     lock = SessionLock.take(folder)
-    return Kept(Log.create(folder / catalog.LOG), lock, Blobs(data / "blobs"), folder), State()
+    try:
+        log = Log.create(folder / catalog.LOG)
+    except SessionError:
+        lock.release()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Kept(log, lock, Blobs(data / "blobs"), folder), State()
 
 
 def take_up(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
     """A session to go on with, its log locked: an id, or `last` for the newest of the workspace.
 
     Raises `OpenElsewhere`, `TooNew`, or `SessionError` where there is none. One whose log is broken is put aside
-    whole, and goes on with what could be read. The newest is passed over for a new one where it is too new.
+    whole, and goes on with what could be read; one that cannot be opened at all goes on in a new session. The newest
+    is passed over for a new one where it is too new.
     """
     folder = find(data, session, workspace)
     lock = SessionLock.take(folder)
     try:
         log, read = _open(folder / catalog.LOG)
+    except Damaged:
+        with lock:
+            done = mending.recovered_as(folder)
+            name, sentence = (done, "") if done else mending.recover(data, folder.name)
+        kept, state = take_up(data, name, workspace)
+        return _with_lost(kept, (*filter(None, [sentence]), *kept.lost)), state
     except TooNew as error:
         lock.release()
         if session != LAST:
@@ -93,15 +108,17 @@ def find(data: Path, session: str, workspace: Path) -> Path:
 def _open(path: Path) -> tuple[Log, Read]:
     lost = mending.mend(path)
     try:
-        return _read(path, lost)
-    except (Damaged, sqlite3.Error):  # it has rotted since it was closed in order
-        lost += mending.mend(path, suspect=True)
+        log, read = _read(path, lost)
+        if lost or not read.lost:
+            return log, read
+        log.close()
+    except (Damaged, sqlite3.Error):
+        pass
+    lost += mending.mend(path, suspect=True)  # it has rotted since it was closed in order
     try:
         return _read(path, lost)
-    except (Damaged, sqlite3.Error) as error:  # broken in a way that looking through it did not show
-        aside = set_aside(path)
-        lost.append(f"the session {path.parent.name} is damaged ({error}): it was put aside as {aside}")
-        return Log.create(path), Read(State(), lost=tuple(lost))
+    except sqlite3.Error as error:  # broken in a way that looking through it did not show
+        raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
 
 
 def _read(path: Path, lost: list[str]) -> tuple[Log, Read]:
@@ -124,5 +141,9 @@ def _begun_here(data: Path, folder: Path) -> catalog.Entry | None:
 
 
 def _temporary() -> Path:
-    """Where blobs go when nothing can be kept: a folder that lives as long as the machine lets it."""
-    return Path(tempfile.mkdtemp(prefix="tui-agent-"))
+    """Where texts go when nothing can be kept: a folder that lives as long as the machine lets it. Where there is no
+    room for that either it does not exist, and they stay in memory."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="tui-agent-"))
+    except OSError:
+        return Path(os.devnull, "tui-agent")

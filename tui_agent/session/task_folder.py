@@ -13,6 +13,7 @@ from typing import Any
 
 from tui_agent.errors import FileError, SessionError
 from tui_agent.files.blobs import Blobs
+from tui_agent.files.given import read_given
 from tui_agent.files.names import shown
 from tui_agent.session import log
 from tui_agent.store import events as e
@@ -54,7 +55,7 @@ def events_of(folder: Path, session: str, workspace: Path, blobs: Blobs) -> list
 def read_messages(file: Path) -> list[Message]:
     """The messages of such a file. Raises SessionError where it is not whole; it is only read."""
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
+        value = json.loads(read_given(file).decode())
     except OSError as error:
         raise SessionError(f"{shown(str(file))} cannot be read ({error.strerror})", "name another") from error
     except ValueError as error:

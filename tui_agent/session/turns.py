@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal
 
-from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.session.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.turn.desk import Decision, Desk
 
 STOPPED = "Stopped: what came so far is kept."
-CUT = "The answer was cut off before it was complete: send “continue” to ask for the rest"
+ASK_FOR_THE_REST = "before it was complete: send “continue” to ask for the rest"
+#: Seconds between two tellings of what streams: a frame or two of the screen.
+TOLD_EVERY = 0.03
+Part = Literal["summary", "message", "reasoning", ""]
 
 
 class Turns:
@@ -30,7 +34,11 @@ class Turns:
         self._desk = desk
         self._get_ready = get_ready
         self._after = after
+        #: A turn from its first record to its last; only `_work`, the part between them, is ever cancelled.
         self._task: asyncio.Task[None] | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._stopped = False
+        self._batch_awaited = False
         self._question: tuple[str, asyncio.Future[Decision]] | None = None
         self._decisions: list[Decision] = []
 
@@ -43,16 +51,22 @@ class Turns:
         return self._task is not None and not self._task.done()
 
     async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
-        """Begin a turn, or queue the message. It is on disk when this returns."""
+        """Begin a turn, or queue the message. It is on disk when this returns.
+
+        Which of the two is decided before anything is waited for, so that no two messages begin a turn each.
+        """
         if not text.strip():
             return
         draft = self.state.input.draft
         if self.running:
             await self._journal.record(e.MessageQueued(text))
+            if not self.running and not self._stopped:
+                self._begin_next()  # the turn ended while the message was written
         else:
-            await self._begin(text, attachments, queued=False)
+            await asyncio.shield(self._begin(text, attachments, queued=False))
         if draft and self.state.input.draft == draft:
             self._journal.tell(e.DraftChanged(""))
+            self._journal.forget(["draft"])
 
     async def set_queue(self, queue: Sequence[str]) -> None:
         await self._journal.record(e.QueueChanged(tuple(queue)))
@@ -61,13 +75,47 @@ class Turns:
         """End the running turn; what came so far stays. The queue is not begun."""
         if self._task is None or self._task.done():
             return
-        self._task.cancel()
+        self._stopped = True
+        if self._work is not None:
+            self._work.cancel()
         await asyncio.wait([self._task])
 
     async def finished(self) -> None:
         """Wait until nothing runs, queued messages included."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
+
+    async def batch_complete(self) -> bool:
+        """Wait while the running turn is still proposing changes: a batch is all that one turn proposes.
+
+        False where another call waits for the same already. Raises EditFailed where the turn did not end well, since
+        nobody knows then what else would have belonged to the batch.
+        """
+        if not _is_proposing(self.state):
+            return True
+        if self._batch_awaited:
+            return False
+        self._batch_awaited = True
+        try:
+            sentence = "The reply is still being proposed: all of it is applied when it is complete"
+            await self._journal.record(e.NoticeGiven("info", sentence))
+            ended = asyncio.Event()
+            done = self._journal.store.subscribe(
+                lambda event, _: ended.set() if isinstance(event, e.TurnEnded) else None
+            )
+            try:
+                if self.state.turn.running:
+                    await ended.wait()
+            finally:
+                done()
+        finally:
+            self._batch_awaited = False
+        if not self.state.turn.ok:
+            raise EditFailed(
+                "Nothing was applied, the turn ended before its reply was complete",
+                "look at what there is, then apply it",
+            )
+        return True
 
     async def ask(self, action: str, offered: Sequence[str]) -> Decision:
         """Put a question to the person and wait for a decision, on this action or another; called by the turn."""
@@ -120,34 +168,61 @@ class Turns:
                 e.NoticeGiven("info", f"{wanted} goes with the next request"),
             )
 
-    async def _begin(self, text: str, attachments: Sequence[str], queued: bool) -> None:
-        turn = self.state.turn.number + 1
-        await self._journal.record(e.TurnStarted(turn, text, queued, tuple(attachments)))
-        self._task = asyncio.create_task(self._run(turn, text, tuple(attachments)), name=f"turn {turn}")
+    def _begin(self, text: str, attachments: Sequence[str], queued: bool) -> asyncio.Future[None]:
+        """Begin a turn, which runs from here on; what comes back is done when the message is on disk."""
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        begun.add_done_callback(
+            lambda told: told.cancelled() or told.exception()
+        )  # of a queued one nobody asks
+        self._stopped = False
+        self._task = asyncio.create_task(self._run(text, tuple(attachments), queued, begun), name="turn")
+        return begun
 
-    async def _run(self, turn: int, text: str, attachments: Sequence[str]) -> None:
+    def _begin_next(self) -> None:
+        if self.state.input.queue:
+            self._begin(self.state.input.queue[0], (), queued=True)
+
+    async def _run(
+        self, text: str, attachments: Sequence[str], queued: bool, begun: asyncio.Future[None]
+    ) -> None:
+        turn = self.state.turn.number + 1
+        try:
+            await self._journal.record(e.TurnStarted(turn, text, queued, tuple(attachments)))
+        except BaseException as error:
+            begun.set_exception(error)
+            return
+        begun.set_result(None)
         started = time.monotonic()
         ended = await self._ended(turn, text, attachments)
         seconds = round(time.monotonic() - started, 3)
         await self._journal.record(*left_off(self.state), e.TurnEnded(turn, seconds=seconds, **ended))
         if ended["ok"]:
             await self._after()
-        if self.state.input.queue and not ended.get("stopped"):
-            await self._begin(self.state.input.queue[0], (), queued=True)
+        if not self._stopped:
+            self._begin_next()
 
     async def _ended(self, turn: int, text: str, attachments: Sequence[str]) -> dict:
         """Run the turn to its end; how it ended, as fields of `TurnEnded`."""
+        self._work = asyncio.create_task(self._drive(turn, text, attachments), name=f"turn {turn}")
+        if self._stopped:  # while its beginning was written
+            self._work.cancel()
         try:
-            await self._drive(turn, text, attachments)
+            await self._work
         except asyncio.CancelledError:
+            self._stopped = True
             return {"ok": False, "error": STOPPED, "kind": "Interrupted", "stopped": True}
         except TuiAgentError as error:
             return {"ok": False, "error": str(error), "kind": type(error).__name__}
         except Exception as error:  # the turn's outer edge: a fault of ours must not take the session with it
             return {"ok": False, "error": f"A fault in tui-agent ended the turn: {error!r}", "kind": "Fault"}
+        finally:
+            self._work = None
         last = self.state.chat.messages[-1]
         if last.kind == "agent" and last.cut and not last.changes:
-            return {"ok": False, "error": CUT, "kind": "ReplyCut"}
+            from tui_agent.turn.exchange import cut_off
+
+            sentence = f"{cut_off(last.why)} {ASK_FOR_THE_REST}"
+            return {"ok": False, "error": sentence, "kind": "ReplyCut"}
         return {"ok": True}
 
     async def _drive(self, turn: int, text: str, attachments: Sequence[str]) -> None:
@@ -156,13 +231,20 @@ class Turns:
         await self._prepare()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
-        async for event in run(self._desk(), turn, text, attachments):
-            if isinstance(event, e.Passing):
-                self._journal.tell(event)
-                self._keep_reply(event)
-            else:
-                await self._journal.record(event)
-                await self._let_go(event)
+        pieces = Pieces(self._tell)
+        try:
+            async for event in run(self._desk(), turn, text, attachments):
+                if isinstance(event, e.ReplyStreamed):
+                    pieces.add(event)
+                    continue
+                pieces.tell()
+                if isinstance(event, e.Passing):
+                    self._journal.tell(event)
+                else:
+                    await self._journal.record(event)
+                    await self._let_go(event)
+        finally:
+            pieces.tell()
 
     async def _prepare(self) -> None:
         """Wait for the model to be known; a message that is sent before that says so by its phase."""
@@ -181,15 +263,65 @@ class Turns:
         ):
             await self._journal.record(e.DecisionsKept(left))
 
-    def _keep_reply(self, event: e.Passing) -> None:
-        if isinstance(event, e.ReplyStreamed):
-            reply = self.state.reply
-            self._journal.grow(e.ReplyGrew(reply.turn, reply.summary, reply.message, reply.reasoning))
+    def _tell(self, event: e.ReplyStreamed) -> None:
+        self._journal.tell(event)
+        reply = self.state.reply
+        self._journal.grow(
+            e.ReplyGrew(reply.turn, reply.summary, reply.message, reply.reasoning, reply.letters)
+        )
+
+
+class Pieces:
+    """Pieces of an answer that come faster than anybody looks, told together after `TOLD_EVERY` seconds at most.
+
+    A reply of two million letters comes in half a million pieces. Told one by one, each costs a new state, a look of
+    every listener and a copy of all that was said before it.
+    """
+
+    def __init__(self, tell: Callable[[e.ReplyStreamed], None]) -> None:
+        self._tell = tell
+        self._part: Part = ""
+        self._texts: list[str] = []
+        self._letters = 0
+        self._due: asyncio.TimerHandle | None = None
+
+    def add(self, piece: e.ReplyStreamed) -> None:
+        """Keep a piece; what is shown nowhere counts with what is."""
+        if self._texts and piece.part not in ("", self._part):
+            self.tell()
+        if piece.part:
+            self._part = piece.part
+            self._texts.append(piece.text)
+        self._letters += piece.letters or len(piece.text)
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(TOLD_EVERY, self.tell)
+
+    def tell(self) -> None:
+        """Tell what is kept, if there is anything."""
+        if self._due is None:
+            return
+        self._due.cancel()
+        self._due = None
+        piece = e.ReplyStreamed(self._part, "".join(self._texts), self._letters)
+        self._part, self._texts, self._letters = "", [], 0
+        self._tell(piece)
+
+
+def _is_proposing(state: State) -> bool:
+    """Whether the turn that runs has begun a batch: it has read a reply with changes, or proposed some."""
+    if not state.turn.running:
+        return False
+    turn = state.turn.number
+    return state.turn.proposes or any(change.turn == turn for change in state.review.open)
 
 
 def left_off(state: State) -> list[e.Event]:
-    """What keeps the part of an answer that has come and will not go on; nothing where there is none."""
-    reply = state.reply
-    if not (reply.summary or reply.message or reply.reasoning):
-        return []
-    return [e.ReplyLeftOff(reply.turn, reply.summary, reply.message, reply.reasoning)]
+    """What keeps the part of an answer that has come and will not go on, and counts what it cost by our own count;
+    nothing where there is none."""
+    reply, paid = state.reply, state.usage.open
+    events: list[e.Event] = []
+    if paid is not None and state.turn.phase not in ("starting", "retrying"):
+        events.append(e.UsageCounted(paid.estimate(reply.letters), paid.purpose))
+    if reply.summary or reply.message or reply.reasoning:
+        events.append(e.ReplyLeftOff(reply.turn, reply.summary, reply.message, reply.reasoning))
+    return events

@@ -27,8 +27,9 @@ from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
 from tui_agent.session.applying import next_name
+from tui_agent.session.healing import batch_name
 from tui_agent.session.journal import Journal
-from tui_agent.session.writing import Target, Writing
+from tui_agent.session.writing import Outcome, Target, Writing
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
 
@@ -61,10 +62,6 @@ class Undoing:
         point = _named(self._review, name, undone=True)
         await self._move(point, undone=not point.undone)
 
-    def recorded_names(self) -> list[str]:
-        """The names under which the last move of each checkpoint was written."""
-        return [_batch_name(point, point.undone) for point in self._review.checkpoints]
-
     @property
     def _review(self) -> ReviewSlice:
         return self._journal.store.state.review
@@ -92,10 +89,11 @@ class Undoing:
         name = next_name(self._review)
         turn = self._journal.store.state.turn.number
 
-        def events(steps: tuple[FileStep, ...]) -> list[e.Event]:
-            return [e.CheckpointMade(Checkpoint(name, turn, steps, tuple(taken), takes_back=True)), *moves]
+        def events(done: Outcome) -> list[e.Event]:
+            point = Checkpoint(name, turn, done.steps, tuple(taken), takes_back=True, folders=done.folders)
+            return [e.CheckpointMade(point), *moves]
 
-        await self._writing.write(name, targets, events)
+        await self._writing.write(name, targets, events, self._emptied(targets))
 
     async def _taken(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[Target]]:
         now = await self._writing.current(place(change))
@@ -127,16 +125,24 @@ class Undoing:
             await self._refuse(point, conflicts)
         targets = [target for _, _, target in results if target is not None]
 
-        def events(written: tuple[FileStep, ...]) -> list[e.Event]:
+        def events(done: Outcome) -> list[e.Event]:
             word = "undone" if undone else "applied again"
             paths = ", ".join(step.path for step in steps)
             return [
-                e.CheckpointUndone(point.id, undone, {step.path: step.after for step in written}),
+                e.CheckpointUndone(
+                    point.id, undone, {step.path: step.after for step in done.steps}, done.folders
+                ),
                 *self._changes(point, undone != point.takes_back),
                 e.ModelOwesNews(f"An applied change to {paths} was {word} by the person."),
             ]
 
-        await self._writing.write(_batch_name(point, undone), targets, events)
+        await self._writing.write(batch_name(point, undone), targets, events, self._emptied(targets))
+
+    def _emptied(self, targets: Sequence[Target]) -> set[str]:
+        """The folders of files that go which an apply made for them: they go too, if nothing else is in them."""
+        made = {folder for point in self._review.checkpoints for folder in point.folders}
+        gone = [target.now.path for target in targets if target.text is None]
+        return {folder for folder in made if any(path.startswith(f"{folder}/") for path in gone)}
 
     async def _refuse(self, point: Checkpoint, conflicts: Sequence[tuple[FileStep, Conflict]]) -> None:
         """Nothing is written; each file that conflicts becomes a change of its own that can be settled."""
@@ -247,7 +253,3 @@ def _named(review: ReviewSlice, name: str, undone: bool) -> Checkpoint:
     if found is None:
         raise SessionError(f"There is nothing to {word}", f"only what was {done} can be")
     return found
-
-
-def _batch_name(point: Checkpoint, undone: bool) -> str:
-    return f"{point.id}-{'undone' if undone else 'redone'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
@@ -11,7 +12,8 @@ from msgspec import Struct
 from tui_agent.edits.change import Checkpoint, Diff
 from tui_agent.edits.hunks import diff_of
 from tui_agent.errors import ChildFailed, FileError, SessionError
-from tui_agent.files.gate import is_secret
+from tui_agent.files.gate import Gate, is_secret
+from tui_agent.files.key_formats import hits
 from tui_agent.files.text import decode
 from tui_agent.session.journal import Journal
 from tui_agent.session.writing import Writing
@@ -89,6 +91,10 @@ class Versions:
         await self._workspace.git_status()
         return made
 
+    async def for_model(self, plan: CommitPlan) -> str:
+        """What a model is shown of a commit, to write its message."""
+        return await asyncio.to_thread(for_model, plan, self._workspace.gate)
+
     def _point(self, name: str) -> Checkpoint:
         found = next((point for point in self.state.review.checkpoints if point.id == name), None)
         if found is None:
@@ -129,14 +135,31 @@ def _written(state: State) -> Iterator[str]:
                 yield step.path
 
 
-def for_model(plan: CommitPlan) -> str:
-    """What a model is shown of a commit: its diff without files that look like secrets."""
-    parts = plan.diff.split("diff --git ")
-    kept = [part for part in parts if not _is_of_secret(part, plan)]
-    names = "\n".join(path for path in plan.paths if not is_secret(path))
-    return f"Files:\n{names}\n\n" + "diff --git ".join(kept) + ("\n…" if plan.cut else "")
+def for_model(plan: CommitPlan, gate: Gate) -> str:
+    """What a model is shown of a commit: its diff without files that look like secrets, or hold any. Blocking."""
+    shown = gate.without_secrets(plan.paths)
+    hidden = set(plan.paths) - set(shown)
+    head, *parts = plan.diff.split("diff --git ")
+    kept = [part for part in parts if not _is_of(part, hidden) and not hits(_without_marks(part))]
+    names = "\n".join(shown)
+    return (
+        f"Files:\n{names}\n\n{head}"
+        + "".join(f"diff --git {part}" for part in kept)
+        + ("\n…" if plan.cut else "")
+    )
 
 
-def _is_of_secret(part: str, plan: CommitPlan) -> bool:
+def _is_of(part: str, paths: set[str]) -> bool:
     head = part.split("\n", 1)[0]
-    return any(is_secret(path) and path in head for path in plan.paths)
+    return any(path in head or _quoted(path) in head for path in paths)
+
+
+def _quoted(path: str) -> str:
+    """A name as git writes it in a diff where it has other letters than ASCII."""
+    letters = os.fsencode(path)
+    return "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in letters)
+
+
+def _without_marks(part: str) -> str:
+    """The lines of a diff without the sign before each, so that a key of several lines is found in it."""
+    return "\n".join(line[1:] for line in part.split("\n"))

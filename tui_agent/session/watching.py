@@ -118,12 +118,13 @@ class Watching:
         # the record too: whoever looks next must see what was said, or the same news is told twice
         async with self._one_at_a_time:
             found = await asyncio.to_thread(self._freshness_of, entries, buffers)
-            moved = [
-                e.FreshnessChanged(entry.path, freshness, renamed_to, time.time())
-                for entry, (freshness, renamed_to) in zip(entries, found, strict=True)
-                if self._is_news(entry, freshness, renamed_to)
-            ]
-            await self._journal.record(*moved)
+            await self._journal.record_then(
+                lambda: [
+                    e.FreshnessChanged(entry.path, freshness, renamed_to, time.time())
+                    for entry, (freshness, renamed_to) in zip(entries, found, strict=True)
+                    if self._is_news(entry, freshness, renamed_to)
+                ]
+            )
 
     def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
         """Whether that differs from what is said, of an entry that is still the one that was looked at."""

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.edits.change import FileStep
-from tui_agent.errors import FileError
-from tui_agent.files.batch import Step, heal, write_batch
+from tui_agent.edits.hunks import compose, hunks
+from tui_agent.edits.merge import merge
+from tui_agent.errors import FileError, Outdated, SessionError
+from tui_agent.files.batch import Step, Written, heal, write_batch
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.gate import read
+from tui_agent.files.gate import read_for_person
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.session.editing import Editing
+from tui_agent.session.healing import BATCH, clear_save
 from tui_agent.session.journal import Journal
 from tui_agent.store.events import Event
 from tui_agent.turn.reading import MAX_BYTES
 from tui_agent.workspace.workspace import Workspace
-
-JOURNAL = "batch.json"
 
 
 class Current(Struct, frozen=True):
@@ -38,15 +41,42 @@ class Current(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True):
-    """What a file is to become: a text, or None where it goes."""
+    """What a file is to become: a text, or None where it goes. `merged` says that another program wrote the file
+    meanwhile, and that `now` and `text` have what it wrote."""
 
     now: Current
     text: str | None
+    merged: bool = False
 
     @property
     def after(self) -> str:
         """The hash that it will have; empty where it goes."""
         return "" if self.text is None else md5(encode(self.now.stored, self.text))
+
+    @property
+    def in_buffer(self) -> bool:
+        """Whether it becomes so in an open buffer that has unsaved text, and not on disk."""
+        return self.now.unsaved and self.text is not None
+
+
+class Outcome(Struct, frozen=True):
+    """What was written, and the folders that were made for it, the innermost first."""
+
+    targets: tuple[Target, ...]
+    folders: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[FileStep, ...]:
+        return tuple(FileStep(target.now.path, target.now.md5, target.after) for target in self.targets)
+
+    @property
+    def merged(self) -> frozenset[str]:
+        """The paths of files that another program wrote meanwhile."""
+        return frozenset(target.now.path for target in self.targets if target.merged)
+
+
+#: From what was written to what happened.
+Events = Callable[[Outcome], Sequence[Event]]
 
 
 class Writing:
@@ -59,14 +89,15 @@ class Writing:
         self._workspace = workspace
         self._blobs = blobs
         self._editing = editing
-        self._batch = folder / JOURNAL
+        self._folder = folder
+        self._batch = folder / BATCH
 
     async def current(self, path: str) -> Current:
         """A file as it is now. Raises `FileError` for one that cannot be read, `PathRefused` for one that may not."""
         place = self._workspace.gate.place(path, "write")
         if not place.exists:
             return Current(path, None, "", TextFile(""))
-        data = await asyncio.to_thread(read, self._workspace.gate, path, MAX_BYTES)
+        data = await asyncio.to_thread(read_for_person, self._workspace.gate, path, MAX_BYTES)
         stored = decode(data, path)
         buffer = self._journal.store.state.buffers.get(path)
         if buffer is None or not buffer.unsaved:
@@ -76,27 +107,70 @@ class Writing:
         return Current(path, buffer.text, md5(newer), stored, unsaved=True, disk=md5(data))
 
     async def write(
-        self, name: str, targets: Sequence[Target], events: Callable[[tuple[FileStep, ...]], Sequence[Event]]
+        self, name: str, targets: Sequence[Target], events: Events, leaves: Iterable[str] = ()
     ) -> None:
-        """Make every file what it is to become, or none, and record `events(steps)` before anybody is told.
+        """Make every file what it is to become, or none, and record `events` before anybody is told.
 
-        Raises `Outdated` where a file moved since it was looked at, `FileError` where it cannot be written.
+        `leaves` are folders that go too, where they are empty then. Raises `Outdated` where a file, or the text of
+        an open buffer, moved since it was looked at, `FileError` where it cannot be written.
         """
-        steps = tuple(FileStep(target.now.path, target.now.md5, target.after) for target in targets)
         for target in targets:
             if target.text is not None:
                 await asyncio.to_thread(self._blobs.put, encode(target.now.stored, target.text))
         loop = asyncio.get_running_loop()
+        done = Outcome(tuple(targets))
+
+        def written(batch: Written) -> None:
+            nonlocal done
+            done = self._outcome(targets, batch)
 
         def record() -> None:
-            asyncio.run_coroutine_threadsafe(self._journal.record(*events(steps)), loop).result()
+            asyncio.run_coroutine_threadsafe(self._record(done, events), loop).result()
 
-        await asyncio.to_thread(self._write, name, targets, record)
+        await asyncio.to_thread(self._write, name, targets, written, record, leaves)
         for target in targets:
-            if target.now.unsaved and target.text is not None:
-                self._editing.take_text(target.now.path, target.text)
-            else:
+            if not target.in_buffer:
                 await self._editing.look_again(target.now.path)
+
+    def _outcome(self, targets: Sequence[Target], batch: Written) -> Outcome:
+        """What came of the targets: what another program wrote meanwhile was merged in. Blocking."""
+        written = {step.path: step for step in batch.steps}
+        done = []
+        for target in targets:
+            step = written.get(target.now.path)
+            if step is None or step.data is None or step.expected == target.now.disk:
+                done.append(target)
+                continue
+            stored = decode(step.data, step.path)
+            before = str(step.expected)
+            now = replace(target.now, md5=before, disk=before, stored=stored)
+            self._blobs.put(step.data)
+            done.append(Target(now, stored.text, merged=True))
+        return Outcome(tuple(done), batch.folders)
+
+    async def _record(self, done: Outcome, events: Events) -> None:
+        """Give the open buffers their texts, if they are as they were looked at, and record what was done."""
+        targets = done.targets
+        for target in targets:
+            self._check_buffer(target)
+        for target in targets:
+            if target.in_buffer:
+                self._editing.take_text(target.now.path, target.text or "")
+        try:
+            await self._journal.record(*events(done))
+        except SessionError:
+            for target in targets:
+                if target.in_buffer:
+                    self._editing.take_text(target.now.path, target.now.text or "")
+            raise
+
+    def _check_buffer(self, target: Target) -> None:
+        """Raise Outdated where somebody typed since the file was looked at: that text is the newest."""
+        buffer = self._journal.store.state.buffers.get(target.now.path)
+        if buffer is None:
+            return
+        if buffer.unsaved if not target.now.unsaved else buffer.text != target.now.text:
+            raise Outdated(f"{target.now.path} was typed in while it was about to be written", "try again")
 
     @property
     def unfinished(self) -> bool:
@@ -104,25 +178,48 @@ class Writing:
         return self._batch.exists()
 
     async def heal(self, recorded: Sequence[str]) -> list[str]:
-        """Settle a batch that broke off; sentences on what was done."""
+        """Settle a batch and a save that broke off; sentences on what was done."""
+        gate = self._workspace.gate
+        said = await asyncio.to_thread(clear_save, gate, self._folder)
         try:
-            return await asyncio.to_thread(
-                heal, self._workspace.gate, self._batch, self._blobs, recorded=recorded
-            )
+            return said + await asyncio.to_thread(heal, gate, self._batch, self._blobs, recorded=recorded)
         except FileError as error:
-            return [str(error)]
+            return [*said, str(error)]
 
-    def _write(self, name: str, targets: Sequence[Target], record: Callable[[], None]) -> None:
-        on_disk = [
-            Step(
-                target.now.path,
-                None if target.text is None else encode(target.now.stored, target.text),
-                target.now.disk,
-            )
-            for target in targets
-            if not target.now.unsaved or target.text is None
-        ]
+    def _write(
+        self,
+        name: str,
+        targets: Sequence[Target],
+        written: Callable[[Written], None],
+        record: Callable[[], None],
+        leaves: Iterable[str],
+    ) -> None:
+        on_disk = [_step(target) for target in targets if not target.in_buffer]
         if not on_disk:
             record()
             return
-        write_batch(self._workspace.gate, self._batch, self._blobs, on_disk, name=name, record=record)
+        where = (self._workspace.gate, self._batch, self._blobs)
+        write_batch(*where, on_disk, name=name, leaves=leaves, written=written, record=record)
+
+
+def _step(target: Target) -> Step:
+    now, text = target.now, target.text
+    if text is None:
+        return Step(now.path, None, now.disk)
+    base = now.text
+
+    def merged(there: bytes) -> bytes | None:
+        stored = decode(there, now.path)
+        both = _both(base or "", stored.text, text)
+        return None if both is None else encode(stored, both)
+
+    return Step(now.path, encode(now.stored, text), now.disk, merged=None if base is None else merged)
+
+
+def _both(base: str, one: str, other: str) -> str | None:
+    """What both made of the base, None where they conflict. Where they do not touch no process is needed for it."""
+    parts = sorted((*hunks(base, one), *hunks(base, other)), key=lambda part: part.start)
+    if all(part.start + len(part.removed) < later.start for part, later in pairwise(parts)):
+        return compose(base, parts, range(len(parts)))
+    both = merge(base, one, other)
+    return None if both.conflicts else both.text
