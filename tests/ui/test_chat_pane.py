@@ -121,9 +121,32 @@ async def test_a_digit_chooses_a_next_step(workspace: Path) -> None:
         await it.shows("2 Explain")
         await it.press("2")
         await it.pilot.pause()
-        assert it.one(Prompt).text == "why is that?"
-        await it.press("1")
-        assert it.one(Prompt).text == "why is that?1"
+        prompt = it.one(Prompt)
+        assert prompt.text == "why is that?"
+        for key in ("backspace", "ctrl+z"):
+            await it.press(key)
+            assert prompt.text == "", key
+            await it.press("2")
+            assert prompt.text == "why is that?"
+        await it.press("end", "!", "1")
+        assert prompt.text == "why is that?!1", "a choice that was looked at is a text like any other"
+
+
+@pytest.mark.parametrize("how", ["keys", "burst", "digit and paste", "paste"])
+async def test_a_message_that_begins_with_a_digit_is_no_choice(workspace: Path, how: str) -> None:
+    words = "10 tests fail"
+    async with on_screen(workspace, [reply("Done.", nextSteps=[{"html": "Run", "inputText": "run"}])]) as it:
+        await say(it, "go")
+        await it.shows("1 Run")
+        if how == "keys":
+            await it.press(*words)
+        else:
+            typed = {"burst": words, "digit and paste": "1", "paste": ""}[how]
+            for letter in typed:
+                it.app.post_message(events.Key("space" if letter == " " else letter, letter))
+            if rest := words.removeprefix(typed):
+                it.app.post_message(events.Paste(rest))
+        await it.until(lambda: it.one(Prompt).text == words, words)
 
 
 async def test_a_digit_without_a_step_is_typed(workspace: Path) -> None:

@@ -126,3 +126,18 @@ async def test_only_visible_lines_are_drawn_however_long_the_diff(monkeypatch):
         app.view.scroll_to(y=10_001)
         await pilot.pause()
         assert len(drawn) <= 41
+
+
+async def test_colours_that_come_late_are_not_laid_over_the_next_diff():
+    app = DiffApp()
+    async with app.run_test(size=(60, 10)) as pilot:
+        first, second = sample(40, 10), sample(400, 300)
+        app.view.show_diff(first)
+        await pilot.pause()
+        app.view.display = False  # the next diff is not drawn before those colours come
+        app.view._awaited = first
+        app.view.show_diff(second, current=0)
+        await app.view._colour(first)
+        app.view.display = True
+        await pilot.pause()
+        assert "value_150" in app.text

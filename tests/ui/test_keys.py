@@ -29,7 +29,8 @@ def test_every_action_has_a_key(name: str) -> None:
 @pytest.mark.parametrize("name", ["default", "vim"])
 def test_no_default_is_a_key_that_terminals_take(name: str) -> None:
     keys = load_keys(name).by_action
-    used = {key for action, found in keys.items() for key in found if action != "app.quit"}
+    meant_so = ("app.quit", "app.suspend")  # there they mean what terminals mean by them
+    used = {key for action, found in keys.items() for key in found if action not in meant_so}
     assert not used & TAKEN
     assert not [key for key in used if key.startswith("alt+")]
 
@@ -108,3 +109,33 @@ def test_keys_are_spelled_for_the_eye(key: str, shown: str) -> None:
 def test_hints_are_given_to_actions_of_every_pane() -> None:
     panes = {action.pane for action in ACTIONS.values() if action.hint}
     assert {"files", "buffers", "review", "chat", "plan", "todos", "known", "subtasks", ANYWHERE} <= panes
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ('[review]\napply_all = "n"\n', "review.apply_all"),
+        ('[changes]\ncommit = "f2"\n', "changes.commit"),
+        ('[app]\nquit = "enter"\n', "app.quit"),
+        ('[review]\nnext_hunk = "a"\n', "review.apply"),
+        ('[pane]\nnext = "ctrl+t"\n', "turn.stop"),
+        ('[pane]\nnext = "leader x"\n', "buffers.close"),
+    ],
+)
+def test_a_workspace_sets_no_key_that_decides_anything(tmp_path: Path, text: str, refused: str) -> None:
+    folder = tmp_path / ".tui-agent"
+    folder.mkdir()
+    (folder / "keys.toml").write_text(text + '[files]\nopen = ["enter", "l"]\n')
+    keys = load_keys(folders=(folder,))
+    assert keys.by_action | {"files.open": ()} == load_keys().by_action | {"files.open": ()}
+    assert keys.by_action["files.open"] == ("enter", "l")
+    assert len(keys.faults) == 1 and refused in keys.faults[0] and str(folder) in keys.faults[0]
+
+
+def test_keys_of_a_workspace_are_not_read_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "theirs.toml").write_text('[pane]\nnext = "f6"\n')
+    folder = tmp_path / ".tui-agent"
+    folder.mkdir()
+    (folder / "keys.toml").symlink_to("../theirs.toml")
+    keys = load_keys(folders=(folder,))
+    assert keys.by_action == load_keys().by_action and "cannot be read" in keys.faults[0]

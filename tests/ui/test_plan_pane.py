@@ -60,6 +60,21 @@ async def test_attempts_are_seen_while_they_run():
         assert "●" in app.line_with("**/*Schema*")
 
 
+async def test_what_the_program_tried_is_marked_and_what_the_person_replaced_stays():
+    action = FileAction("Schema", ("a.ts",), by="model", extra=("lib/a.ts",))
+    tried = (
+        Attempt("Schema", "a.ts", 1, 1, "miss", ms=4, by="model"),
+        Attempt("Schema", "lib/a.ts", 1, 1, "hit", 1, 4),
+    )
+    replaced = Attempt("Schema", "old.ts", 1, 1, "miss", ms=4, by="model")
+    app = shown(planned(ActionSlice(action, tried, "loaded", loaded=("lib/a.ts",), earlier=(replaced,))))
+    async with app.run_test(size=(60, 12)):
+        assert app.line_with("Schema").endswith("1/1 + built in")
+        assert app.line_with("lib/a.ts").endswith("built in · 4ms")
+        assert "built in" not in app.line_with(" a.ts")
+        assert app.text.index("old.ts") < app.text.index(" a.ts")
+
+
 async def test_a_failure_shows_every_pattern_and_says_so():
     app = shown(planned(looked("miss", "miss", "miss", state="failed")))
     async with app.run_test(size=(60, 12)):
@@ -104,6 +119,21 @@ async def test_a_question_is_answered_by_a_typed_path():
         app.show(planned(looked("miss", state="skipped")))
         await pilot.pause()
         assert not app.query_one(Input).display
+
+
+async def test_a_question_about_a_secret_offers_a_mask_all_of_it_or_nothing():
+    asks = "holds what looks like a GitHub token (line 2). What is the model to see of it?"
+    asking = looked(state="asking", nearest=("mask", "send"), question=asks)
+    app = shown(planned(asking, waiting_for="Schema"))
+    async with app.run_test(size=(60, 14)) as pilot:
+        await pilot.pause()
+        assert "a GitHub token (line 2)" in app.text and "none of these patterns" not in app.text
+        assert "1 the file with its secrets masked" in app.text and "2 all of it, as it is" in app.text
+        assert not app.query_one(Input).display
+        for key in ("enter", "1", "2", "0", "x"):
+            await pilot.press(key)
+        answers = [answer for _, answer in app.noted.named("answer")]
+        assert answers == ["mask", "mask", "send", "", ""]
 
 
 async def test_a_question_does_not_take_the_focus_from_where_the_person_works():

@@ -9,7 +9,7 @@ from tui_agent.edits.change import Change, Checkpoint, Comment, Diff, FileStep, 
 from tui_agent.edits.conflicts import ConflictView, Region
 from tui_agent.errors import FileError
 from tui_agent.session.undoing import Preview
-from tui_agent.store.state import ReviewSlice, State
+from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.panes.review import ReviewPane
 
 LINES = tuple(f"line {n}\n" for n in range(40))
@@ -85,6 +85,16 @@ async def test_keys_pressed_faster_than_they_are_done_decide_one_hunk_each():
         await pilot.pause()
         await app.workers.wait_for_complete()
         assert app.noted.named("apply") == [([Pick("c1", 0)],), ([Pick("c1", 1)],), ([Pick("c2", 0)],)]
+
+
+async def test_all_is_asked_for_while_a_reply_is_still_coming_and_not_when_nothing_can_come():
+    for phase, asked in (("streaming", [((),)]), ("idle", [])):
+        session = NotedSession(State(turn=TurnSlice(1, phase)))
+        app = PaneApp(ReviewPane, session)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.press("A")
+            await pilot.pause()
+            assert app.noted.named("apply") == asked
 
 
 async def test_a_file_and_all_are_decided_at_once():

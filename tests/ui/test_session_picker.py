@@ -10,6 +10,8 @@ import pytest
 from support.repositories import git, repository
 from support.screens import Driven
 from support.sessions import ScriptedModel, open_session, reply
+from textual import events
+from textual.widgets import Input, TextArea
 
 from tui_agent.session import opening
 from tui_agent.session.catalog import list_sessions
@@ -124,6 +126,30 @@ async def test_renamed_sorted_and_deleted_with_a_question(workspace: Path) -> No
         assert git(workspace, "for-each-ref", "refs/tui-agent") == ""
 
 
+async def refuses_every_text(driven: Driven) -> None:
+    """Nothing can be typed that would be lost, and the key that forks is named."""
+    session = driven.app.session
+    assert session is not None
+    await session.open_file("a.py")
+    for keys in (
+        ("f7", *"lost"),
+        ("f7", "ctrl+j"),
+        ("f4", *"lost", "backspace"),
+        ("ctrl+o", "o", "a", *"lost"),
+    ):
+        await driven.press(*keys)
+    driven.app.post_message(events.Paste("lost"))
+    said = "^O b continues in a copy"
+    await driven.until(lambda: any(said in notice.text for notice in session.state.notices.items), said)
+    await driven.press("ctrl+c")
+    toasts = [toast.message for toast in driven.app._notifications]
+    assert any("again to quit" in message for message in toasts)
+    fields = [*driven.screen.query(TextArea), *driven.screen.query(Input)]
+    assert not any("lost" in (w.text if isinstance(w, TextArea) else w.value) for w in fields)
+    assert session.state.buffers.open[0].text == "a = 1\n"
+    assert not any("is kept" in message for message in toasts)
+
+
 @pytest.mark.parametrize("choice", ["fork", "read"])
 async def test_open_elsewhere_is_forked_or_looked_at(workspace: Path, choice: str) -> None:
     name = await make(workspace, "first", "One.")
@@ -140,6 +166,7 @@ async def test_open_elsewhere_is_forked_or_looked_at(workspace: Path, choice: st
             if choice == "read":
                 with pytest.raises(Exception, match="only be read"):
                     await session.submit("more")
+                await refuses_every_text(driven)
 
 
 @pytest.mark.parametrize("here", [True, False], ids=["the open one", "from the list"])

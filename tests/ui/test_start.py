@@ -23,7 +23,7 @@ SIZE = (160, 48)
 SCREEN = SIZE[0] * SIZE[1]
 #: What belongs into a child, or is imported when something asks for it.
 HEAVY = (
-    "litellm tiktoken openai pydantic httpx git watchfiles pathspec xml.sax http.client"
+    "litellm tiktoken openai pydantic httpx git watchfiles xml.sax http.client"
     " rapidfuzz json_repair jsonschema_rs unidiff tomlkit"
 )
 #: Starts the screen over a new session as the command line does, and says what was imported at which moment.
@@ -44,11 +44,11 @@ async def opened():
 async def main():
     app = WorkspaceApp(opened)
     async with app.run_test() as pilot:
-        hand_over = app.workspace_screen._hand_over
-        def handing_over(focus):
+        arrived = app.workspace_screen._arrived
+        def arriving(pane):
             seen.setdefault("first key", sorted(sys.modules))
-            hand_over(focus)
-        app.workspace_screen._hand_over = handing_over
+            arrived(pane)
+        app.workspace_screen._arrived = arriving
         while not (app.workspace_screen.ready and gc.isenabled()):
             await pilot.pause(0.01)
         seen["ready"] = sorted(sys.modules)

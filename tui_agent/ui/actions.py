@@ -48,6 +48,7 @@ _ANYWHERE = [
     Action("app.help", "Show the keys", ANYWHERE, "help", "keys"),
     Action("app.leader", "First of two keys: show what can follow", ANYWHERE, "leader"),
     Action("app.theme", "Change the theme", ANYWHERE, "theme"),
+    Action("app.suspend", "Suspend to the shell; `fg` comes back", ANYWHERE, "suspend"),
     Action("app.notices", "Show the notices again", ANYWHERE, "notices"),
     Action("app.close", "Close what is on top, else go to the chat", ANYWHERE, "close"),
     Action("session.open", "Open another session", ANYWHERE, "sessions"),
@@ -204,7 +205,7 @@ _PANES = [
 ACTIONS: dict[str, Action] = {
     action.id: action
     for action in [
-        Action("app.quit", "Quit (press twice); everything is kept", APP, "quit"),
+        Action("app.quit", "Quit (press twice)", APP, "quit"),
         Action("app.stop_everything", "Stop everything: the turn and all sub-tasks", APP, "stop_everything"),
         *_ANYWHERE,
         *_PANES,

@@ -6,6 +6,8 @@ import asyncio
 import gc
 import os
 import signal
+import threading
+import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -13,13 +15,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual import events, on
 from textual.app import App
+from textual.driver import Driver
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.ui.actions import APP, bindings_of
+from tui_agent.ui.keyboard import Keyboard, Typed
 from tui_agent.ui.keys import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys import load_keys
+from tui_agent.ui.letting_go import mend_styles_cache
 from tui_agent.ui.screen import WorkspaceScreen
+from tui_agent.ui.terminal import Gone, Terminal
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Palette, load_palette, names, theme_of
 from tui_agent.ui.widgets.asking import GROUP, ask
@@ -35,6 +42,10 @@ OpenSession = Callable[[], Awaitable["Session"]]
 QUIT_WITHIN = 3.0
 #: Seconds that a call on the session may still take when the person quits.
 SETTLE = 10.0
+#: Seconds that the same calls, and then the session, may take when a signal ends the program.
+SETTLE_AT_SIGNAL, CLOSE_AT_SIGNAL = 0.5, 1.0
+#: Seconds after a signal in which the program ends, whatever still runs.
+END_WITHIN = 2.6
 #: New objects after which the garbage collector looks at them: about a millisecond's work.
 COLLECT_AFTER = 10_000
 
@@ -63,11 +74,13 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
-        super().__init__()
+        mend_styles_cache()
+        super().__init__(driver_class=Terminal)
         self._open_session = open_session
         self._theme_folders = [folder / "themes" for folder in folders]
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
+        self.keyboard = Keyboard(self, self._handle, self._is_urgent)
         self.palette = self._use(NO_COLOUR if no_colour else theme)
         self.reopen = reopen
         self._pick_from = pick_from
@@ -76,6 +89,8 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         self.session: Session | None = None
         self.error: TuiAgentError | None = None
         self._quitting = False
+        #: The signal that ends the program, 0 while none came.
+        self.signal = 0
 
     def get_default_screen(self) -> WorkspaceScreen:
         return WorkspaceScreen()
@@ -85,6 +100,41 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         screen = self.screen_stack[0]
         assert isinstance(screen, WorkspaceScreen)
         return screen
+
+    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_mount(self) -> None:
+        self.screen_change_signal.subscribe(self, lambda _: self.keyboard.look(), immediate=True)
+        self._typing = asyncio.create_task(self.keyboard.run(), name="keyboard")
+        self._typing.add_done_callback(self._typing_ended)
+
+    def on_unmount(self) -> None:
+        self._typing.cancel()
+
+    def _typing_ended(self, task: asyncio.Task[None]) -> None:
+        """An error in the handler of a key ends the screen, as one in any other handler does."""
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._handle_exception(error)
+
+    async def on_event(self, event: events.Event) -> None:
+        """What is typed goes through the keyboard, which hands it to `_handle` in its turn."""
+        if isinstance(event, Typed) and not event.is_forwarded:
+            self.keyboard.put(event)
+            if self.session is None:
+                self.workspace_screen.typed_early()
+        else:
+            await super().on_event(event)
+
+    async def _handle(self, event: Typed) -> None:
+        screen = self.screen
+        if isinstance(screen, WorkspaceScreen) and await screen.take_after_leader(event):
+            return
+        await super().on_event(event)
+
+    def _is_urgent(self, event: Typed) -> bool:
+        return isinstance(event, events.Key) and event.key in self.keys.single(APP)
+
+    # ── opening ──────────────────────────────────────────────────────────────────────────────────────────
 
     def on_ready(self) -> None:
         """The first frame is on the screen."""
@@ -165,9 +215,17 @@ class WorkspaceApp(App[int], inherit_bindings=False):
             self._quitting = True
             self.set_timer(QUIT_WITHIN, self._stay)
             key = self.keys.shown("app.quit")
-            self.notify(f"Press {key} again to quit; everything is kept.", timeout=QUIT_WITHIN, markup=False)
+            self.notify(
+                f"Press {key} again to quit{self._what_is_kept()}.", timeout=QUIT_WITHIN, markup=False
+            )
         else:
             await self.leave(0)
+
+    def _what_is_kept(self) -> str:
+        state = self.session.state.session if self.session else None
+        if state is None or state.read_only:
+            return ""
+        return "; this session is not kept" if state.not_kept else "; everything is kept"
 
     def action_stop_everything(self) -> None:
         if self.session is not None:
@@ -181,6 +239,32 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         self.bell()
         self._close_messages_no_wait()
 
+    # ── suspending, and the end by a signal ──────────────────────────────────────────────────────────────
+
+    async def suspend_to_shell(self) -> None:
+        """Stop the program and whatever started it, as the shell knows it; what was typed is on its way to disk."""
+        if self._driver is None or not self._driver.can_suspend:
+            return
+        await self.workspace_screen.flush()
+        if self.session is not None:
+            self.session.journal.flush()
+        self._suspend_signal()
+        os.killpg(0, signal.SIGTSTP)
+
+    @on(Driver.SignalResume)
+    def _draw_all(self) -> None:
+        self.refresh(layout=True)
+
+    @on(Gone)
+    def _terminal_is_gone(self) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    def end_by(self, number: int) -> None:
+        """End soon: keep what was typed, release the session, and do not wait for what hangs."""
+        if not self.signal:
+            self.signal = number
+            asyncio.get_running_loop().create_task(self.leave(0))
+
     def _stay(self) -> None:
         self._quitting = False
 
@@ -189,7 +273,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         await self.workspace_screen.leave()
         asked = [worker._task for worker in self.workers if worker.group == GROUP and worker._task]
         if asked:
-            await asyncio.wait(asked, timeout=SETTLE)
+            await asyncio.wait(asked, timeout=SETTLE_AT_SIGNAL if self.signal else SETTLE)
         self.exit(return_code=status)
 
 
@@ -236,15 +320,29 @@ def run_app(
         open_session, pick_from = partial(reopen, app.next), None
 
 
+def _end_at_last(number: int) -> None:
+    """End the process when closing has not ended it: the kernel releases the lock, and the children end with us."""
+    time.sleep(END_WITHIN)
+    os._exit(128 + number)
+
+
 async def _run(app: WorkspaceApp) -> int:
     loop = asyncio.get_running_loop()
+
+    def end(number: int, _: object) -> None:
+        """Heard also while the loop is held up, which is why it is no handler of the loop."""
+        threading.Thread(target=_end_at_last, args=(number,), daemon=True).start()
+        loop.call_soon_threadsafe(app.end_by, number)
+
     for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, lambda: loop.create_task(app.leave(0)))
+        signal.signal(number, end)
     try:
         await app.run_async()
     finally:
         if app.session:
-            await app.session.close()
+            await app.session.close(within=CLOSE_AT_SIGNAL if app.signal else None)
+        if app.signal:
+            os._exit(app.return_code or 0)  # threads that hang are not waited for
     if app.error:
         raise app.error
     if app._exception is not None:

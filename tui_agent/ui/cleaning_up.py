@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 async def clean_up(app: App[object], session: Session) -> None:
     """Show what the store of earlier texts holds; remove from it what the person chooses, or nothing."""
     data, limit = session.folders.data, session.loaded.settings.undo.max_bytes
-    size = await asyncio.to_thread(used, data)
-    title = f"{readable(size)} of {readable(limit)} kept for undo and resume"
-    choice = await app.push_screen_wait(Chooser(title, lambda _: rows(size, limit), "Enter chooses"))
+    size = 0
+
+    async def get() -> None:
+        nonlocal size
+        size = await asyncio.to_thread(used, data)
+        chooser.retitle(f"{readable(size)} of {readable(limit)} kept for undo and resume")
+
+    chooser = Chooser("Kept for undo and resume", lambda _: rows(size, limit), "Enter chooses", get())
+    choice = await app.push_screen_wait(chooser)
     if not choice:
         return
     target = limit if size > limit else 0

@@ -14,14 +14,26 @@ NAMED = 3
 
 async def commit(app: App[object], session: Session) -> None:
     """Ask for the message and commit with it; nothing happens where the person leaves the dialog."""
+    plan: CommitPlan | None = None
+
+    async def get() -> str | None:
+        nonlocal plan
+        try:
+            plan = await session.commit_plan()
+            dialog.retitle(_title(session, plan))
+            dialog.can_be_kept = True
+            return await _draft(session, plan)
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+            return None
+
+    dialog = TextDialog("Commit", get(), keep="commit (no hooks run)", holds_up=False)
+    dialog.can_be_kept = False  # until it is said what would be committed
+    message = await app.push_screen_wait(dialog)
+    if message is None or plan is None:
+        return
     try:
-        plan = await session.commit_plan()
-        draft = await _draft(session, plan)
-        message = await app.push_screen_wait(
-            TextDialog(_title(session, plan), draft, keep="commit (no hooks run)")
-        )
-        if message is not None:
-            await session.commit(message, plan)
+        await session.commit(message, plan)
     except TuiAgentError as error:
         await session.notice(str(error), "error")
 

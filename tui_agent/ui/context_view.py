@@ -9,13 +9,13 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.context.known import Touch
 from tui_agent.store.state import InstructionFile, State, Usage
 from tui_agent.ui.sink import one_line, parts
+from tui_agent.ui.widgets.dialog import Dialog
 
 #: How many touches are shown, the newest first.
 TOUCHES_SHOWN = 100
@@ -25,7 +25,7 @@ PARTS = ("system", "instructions", "files", "history", "reply")
 Row = tuple[tuple[str, str], ...]
 
 
-class ContextView(ModalScreen[None], inherit_bindings=False):
+class ContextView(Dialog[None], inherit_bindings=False):
     """Scrolls; Esc, `q` or Enter closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss(None)", show=False)]

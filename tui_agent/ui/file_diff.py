@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -16,11 +15,12 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.session.versions import Version
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.diff_sides import DiffSides
 from tui_agent.ui.widgets.diff_view import DiffView
 
 
-class FileDiff(ModalScreen[None], inherit_bindings=False):
+class FileDiff(Dialog[None], inherit_bindings=False):
     """Keys go to an earlier or later version, from hunk to hunk, and between one column and two."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -77,7 +77,7 @@ class FileDiff(ModalScreen[None], inherit_bindings=False):
 
     def _load(self) -> None:
         self._hunk = 0
-        self.run_worker(self._fetch(self._versions[self._at].name), exclusive=True)
+        self.fill(self._fetch(self._versions[self._at].name))
 
     async def _fetch(self, version: str) -> None:
         try:

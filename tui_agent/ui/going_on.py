@@ -19,15 +19,22 @@ async def go_on(app: App[object], session: Session, text: str) -> bool:
     """Show the memory; what the person makes of it is sent with `text`, or with “continue” where that asks for
     something else. False where nothing was sent."""
     words = text if asks_to_go_on(text, 2) else GO_ON[0]
-    try:
-        memory = await session.memory()
+
+    async def get() -> str | None:
+        try:
+            memory = await session.memory()
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+            return None
         if not memory:
             await session.notice("Nothing was asked yet that could be gone on with")
-            return False
-        dialog = TextDialog(f"What goes with “{one_line(words)}”", memory, keep="send it", wrap=True)
-        edited = await app.push_screen_wait(dialog)
-        if edited is None or not edited.strip():
-            return False
+        return memory or None
+
+    dialog = TextDialog(f"What goes with “{one_line(words)}”", get(), keep="send it", wrap=True)
+    edited = await app.push_screen_wait(dialog)
+    if edited is None or not edited.strip():
+        return False
+    try:
         await session.go_on(words, edited)
     except TuiAgentError as error:
         await session.notice(str(error), "error")

@@ -7,12 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from textual.keys import _character_to_key
 
+from tui_agent.settings.files import WORKSPACE_FOLDER, read_own
 from tui_agent.settings.shipped import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
 
 DEFAULT = "default"
 LEADER = "leader "
+_MOVING = """
+    app.palette app.help app.theme app.notices session.sent session.context buffers.find buffers.goto_line
+    buffers.next_tab buffers.previous_tab buffers.diff review.history review.open review.diff review.columns
+    review.next_hunk review.previous_hunk review.next_file review.previous_file chat.older chat.newer chat.page_up
+    chat.page_down chat.bottom chat.reasoning chat.copy subtasks.next subtasks.previous subtasks.chat subtasks.changes
+    """
+#: Actions whose keys a workspace may set: they move about or show something, and change nothing.
+FOR_WORKSPACES = frozenset(
+    name for name in ACTIONS if name.startswith(("pane.", "files.", "known.")) or name in _MOVING.split()
+)
 
 _SHOWN = {
     "escape": "Esc",
@@ -54,6 +66,13 @@ class Keys(Struct, frozen=True):
             if key.startswith(LEADER)
         }
 
+    def single(self, pane: str) -> frozenset[str]:
+        """The single keys of one place's actions, as key events name them."""
+        found = (key for name, keys in self.by_action.items() if ACTIONS[name].pane == pane for key in keys)
+        return frozenset(
+            _character_to_key(key) if len(key) == 1 else key for key in found if not key.startswith(LEADER)
+        )
+
     def shown(self, action: str) -> str:
         """The first key of an action for the eye (`^P`, `F8`, `^O u`); empty when it has none."""
         keys = self.by_action.get(action, ())
@@ -78,11 +97,47 @@ def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
     by_action: dict[str, tuple[str, ...]] = {}
     for position, path in enumerate(files):
         if path.is_file():
-            by_action.update(_read(path, faults))
+            found = _read(path, faults)
+            by_action.update(_harmless(path, found, by_action, faults) if _is_workspaces(path) else found)
         elif position < len(files) - len(folders):
             faults.append(f"There is no set of keys {name!r}: choose default or vim")
     faults += conflicts(by_action)
     return Keys(by_action, tuple(faults))
+
+
+def _is_workspaces(path: Path) -> bool:
+    return path.parent.name == WORKSPACE_FOLDER
+
+
+def _harmless(
+    path: Path, found: dict[str, tuple[str, ...]], before: Mapping[str, tuple[str, ...]], faults: list[str]
+) -> dict[str, tuple[str, ...]]:
+    """Of the keys that a workspace brings those that move or show something, on keys that do nothing else yet.
+
+    A repository must not choose which key writes, sends, commits or runs, nor take the key that stops something.
+    """
+    guarded = [name for name in before if name not in FOR_WORKSPACES]
+    kept = {}
+    for name, keys in found.items():
+        meeting = (other for other in guarded if _meet(name, other) and set(keys) & set(before[other]))
+        other = next(meeting, "")
+        if name not in FOR_WORKSPACES:
+            faults.append(
+                f"{path}: a workspace may not set the keys of {name}: set them in your own keys.toml"
+            )
+        elif other:
+            faults.append(
+                f"{path}: a workspace may not give a key of {other} to {name}: set it in your own keys.toml"
+            )
+        else:
+            kept[name] = keys
+    return kept
+
+
+def _meet(name: str, other: str) -> bool:
+    """Whether the keys of two actions count in the same place."""
+    places = ACTIONS[name].pane, ACTIONS[other].pane
+    return places[0] == places[1] or not {APP, ANYWHERE}.isdisjoint(places)
 
 
 def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
@@ -116,9 +171,8 @@ def spelled(key: str) -> str:
 
 def _read(path: Path, faults: list[str]) -> dict[str, tuple[str, ...]]:
     try:
-        with path.open("rb") as file:
-            tables = tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        tables = tomllib.loads(read_own(path.parent, path.name).decode())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         faults.append(f"The keys in {path} cannot be read ({error}): correct the file")
         return {}
     found = {}

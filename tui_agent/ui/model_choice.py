@@ -20,9 +20,13 @@ async def choose_model(app: App[object], session: Session) -> None:
     """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
     from tui_agent.model.discover import discover
 
-    found = await discover()
+    found: list[Suggestion] = []
+
+    async def get() -> None:
+        found.extend(await discover())
+
     name = await app.push_screen_wait(
-        Chooser("Model", lambda words: rows(words, found), "type a litellm name, such as openai/gpt-5")
+        Chooser("Model", lambda words: rows(words, found), "type a litellm name, such as openai/gpt-5", get())
     )
     if not name:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,17 +13,18 @@ from msgspec.structs import replace
 from textual import events, work
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.attention import Attention
 from tui_agent.ui.bridge import Bridge
-from tui_agent.ui.early import EarlyKeys
+from tui_agent.ui.keyboard import Typed
 from tui_agent.ui.places import places
 from tui_agent.ui.resizing import STEPS, Axis, resized
 from tui_agent.ui.sink import plain
-from tui_agent.ui.widgets.asking import ask
+from tui_agent.ui.widgets.asking import ask, writes
+from tui_agent.ui.widgets.leader import Leader, is_modifier
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.tab_line import TabLine
 from tui_agent.ui.workspace import Workspace
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class WorkspaceScreen(Screen[None], inherit_bindings=False):
-    """Before `fill` it is the layout alone, and keeps what is typed; after it, the panes of a session."""
+    """Before `fill` it is the layout alone; after it, the panes of a session."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS = bindings_of(ANYWHERE)
@@ -46,11 +48,14 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self.bridge: Bridge | None = None
         #: Whether every pane is in its place.
         self.ready = False
-        self._early = EarlyKeys()
-        self._handed_over = False
+        self.leader = Leader()
+        #: The pane that keys wait for, by its id or (while it is not known yet) empty, and what tells that it is there.
+        self._awaited = ""
+        self._arriving: asyncio.Future[None] | None = None
 
     def compose(self) -> Iterable[Widget]:
         yield self.workspace
+        yield self.leader
         yield Static("opening …", id="opening", markup=False)
 
     @property
@@ -76,29 +81,31 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
         self.session = session
         self.bridge = bridge = Bridge(session, self.call_later)
-        focus = self.arrangement.focus
+        self._awaited = "chat" if self.owner.keyboard.text else self.arrangement.focus
         with self.app.batch_update():
             for pane in (ChatPane(session), StatusPane(session)):
                 await self._put(pane, bridge)
             bridge.attach(self.query_one(Approving))
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement)
-            self._hand_over(focus)
         async for pane_class in after_the_chat():
             await self.wait_for_refresh()
             await self._put(pane_class(session), bridge)
-            self._hand_over(focus)
         await self.wait_for_refresh()
         bridge.attach(Attention(self.bring))
         self.run_worker(_get_ready_for_answers())
         self.ready = True
 
     async def leave(self) -> None:
-        """Hand over what was typed, and wait for what was asked of the session."""
-        for pane in self.workspace.panes:
-            await pane.flush()
+        """Hand over what was typed, and show nothing more."""
+        await self.flush()
         if self.bridge:
             self.bridge.close()
+
+    async def flush(self) -> None:
+        """Hand over to the session what was typed."""
+        for pane in self.workspace.panes:
+            await pane.flush()
 
     async def _put(self, pane: Pane, bridge: Bridge) -> None:
         if pane.ID in PANES:
@@ -106,37 +113,72 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         else:
             await self.mount(pane)
         bridge.attach(pane)
+        if self._awaited == pane.ID:
+            self._arrived(pane)
 
-    # ── keys typed before there is anything to type into ─────────────────────────────────────────────────
+    # ── keys that something has to be there for ──────────────────────────────────────────────────────────
 
-    def on_key(self, event: events.Key) -> None:
-        self._keep(event)
+    def on_mount(self) -> None:
+        self._arriving = asyncio.get_running_loop().create_future()
 
-    def on_paste(self, event: events.Paste) -> None:
-        self._keep(event)
+    def busy(self, event: Typed) -> asyncio.Future[None] | None:
+        """The pane that this key is for may not be there yet, or be doing what an earlier key asked of it."""
+        if self._arriving is not None:
+            return self._arriving
+        if self.leader.waiting is None:
+            return self._busy_with_focus(event)
+        action = self.leader.action_of(event) if isinstance(event, events.Key) else None
+        pane = self.workspace.pane(action.pane) if action else None
+        return pane.waits_for(text=False) if pane else None
 
-    def _keep(self, event: events.Key | events.Paste) -> None:
-        if not self._handed_over and self._early.keep(event):
-            for line in self.query("#opening").results(Static):
-                line.update(plain(f"opening …  {self._early.text[-200:]}"), layout=False)
+    def _busy_with_focus(self, event: Typed) -> asyncio.Future[None] | None:
+        pane = self.workspace.pane(self.arrangement.focus)
+        if pane is None or (isinstance(event, events.Key) and event.key in self._leading_away):
+            return None
+        text = isinstance(event, events.Paste) or (
+            isinstance(event, events.Key) and event.key not in pane.calls_by_key
+        )
+        return pane.waits_for(text=text)
 
-    def _hand_over(self, focus: str) -> None:
-        """Give the keys, once, to the pane that had the focus when it is there; words that came early, to the chat."""
-        name = "chat" if self._early else focus
-        if self._handed_over or self.workspace.pane(name) is None:
-            return
-        self._handed_over = True
-        self.focus_pane(name)
-        self._early.type_again(self.owner)
+    @cached_property
+    def _leading_away(self) -> frozenset[str]:
+        """Keys that mean the same whatever the pane with the focus is doing."""
+        return self.owner.keys.single(ANYWHERE) - {"tab", "shift+tab", "question_mark"}
+
+    def typed_early(self) -> None:
+        """Show what is typed while there is nothing to type into."""
+        for line in self.query("#opening").results(Static):
+            line.update(plain(f"opening …  {self.owner.keyboard.text[-200:]}"), layout=False)
+
+    def _arrived(self, pane: Pane) -> None:
+        self._awaited = ""
+        self.focus_pane(pane.ID)
+        if self._arriving is not None:
+            self._arriving.set_result(None)
+            self._arriving = None
+
+    async def take_after_leader(self, event: Typed) -> bool:
+        """Whether the event was taken as the second key after the leader's."""
+        if self.leader.waiting is None or not isinstance(event, events.Key | events.Paste | events.MouseDown):
+            return False
+        if isinstance(event, events.Key) and is_modifier(event):
+            return True
+        action = self.leader.action_of(event) if isinstance(event, events.Key) else None
+        self.leader.end()
+        if action:
+            await self.run_action_by_id(action.id)
+        return isinstance(event, events.Key)
 
     # ── moving between panes ─────────────────────────────────────────────────────────────────────────────
 
     def focus_pane(self, name: str) -> None:
-        """Bring a pane to the front and give it the focus."""
-        pane = self.workspace.pane(name) or self.workspace.pane("chat")
+        """Bring a pane to the front and give it the focus; keys wait for one that is not there yet."""
+        pane = self.workspace.pane(name)
         if pane:
             self._arrange(_in_front(self.arrangement, pane.ID, self.workspace))
             pane.enter()
+        elif self.session and not self.ready and self._arriving is None:
+            self._awaited, self._arriving = name, asyncio.get_running_loop().create_future()
 
     def bring(self, name: str) -> None:
         """Put a pane in front where it stands, unless the person is at work in that place."""
@@ -211,6 +253,10 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def action_theme(self) -> None:
         self.owner.next_theme()
 
+    async def action_suspend(self) -> None:
+        if not isinstance(self.focused, Input):  # where the key means undo, or nothing
+            await self.owner.suspend_to_shell()
+
     def action_palette(self) -> None:
         from tui_agent.ui.widgets.chooser import Chooser
 
@@ -222,9 +268,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         return rows(words, self.owner.keys, self.arrangement.focus)
 
     def action_leader(self) -> None:
-        from tui_agent.ui.widgets.leader import Leader
-
-        self.app.push_screen(Leader(self.owner.keys.after_leader()), self._do)
+        self.leader.begin(self.owner.keys.after_leader())
 
     def action_help(self) -> None:
         from tui_agent.ui.widgets.key_help import KeyHelp
@@ -256,6 +300,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
         await fork_this(self.owner)
 
+    @writes
     @work(exclusive=True, group="sessions")
     async def action_rename(self) -> None:
         from tui_agent.ui.session_choice import rename_this
@@ -268,6 +313,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
         await show_sent(self.owner)
 
+    @writes
     @work(exclusive=True, group="sessions")
     async def action_model(self) -> None:
         from tui_agent.ui.model_choice import choose_model
@@ -275,6 +321,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if self.session is not None:
             await choose_model(self.app, self.session)
 
+    @writes
     @work(exclusive=True, group="sessions")
     async def action_summary(self) -> None:
         from tui_agent.ui.summary_editing import edit_summary
@@ -289,6 +336,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if self.session is not None:
             await clean_up(self.app, self.session)
 
+    @writes
     @work(exclusive=True, group="commit")
     async def action_commit(self) -> None:
         from tui_agent.ui.committing import commit

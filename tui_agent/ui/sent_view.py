@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import OptionList, Static, TextArea
 
 from tui_agent.session.sent import Exchange
 from tui_agent.ui.sink import clean, label
+from tui_agent.ui.widgets.dialog import Dialog
 
 
-class SentView(ModalScreen[None], inherit_bindings=False):
+class SentView(Dialog[None], inherit_bindings=False):
     """The requests in a list, the newest chosen; below, what the chosen one added, and the answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
@@ -31,20 +31,27 @@ class SentView(ModalScreen[None], inherit_bindings=False):
     }
     """
 
-    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+    def __init__(self, sent: Callable[[], Awaitable[Sequence[Exchange]]]) -> None:
         super().__init__()
-        self._exchanges = exchanges
+        self._sent = sent
+        self._exchanges: Sequence[Exchange] = ()
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():
-            yield Static(label(f"Sent to the model: {len(self._exchanges)} requests"), markup=False)
-            yield OptionList(*[label(_head(one)) for one in self._exchanges], markup=False, compact=True)
+            yield Static(markup=False)
+            yield OptionList(markup=False, compact=True)
             yield TextArea("", read_only=True, soft_wrap=True, compact=True)
 
     def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+        self.fill(self._get())
+
+    async def _get(self) -> None:
+        self._exchanges = await self._sent()
+        self.query_one(Static).update(label(f"Sent to the model: {len(self._exchanges)} requests"))
         options = self.query_one(OptionList)
+        options.set_options([label(_head(one)) for one in self._exchanges])
         options.highlighted = len(self._exchanges) - 1 if self._exchanges else None
-        options.focus()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self.query_one(TextArea).load_text(clean(_body(self._exchanges[event.option_index])))

@@ -52,7 +52,9 @@ async def fork_this(app: WorkspaceApp) -> None:
     if session is None or app.reopen is None:
         return
     try:
-        forked = await fork_at_a_turn(app, session.folders.data, session.state.session.id)
+        forked = await fork_at_a_turn(
+            app, session.folders.data, session.state.session.id, session.state.turn.number
+        )
         if forked:
             await app.switch(Choice(forked))
     except TuiAgentError as error:
@@ -73,7 +75,7 @@ async def show_sent(app: WorkspaceApp) -> None:
     from tui_agent.ui.sent_view import SentView
 
     if app.session is not None:
-        await app.push_screen_wait(SentView(await app.session.sent()))
+        await app.push_screen_wait(SentView(app.session.sent))
 
 
 async def _forked(session: str) -> str:

@@ -18,26 +18,30 @@ from tui_agent.ui.widgets.chooser import Chooser, Row
 WHOLE = "whole"
 
 
-async def fork_at_a_turn(app: App[Any], data: Path, session: str) -> str | None:
+async def fork_at_a_turn(app: App[Any], data: Path, session: str, turns: int) -> str | None:
     """The id of a copy of the session up to the turn that the person chose; None where they chose none.
 
     Raises `SessionError`.
     """
-    requests = await asyncio.to_thread(search.requests, data, session)
-    chosen = await app.push_screen_wait(_turns(requests)) if len(requests) > 1 else WHOLE
+    chosen = await app.push_screen_wait(_turns(data, session)) if turns > 1 else WHOLE
     if chosen is None:
         return None
     turn = None if chosen == WHOLE else int(chosen)
     return (await asyncio.to_thread(fork, data, session, turn)).id
 
 
-def _turns(requests: list[Line]) -> Chooser:
+def _turns(data: Path, session: str) -> Chooser:
+    requests: list[Line] = []
+
+    async def get() -> None:
+        requests.extend(await asyncio.to_thread(search.requests, data, session))
+
     def rows(words: str) -> list[Row]:
         fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
         whole = [Row(WHOLE, label("The whole of it, as it stands now"))] if not words.strip() else []
         return [*whole, *(_row(line) for line in fitting)]
 
-    return Chooser("Go on with a copy, as it stood after …", rows, "words of a turn")
+    return Chooser("Go on with a copy, as it stood after …", rows, "words of a turn", get())
 
 
 def _row(line: Line) -> Row:

@@ -12,7 +12,6 @@ from textual import events, on, work
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
@@ -23,6 +22,7 @@ from tui_agent.session.search import Line
 from tui_agent.ui.session_forking import fork_at_a_turn
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.chooser import MOST, Chooser, Row
+from tui_agent.ui.widgets.dialog import Dialog
 
 HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork at a turn · F9 delete · Esc back"
 
@@ -34,7 +34,7 @@ class Choice(NamedTuple):
     read_only: bool = False
 
 
-class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
+class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
     """Gives the session that is to be opened, or None."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
@@ -80,12 +80,19 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
-    @work(exclusive=True, group="look")
-    async def _look(self) -> None:
+    def needs_content(self, event: events.Event) -> bool:
+        return isinstance(event, events.Key) and not event.is_printable and event.key != "escape"
+
+    def _look(self) -> None:
+        self.fill(self._list())
+
+    async def _list(self) -> None:
         """List what fits the words, the scope and the order; the cursor stays on its session."""
         words = self.query_one(Input).value
         where = None if self._everywhere else self._workspace
         entries = await asyncio.to_thread(list_sessions, self._data, where, words)
+        if not self.query(OptionList):
+            return  # it was closed meanwhile
         self._show(sorted_by(entries, self._sort)[:MOST], len(entries))
 
     def _show(self, entries: list[Entry], count: int) -> None:
@@ -109,7 +116,8 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
         entry = self.entry
         if entry:
             lines = await asyncio.to_thread(search.preview, self._data, entry.id)
-            self.query_one("#preview", Static).update(_preview_of(entry, lines))
+            for preview in self.query("#preview").results(Static):  # none once it is closed
+                preview.update(_preview_of(entry, lines))
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -151,7 +159,7 @@ class SessionPicker(ModalScreen[Choice | None], inherit_bindings=False):
         if self.entry:
             entry = self.entry
             try:
-                forked = await fork_at_a_turn(self.app, self._data, entry.id)
+                forked = await fork_at_a_turn(self.app, self._data, entry.id, entry.turns)
             except TuiAgentError as error:
                 self._say(error)
             else:

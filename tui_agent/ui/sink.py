@@ -1,43 +1,20 @@
-"""The one place where text from outside becomes something on the screen.
+"""The one way by which text from outside comes onto the screen: as an object of text, never as markup.
 
-File names, replies, file content and error texts may hold escape sequences, control characters, letters that
-turn the reading direction, or `[markup]`. Here each dangerous character is replaced by one visible character,
-and the result is an object of text: it is never read as markup.
+What acts on a terminal or hides in it is made visible first (`files.visible`).
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from tui_agent.files.visible import clean, one_line
+
 if TYPE_CHECKING:
     from rich.text import Text
 
-#: C0 but newline and tab, DEL, C1, bidi controls, invisible characters, line separators, tags, lone surrogates.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
-)
-_LINE_BREAKS = re.compile("[\n\t]")
-
-
-def clean(text: str) -> str:
-    """The text with every character that could act on the terminal made visible, one for one.
-
-    Newlines and tabs stay; a carriage return before a newline goes, since the line ends there anyway.
-    """
-    if "\r\n" in text:
-        text = text.replace("\r\n", "\n")
-    if text.isascii() and text.isprintable():
-        return text
-    return _UNSAFE.sub(_visible, text)
-
-
-def one_line(text: str) -> str:
-    """The same for a title, a label or a name: line breaks and tabs are made visible too."""
-    return _LINE_BREAKS.sub(lambda found: "␤" if found[0] == "\n" else "␉", clean(text))
+__all__ = ["clean", "label", "one_line", "parts", "plain", "rich_label"]
 
 
 def plain(text: str, style: str = "") -> Content:
@@ -70,10 +47,3 @@ def _part(piece: str | tuple[str, str] | Content) -> Content:
             return label(text, style)
         case text:
             return label(text)
-
-
-def _visible(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else "�"

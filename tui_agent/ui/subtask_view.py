@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
@@ -21,6 +20,7 @@ from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.panes import chat
 from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.graph_facts import facts_of
 from tui_agent.ui.widgets.transcript import Source, Transcript
 
@@ -78,7 +78,7 @@ class Talk(Vertical):
         self.query_one(Transcript).show(state)
 
 
-class SubTaskView(ModalScreen[None], inherit_bindings=False):
+class SubTaskView(Dialog[None], inherit_bindings=False):
     """How the task stands, its goal, and what was said; Esc closes it."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)

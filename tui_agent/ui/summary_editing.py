@@ -15,13 +15,22 @@ if TYPE_CHECKING:
 
 async def edit_summary(app: App[object], session: Session) -> None:
     """Show the summary; the person's words take its place where they are kept."""
-    try:
-        summary = await session.summary()
+    summary = ""
+
+    async def get() -> str | None:
+        nonlocal summary
+        try:
+            summary = await session.summary()
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+            return None
         if not summary:
             await session.notice("No message was summarised yet: all that was said is sent as it was")
-            return
-        text = await app.push_screen_wait(TextDialog("Summary of older messages", summary, wrap=True))
-        if text is not None and text.strip() and text != summary:
+        return summary or None
+
+    text = await app.push_screen_wait(TextDialog("Summary of older messages", get(), wrap=True))
+    if text is not None and text.strip() and text != summary:
+        try:
             await session.edit_summary(text)
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")

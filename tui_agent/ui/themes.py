@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from textual.theme import Theme
 
+from tui_agent.settings.files import read_own
 from tui_agent.settings.shipped import themes_folder
 
 if TYPE_CHECKING:
@@ -109,9 +110,8 @@ _KEYWORDS = (
 
 def _read(path: Path) -> Palette:
     try:
-        with path.open("rb") as file:
-            found = tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        found = tomllib.loads(read_own(path.parents[1], path.parent.name, path.name).decode())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return _filled(path.stem, True, {}, [f"The theme {path} cannot be read ({error}): correct it"])
     colors = found.get("colors", {})
     texts = {name: color for name, color in colors.items() if isinstance(color, str)}

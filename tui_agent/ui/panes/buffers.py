@@ -14,16 +14,18 @@ from textual.widgets import Static
 from tui_agent.store.state import Buffer, BuffersSlice, State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.themes import editor_theme
+from tui_agent.ui.widgets.asking import refuse
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.file_tabs import FileTabs
 from tui_agent.ui.widgets.find_bar import FindBar
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.text_area import WritingArea
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Seconds of quiet after which the editor's text is handed to the session.
-HAND_OVER_AFTER = 0.3
+#: Seconds after the first key within which the editor's text is handed to the session.
+HAND_OVER_AFTER = 0.15
 
 
 class BuffersPane(Pane):
@@ -87,17 +89,22 @@ class BuffersPane(Pane):
             self.mount(editor, before="#no-file")
             self.call_later(self._fill, editor, focused)
         elif editor.is_mounted:
-            editor.take(buffer)
+            self._take(editor, buffer)
             if self.has_focus and not editor.has_focus:
                 editor.focus()
 
     def _fill(self, editor: Editor, focused: bool) -> None:
         buffer = self.session.state.buffers.get(editor.path)
         if buffer and editor.is_attached:
-            editor.take(buffer)
+            self._take(editor, buffer)
             self._show_banner(buffer)
             if focused and self.editor is editor:
                 editor.focus()
+
+    def _take(self, editor: Editor, buffer: Buffer) -> None:
+        editor.take(buffer)
+        if self.session.state.session.read_only:
+            editor.refuse_text()
 
     def _show_banner(self, buffer: Buffer | None) -> None:
         banner = self.query_one("#banner", Static)
@@ -136,6 +143,10 @@ class BuffersPane(Pane):
         theme = editor_theme(self.app.theme, self.app.theme_variables)
         for editor in self._editors.values():
             editor.use_colours(theme)
+
+    def on_writing_area_refused(self, message: WritingArea.Refused) -> None:
+        message.stop()
+        self.ask(refuse(self.app, self.session))
 
     # ── what the person types ────────────────────────────────────────────────────────────────────────────
 
@@ -178,15 +189,15 @@ class BuffersPane(Pane):
 
     def action_save(self) -> None:
         if active := self.session.state.buffers.active:
-            self.ask(self.session.save_buffer(active))
+            self.act(self.session.save_buffer(active), text_waits=False)
 
     def action_overwrite(self) -> None:
         if active := self.session.state.buffers.active:
-            self.ask(self.session.save_buffer(active, overwrite=True))
+            self.act(self.session.save_buffer(active, overwrite=True), text_waits=False)
 
     def action_reload(self) -> None:
         if active := self.session.state.buffers.active:
-            self.ask(self.session.reload_buffer(active))
+            self.act(self.session.reload_buffer(active))
 
     def action_diff(self) -> None:
         from tui_agent.ui.file_diff import FileDiff
@@ -196,11 +207,11 @@ class BuffersPane(Pane):
 
     def action_close(self) -> None:
         if active := self.session.state.buffers.active:
-            self.ask(self.session.close_buffer(active))
+            self.act(self.session.close_buffer(active))
 
     def action_discard(self) -> None:
         if active := self.session.state.buffers.active:
-            self.ask(self.session.close_buffer(active, discard=True))
+            self.act(self.session.close_buffer(active, discard=True))
 
     def action_next_tab(self) -> None:
         self._step(1)
@@ -215,7 +226,7 @@ class BuffersPane(Pane):
             self._activate(paths[(paths.index(buffers.active) + step) % len(paths)])
 
     def _activate(self, path: str) -> None:
-        self.ask(self._bring(path))
+        self.act(self._bring(path))
 
     async def _bring(self, path: str) -> None:
         focused = self.has_focus_within

@@ -17,20 +17,22 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.approving import Approving
+from tui_agent.ui.widgets.asking import refuse, writes
 from tui_agent.ui.widgets.choices import Choices, Waiting
 from tui_agent.ui.widgets.going_on import GoingOn
 from tui_agent.ui.widgets.no_model import NoModelYet
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.picker import Picker
 from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.text_area import WritingArea
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
 from tui_agent.ui.widgets.transcript_place import Stand, read
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Seconds of quiet after which a draft is handed to the session.
-DRAFT_AFTER = 0.5
+#: Seconds after the first key within which a draft is handed to the session.
+DRAFT_AFTER = 0.2
 
 _PHASES = {
     "starting": "waits for the model to be ready",
@@ -64,7 +66,7 @@ class ChatPane(Pane):
         yield NoModelYet(self.session)
         yield GoingOn()
         yield Approving(self.session)
-        yield Prompt(choices.choose)
+        yield Prompt(choices.text_of)
 
     @property
     def prompt(self) -> Prompt:
@@ -82,6 +84,9 @@ class ChatPane(Pane):
 
     def show(self, state: State) -> None:
         self.transcript.show(state)
+        if state.session.read_only:
+            self.prompt.refuse_text()
+            self.prompt.placeholder = f"Only read here: {self.keys.shown('session.fork')} forks it"
         self.prompt.set_history(state.input.history)
         self.query_one(Choices).show(() if state.turn.running else state.chat.next_steps)
         self.query_one(Waiting).show(state.input.queue)
@@ -103,6 +108,10 @@ class ChatPane(Pane):
 
     def _show_going_on(self) -> None:
         self.query_one(GoingOn).show(self.prompt.text, self.session.state)
+
+    def on_writing_area_refused(self, message: WritingArea.Refused) -> None:
+        message.stop()
+        self.ask(refuse(self.app, self.session))
 
     # ── the draft ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -131,16 +140,16 @@ class ChatPane(Pane):
         if text.strip():
             self.prompt.set_value("")
             self.transcript.follow()
-            self.ask(self._send(text))
+            self.act(self._send(text), text_waits=False)
 
     async def _send(self, text: str) -> None:
         try:
             await self.session.submit(text)
         except TuiAgentError:
-            if not self.prompt.value:
-                self.prompt.set_value(text)
+            self.prompt.put_before(text)
             raise
 
+    @writes
     @work(exclusive=True)
     async def action_go_on(self) -> None:
         from tui_agent.ui.going_on import go_on
@@ -150,6 +159,7 @@ class ChatPane(Pane):
         if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
             self.prompt.set_value("")
 
+    @writes
     def action_newline(self) -> None:
         self.prompt.insert("\n")
 
@@ -162,21 +172,22 @@ class ChatPane(Pane):
     def action_unqueue(self) -> None:
         queue = self.session.state.input.queue
         if queue:
-            self.prompt.set_value(queue[-1])
-            self.ask(self.session.set_queue(queue[:-1]))
+            self.prompt.put_before(queue[-1])
+            self.act(self.session.set_queue(queue[:-1]), text_waits=False)
 
     def on_waiting_removed(self, message: Waiting.Removed) -> None:
         queue = list(self.session.state.input.queue)
         if message.index < len(queue):
-            self.prompt.set_value(queue.pop(message.index))
+            self.prompt.put_before(queue.pop(message.index))
             self.prompt.focus()
-            self.ask(self.session.set_queue(queue))
+            self.act(self.session.set_queue(queue), text_waits=False)
 
     def on_approving_clicked(self) -> None:
         self.go_to("subtasks")
 
     def on_choices_chosen(self, message: Choices.Chosen) -> None:
-        self.prompt.set_value(message.step.input_text)
+        if not self.prompt.locked:
+            self.prompt.choose(message.step.input_text)
         self.prompt.focus()
 
     # ── mentions ─────────────────────────────────────────────────────────────────────────────────────────

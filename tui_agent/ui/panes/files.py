@@ -9,6 +9,7 @@ from textual.widgets import Tree
 
 from tui_agent.store.state import State
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.asking import writes
 from tui_agent.ui.widgets.chooser import Chooser, Row
 from tui_agent.ui.widgets.file_tree import Entry, FileTree, GitMark, Mark
 from tui_agent.ui.widgets.pane import Pane
@@ -57,11 +58,12 @@ class FilesPane(Pane):
         self.files.action_select_cursor()
 
     def _open(self, path: str) -> None:
-        self.ask(self._opened(path))
+        self.act(self._opened(path), changes=("buffers",))
 
     async def _opened(self, path: str) -> None:
         await self.session.open_file(path)
-        self.go_to("buffers")
+        if self.has_focus_within:
+            self.go_to("buffers")
 
     def action_find(self) -> None:
         self.app.push_screen(Chooser("Find a file", self._found), self._chosen)
@@ -73,17 +75,19 @@ class FilesPane(Pane):
         if path:
             self._open(path)
 
+    @writes
     def action_mention(self) -> None:
         entry = self.files.current
         if entry and not entry.more:
-            self.ask(self._mention(entry.path))
+            self.act(self._mention(entry.path), changes=("chat",))
 
     async def _mention(self, path: str) -> None:
         draft = self.session.state.input.draft
         gap = " " if draft and not draft.endswith((" ", "\n")) else ""
         name = f'@"{path}"' if " " in path else f"@{path}"
         self.session.set_draft(f"{draft}{gap}{name} ")
-        self.go_to("chat")
+        if self.has_focus_within:
+            self.go_to("chat")
 
     def action_diff(self) -> None:
         from tui_agent.ui.file_diff import FileDiff

@@ -12,6 +12,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import ActionSlice, PlanSlice, State
 from tui_agent.ui.panes.plan_rows import plan_rows
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.asking import writes
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
@@ -67,9 +68,9 @@ class PlanPane(Pane):
             case "all":
                 self._take_all()
             case "other":
-                self.ask(self.session.decide(self._plan.actions[int(index)].action.name, path))
+                self.act(self.session.decide(self._plan.actions[int(index)].action.name, path))
             case "file" | "left":
-                self.ask(self.session.open_file(path))
+                self.act(self.session.open_file(path), changes=("buffers",))
             case "more" | "action" if index:
                 self._unfolded ^= {int(index)}
                 self._draw()
@@ -78,18 +79,20 @@ class PlanPane(Pane):
         if self._waiting_for:
             self._answer("")
         elif (action := self._under_cursor()) is not None:
-            self.ask(self.session.decide(action.action.name))
+            self.act(self.session.decide(action.action.name))
 
     def action_retry(self) -> None:
         """Look for the file of the action under the cursor again."""
         if (action := self._under_cursor()) is not None:
-            self.ask(self.session.decide(action.action.name, "", action.action.patterns))
+            self.act(self.session.decide(action.action.name, "", action.action.patterns))
 
+    @writes
     def action_edit(self) -> None:
         """Change the patterns of the action under the cursor."""
         if (action := self._under_cursor()) is not None:
             self._type("patterns", action, _BETWEEN.join(action.action.patterns))
 
+    @writes
     def action_other(self) -> None:
         """Name another file for the action under the cursor."""
         if (action := self._under_cursor()) is not None:
@@ -102,7 +105,7 @@ class PlanPane(Pane):
         if kind == "action":
             path = next(iter(self._plan.actions[int(index)].loaded), "")
         if path:
-            self.ask(self.session.open_file(path))
+            self.act(self.session.open_file(path), changes=("buffers",))
 
     def on_key(self, event: events.Key) -> None:
         """A digit answers the open question; 0 lets the file go."""
@@ -136,11 +139,11 @@ class PlanPane(Pane):
             return
         if kind == "patterns":
             patterns = [part.strip() for part in typed.split(_BETWEEN.strip()) if part.strip()]
-            self.ask(self.session.decide(name, "", patterns))
+            self.act(self.session.decide(name, "", patterns))
         elif name == self._waiting_for:
             self._answer(typed)
         else:
-            self.ask(self.session.decide(name, typed))
+            self.act(self.session.decide(name, typed))
         self._rows.focus()
 
     def on_input_blurred(self, event: Input.Blurred) -> None:
@@ -157,6 +160,11 @@ class PlanPane(Pane):
 
     def _asking(self) -> ActionSlice | None:
         return next((a for a in self._plan.actions if a.action.name == self._waiting_for), None)
+
+    @property
+    def _asks_for_path(self) -> bool:
+        action = self._asking()
+        return action is not None and not action.question and not self.session.state.session.read_only
 
     def _under_cursor(self) -> ActionSlice | None:
         """The action that the cursor stands on or in; else the one that is asked about."""
@@ -176,17 +184,17 @@ class PlanPane(Pane):
         if self._typing:
             self._typing = self._typing_for = ""
             self._input.value, self._input.placeholder = "", _PATH
-        self._input.display = self._asking() is not None
+        self._input.display = self._asks_for_path
 
     def _take_all(self) -> None:
         if self._waiting_for:
-            self.ask(self.session.decide(self._waiting_for, "", (), True))
+            self.act(self.session.decide(self._waiting_for, "", (), True))
             self._rows.focus()
 
     def _answer(self, path: str) -> None:
         if not self._waiting_for:
             return
-        self.ask(self.session.answer(self._waiting_for, path))
+        self.act(self.session.answer(self._waiting_for, path))
         self._rows.focus()
 
     def _draw(self) -> None:
@@ -197,7 +205,7 @@ class PlanPane(Pane):
         rows = plan_rows(plan, self._waiting_for, self._unfolded)
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
         self._rows.set_rows(rows or [empty])
-        self._input.display = bool(self._typing) or self._asking() is not None
+        self._input.display = bool(self._typing) or self._asks_for_path
 
     def _show_question(self) -> None:
         """Put the cursor on the first choice; the focus stays where the person works."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from tui_agent.answers.plans import DirectoryAction
-from tui_agent.planning.chain import Attempt
+from tui_agent.planning.chain import OTHER_CASE, Attempt
 from tui_agent.store.state import ActionSlice, PlanSlice
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.marks import ACTIONS, ATTEMPTS, UNTRIED
@@ -14,6 +15,8 @@ from tui_agent.ui.widgets.rows import Row
 #: Longer lists of files are folded after this many.
 _SHOWN = 5
 _OTHERS_SHOWN = 3
+#: What the person may say about a secret.
+_CHOICES = {"mask": "the file with its secrets masked", "send": "all of it, as it is"}
 _INDENT = Piece("  ")
 _DEEPER = Piece("    ")
 
@@ -31,9 +34,14 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
 
 def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> Iterator[Row]:
     yield _head(index, action)
-    tried = {attempt.index: attempt for attempt in action.attempts}
-    for number, pattern in enumerate(action.action.patterns, 1):
-        yield _attempt(tried[number]) if number in tried else _untried(pattern)
+    marked = action.action.by == "model"  # in a plan of the built-in planner every pattern is the program's
+    yield from (_attempt(attempt, marked) for attempt in action.earlier)
+    tried = {attempt.step: attempt for attempt in action.attempts}
+    count: Counter[str] = Counter()
+    for author, pattern in action.action.steps:
+        count[author] += 1
+        step = (author, count[author])
+        yield _attempt(tried[step], marked) if step in tried else _untried(pattern)
     yield from _files(index, action, unfolded)
     yield from _others(index, action, unfolded)
     yield from _end(action)
@@ -42,8 +50,10 @@ def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> It
 
 
 def _head(index: int, action: ActionSlice) -> Row:
-    total = len(action.action.patterns)
-    rank = f"{max((attempt.index for attempt in action.attempts), default=0)}/{total}"
+    tried = [attempt for attempt in action.attempts if attempt.by == action.action.by]
+    rank = f"{max((attempt.index for attempt in tried), default=0)}/{len(action.action.patterns)}"
+    if len(tried) < len(action.attempts):
+        rank += " + built in"
     files = f"{len(action.loaded)} files" if len(action.loaded) > 1 else ""
     reason = action.action.reason
     right = [
@@ -56,11 +66,14 @@ def _head(index: int, action: ActionSlice) -> Row:
     return Row(f"action:{index}", Line((ACTIONS[action.state], Piece(" "), name), rights))
 
 
-def _attempt(attempt: Attempt) -> Row:
+def _attempt(attempt: Attempt, marked: bool) -> Row:
     mark = ATTEMPTS[attempt.outcome]
     ink = "" if attempt.outcome in ("hit", "looking") else "muted"
     pattern = Piece(attempt.pattern, ink, "start")
-    rights = tuple(Piece(text, "muted") for text in _outcome(attempt))
+    words = _outcome(attempt)
+    if attempt.by == "program" and marked:
+        words = (*(f"built in · {text}" for text in words), words[-1])
+    rights = tuple(Piece(text, "muted") for text in words)
     return Row("", Line((_INDENT, mark, Piece(" "), pattern), rights))
 
 
@@ -76,13 +89,14 @@ def _outcome(attempt: Attempt) -> tuple[str, ...]:
             return ("looking …",)
         case "hit":
             matches = f"{attempt.matches} matches · " if attempt.matches > 1 else ""
+            matches += "other case · " if attempt.why == OTHER_CASE else ""
             lines = f"{attempt.lines} lines · " if attempt.lines else ""
             return f"{matches}{lines}{time}", f"{matches}{time}", time
         case "miss":
             return f"no match · {time}", time
         case "too_broad":
             return (
-                f"too broad: {attempt.matches} matches · {time}",
+                f"{attempt.matches} files match; narrow it · {time}",
                 f"{attempt.matches} matches",
                 f"{attempt.matches}",
             )
@@ -120,17 +134,22 @@ def _hits(action: ActionSlice) -> list[str]:
 
 
 def _end(action: ActionSlice) -> Iterator[Row]:
+    broad = next((attempt for attempt in action.attempts if attempt.outcome == "too_broad"), None)
+    none = f"{broad.matches} files match; narrow the pattern" if broad else "none of these patterns matched"
     words, ink = {
-        "skipped": ("not found, and let go", "muted"),
-        "create": ("not found: it may be made new", "added"),
-        "failed": ("none of these patterns matched", "failed"),
-        "asking": ("none of these patterns matched", "warning"),
+        "skipped": (f"{none}; skipped" if broad else "not found; skipped", "muted"),
+        "create": (none if broad else "not found; it may be created", "added"),
+        "failed": (none, "failed"),
+        "asking": (none, "warning"),
     }.get(action.state, ("", ""))
-    if words and not (action.several and action.state == "asking"):
+    if words and not (action.state == "asking" and (action.several or action.question)):
         yield Row("", Line((Piece(f"  {words}", ink),)), wraps=True, hang=2)
 
 
 def _question(index: int, action: ActionSlice) -> Iterator[Row]:
+    if action.question:
+        yield from _about_secret(index, action)
+        return
     words = "Several files are called so. Which is meant?" if action.several else "Which file is meant?"
     yield Row("", Line((Piece(f"  {words}", "warning"),)), wraps=True, hang=2)
     for number, path in enumerate(action.nearest[:9], 1):
@@ -139,6 +158,14 @@ def _question(index: int, action: ActionSlice) -> Iterator[Row]:
         yield Row(f"all:{index}", Line((Piece("  0 ", "accent"), Piece("all of them"))))
         return
     yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("go on without it"))))
+
+
+def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
+    yield Row("", Line((Piece(f"  {action.question}", "warning"),)), wraps=True, hang=2)
+    for number, choice in enumerate(action.nearest, 1):
+        words = _CHOICES.get(choice, choice)
+        yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), Piece(words))))
+    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("nothing: leave it out"))))
 
 
 def _directory(directory: DirectoryAction) -> Row:

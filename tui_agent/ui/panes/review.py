@@ -11,6 +11,7 @@ from tui_agent.edits.change import Pick
 from tui_agent.edits.conflicts import Side
 from tui_agent.ui.panes.review_deciding import Deciding
 from tui_agent.ui.panes.review_place import Place, entry, of_todo, pick, step_file, waiting
+from tui_agent.ui.widgets.asking import writes
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.rows import Rows
@@ -28,34 +29,34 @@ class ReviewPane(Deciding):
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def action_apply(self) -> None:
-        self.ask(self._decide(self.session.apply, whole=False))
+        self._act(self._decide(self.session.apply, whole=False))
 
     def action_skip(self) -> None:
-        self.ask(self._decide(self.session.skip, whole=False))
+        self._act(self._decide(self.session.skip, whole=False))
 
     def action_apply_file(self) -> None:
-        self.ask(self._decide(self.session.apply, whole=True))
+        self._act(self._decide(self.session.apply, whole=True))
 
     def action_skip_file(self) -> None:
-        self.ask(self._decide(self.session.skip, whole=True))
+        self._act(self._decide(self.session.skip, whole=True))
 
     def action_apply_todo(self) -> None:
-        self.ask(self._decide_todo(self.session.apply))
+        self._act(self._decide_todo(self.session.apply))
 
     def action_skip_todo(self) -> None:
-        self.ask(self._decide_todo(self.session.skip))
+        self._act(self._decide_todo(self.session.skip))
 
     def action_apply_all(self) -> None:
-        self.ask(self._decide_all(self.session.apply))
+        self._act(self._decide_all(self.session.apply))
 
     def action_skip_all(self) -> None:
-        self.ask(self._decide_all(self.session.skip))
+        self._act(self._decide_all(self.session.skip))
 
     def action_undo(self) -> None:
-        self.ask(self._undo())
+        self._act(self._undo())
 
     def action_redo(self) -> None:
-        self.ask(self.session.redo())
+        self._act(self.session.redo())
 
     def action_take_back(self) -> None:
         if (change := self._change()) and self._place:
@@ -81,7 +82,7 @@ class ReviewPane(Deciding):
 
     def action_open(self) -> None:
         if change := self._change():
-            self.ask(self.session.open_file(change.path, self._line()))
+            self._act(self.session.open_file(change.path, self._line()))
 
     def action_diff(self) -> None:
         from tui_agent.ui.file_diff import FileDiff
@@ -89,6 +90,7 @@ class ReviewPane(Deciding):
         if change := self._change():
             self.app.push_screen(FileDiff(self.session, change.path))
 
+    @writes
     def action_edit(self) -> None:
         """Write the hunk, or the current place of a conflict, by hand."""
         change = self._change()
@@ -106,12 +108,13 @@ class ReviewPane(Deciding):
 
         def edited(new: str | None) -> None:
             if new is not None and new != text:
-                self.ask(self.session.edit_hunk(which, new))
+                self._act(self.session.edit_hunk(which, new))
 
         self.app.push_screen(
             TextDialog(f"{change.path}: what hunk {place.hunk + 1} puts there", text), edited
         )
 
+    @writes
     def action_comment(self) -> None:
         """Write a word about the hunk to the model; it goes with the next message."""
         if self._change() is not None:
@@ -127,6 +130,7 @@ class ReviewPane(Deciding):
     def action_both(self) -> None:
         self._take("both")
 
+    @writes
     @work(exclusive=True, group="give-back")
     async def action_give_back(self) -> None:
         """Let one of the two sub-tasks of a conflict do its part again."""
@@ -185,7 +189,7 @@ class ReviewPane(Deciding):
         change, place, text = self._change(), self._place, event.value
         self._stop_writing()
         if change is not None and place is not None and text.strip():
-            self.ask(self.session.comment(pick(change, place), text))
+            self._act(self.session.comment(pick(change, place), text))
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "escape" and self._input.has_focus:

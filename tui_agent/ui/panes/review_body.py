@@ -20,6 +20,8 @@ from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lined import Lined
 
 _Key = tuple[str, str, str]
+#: Diffs that are kept while others are looked at: whole files stand behind each.
+MOST_KEPT = 20
 
 
 class _Ask(Protocol):
@@ -136,8 +138,16 @@ class ReviewBody(Vertical):
                 self._diffs[_key(change)] = await self._session.diff(change.id)
             except TuiAgentError as error:
                 self._diffs[_key(change)] = str(error)
+        self._forget_oldest()
         if self._shown is not None and _key(self._shown[0]) == _key(change):
             self.draw()
+
+    def _forget_oldest(self) -> None:
+        """What was looked at long ago is fetched again when it is looked at again."""
+        shown = _key(self._shown[0]) if self._shown is not None else None
+        for kept in (self._diffs, self._conflicts):
+            for key in [key for key in kept if key != shown][: max(0, len(kept) - MOST_KEPT)]:
+                del kept[key]
 
     async def _choices(self, change: Change) -> Choosing | None:
         """The conflict to choose in; None where there is none to show: by now both agree, or it cannot be read."""

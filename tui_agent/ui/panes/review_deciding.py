@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 from textual.app import ComposeResult
@@ -47,7 +48,7 @@ class Deciding(Pane):
 
     def compose(self) -> ComposeResult:
         yield Rows()
-        yield ReviewBody(self.session, self.ask)
+        yield ReviewBody(self.session, self.act)
         yield Input(compact=True, placeholder="what the model should know about it")
         yield Words()
 
@@ -69,6 +70,10 @@ class Deciding(Pane):
         self._draw()
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _act(self, call: Coroutine[Any, Any, object]) -> None:
+        """Ask the session for what changes where the person stands here, and may change what the editor shows."""
+        self.act(call, changes=("buffers",))
 
     async def _decide(self, call: _Call, *, whole: bool) -> None:
         """Decide about the current hunk or file, and go on to the next that waits; one decision after another."""
@@ -94,7 +99,8 @@ class Deciding(Pane):
 
     async def _decide_all(self, call: _Call) -> None:
         async with self._deciding:
-            if waiting(shown_changes(self.session.state.review)):
+            state = self.session.state
+            if waiting(shown_changes(state.review)) or state.turn.running:  # a reply may still propose some
                 await call(())
                 self.show(self.session.state)
 
@@ -110,13 +116,13 @@ class Deciding(Pane):
 
     def _take_back(self, picks: Sequence[Pick]) -> None:
         if picks:
-            self.ask(self.session.take_back(picks))
+            self._act(self.session.take_back(picks))
 
     def _go_back_over(self, checkpoint: str | None) -> None:
         points = {point.id: point for point in self.session.state.review.checkpoints}
         if checkpoint in points:
             undone = points[checkpoint].undone
-            self.ask(self.session.redo(checkpoint) if undone else self.session.undo(checkpoint))
+            self._act(self.session.redo(checkpoint) if undone else self.session.undo(checkpoint))
 
     def _take(self, side: Side) -> None:
         """Choose a side at the current place of the conflict; with the last one it is settled."""
@@ -134,7 +140,7 @@ class Deciding(Pane):
         choosing, change = self._body.choosing, self._change()
         if choosing is not None and change is not None and choosing.decided:
             self._body.forget_conflict(change)
-            self.ask(self.session.settle(change.id, choosing.sides, choosing.by_hand, choosing.view.now))
+            self._act(self.session.settle(change.id, choosing.sides, choosing.by_hand, choosing.view.now))
         self._draw()
 
     def _step(self, step: int) -> None:

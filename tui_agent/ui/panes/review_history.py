@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -16,12 +16,13 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.session.undoing import Preview
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 
-class History(ModalScreen[str | None], inherit_bindings=False):
+class History(Dialog[str | None], inherit_bindings=False):
     """Gives the id of the apply to go back over (or to do again, where it is undone), or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,6 +62,10 @@ class History(ModalScreen[str | None], inherit_bindings=False):
         self.query_one(Rows).focus()
         self._show()
 
+    def needs_content(self, event: events.Event) -> bool:
+        """Only the files of an apply are got; which apply it is stands in the list from the start."""
+        return isinstance(event, events.Key) and event.key in ("left", "right")
+
     def on_rows_moved(self, event: Rows.Moved) -> None:
         event.stop()
         self._file = 0
@@ -86,7 +91,7 @@ class History(ModalScreen[str | None], inherit_bindings=False):
         if not name:
             view.show_words("")
         elif found is None:
-            self.run_worker(self._fetch(name), exclusive=True)
+            self.fill(self._fetch(name))
         elif isinstance(found, str):
             self.query_one(".said", Static).update(label(found))
             view.show_words("")

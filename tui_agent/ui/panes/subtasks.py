@@ -11,6 +11,7 @@ from textual.widgets import Input
 
 from tui_agent.ui.panes.review_place import Place, shown_changes, waiting
 from tui_agent.ui.panes.subtasks_drawing import Drawing
+from tui_agent.ui.widgets.asking import writes
 from tui_agent.ui.widgets.graph_view import GraphView
 from tui_agent.ui.widgets.rows import Rows
 from tui_agent.ui.widgets.words import Words
@@ -31,7 +32,7 @@ class SubTasksPane(Drawing):
         self._do(self.session.run_subtask)
 
     def action_run_ticked(self) -> None:
-        self.ask(self.session.run_ticked())
+        self.act(self.session.run_ticked())
 
     def action_tick(self) -> None:
         self._do(self.session.tick_subtask)
@@ -96,12 +97,14 @@ class SubTasksPane(Drawing):
 
     # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
 
+    @writes
     @work(exclusive=True, group="subtask")
     async def action_add(self) -> None:
         from tui_agent.ui.subtask_editing import add
 
         await add(self.app, self.session)
 
+    @writes
     @work(exclusive=True, group="subtask")
     async def action_edit(self) -> None:
         from tui_agent.ui.subtask_editing import edit
@@ -109,6 +112,7 @@ class SubTasksPane(Drawing):
         if self.current is not None:
             await edit(self.app, self.session, self.current)
 
+    @writes
     @work(exclusive=True, group="subtask")
     async def action_connect(self) -> None:
         from tui_agent.ui.subtask_editing import connect
@@ -116,6 +120,7 @@ class SubTasksPane(Drawing):
         if self.current is not None:
             await connect(self.app, self.session, self.current)
 
+    @writes
     @work(exclusive=True, group="subtask")
     async def action_remove(self) -> None:
         from tui_agent.ui.subtask_editing import remove
@@ -135,7 +140,7 @@ class SubTasksPane(Drawing):
 
     def on_graph_view_marked(self, event: GraphView.Marked) -> None:
         event.stop()
-        self.ask(self.session.tick_subtask(event.task))
+        self.act(self.session.tick_subtask(event.task))
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         event.stop()
@@ -147,7 +152,7 @@ class SubTasksPane(Drawing):
 
     def on_rows_marked(self, event: Rows.Marked) -> None:
         event.stop()
-        self.ask(self.session.tick_subtask(event.key))
+        self.act(self.session.tick_subtask(event.key))
 
     async def on_words_pressed(self, event: Words.Pressed) -> None:
         event.stop()
@@ -179,4 +184,4 @@ class SubTasksPane(Drawing):
 
     def _do(self, call: _Call) -> None:
         if self.current is not None:
-            self.ask(call(self.current.id))
+            self.act(call(self.current.id))

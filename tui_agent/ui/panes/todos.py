@@ -11,6 +11,7 @@ from textual.widgets import Input
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.asking import writes
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.marks import DONE, OPEN
 from tui_agent.ui.widgets.pane import Pane
@@ -45,26 +46,28 @@ class TodosPane(Pane):
     async def action_toggle(self, attribute_name: str = "") -> None:
         """Tick the todo under the cursor, or open it again. The argument is that of the action it stands in for."""
         if todo := self._current():
-            self.ask(self.session.toggle_todo(todo.id))
+            self.act(self.session.toggle_todo(todo.id))
 
+    @writes
     def action_add(self) -> None:
         self._write("", "")
 
+    @writes
     def action_edit(self) -> None:
         if todo := self._current():
             self._write(todo.id, todo.text)
 
     def action_remove(self) -> None:
         if todo := self._current():
-            self.ask(self.session.remove_todo(todo.id))
+            self.act(self.session.remove_todo(todo.id))
 
     def action_move_up(self) -> None:
         if todo := self._current():
-            self.ask(self.session.move_todo(todo.id, -1))
+            self.act(self.session.move_todo(todo.id, -1))
 
     def action_move_down(self) -> None:
         if todo := self._current():
-            self.ask(self.session.move_todo(todo.id, 1))
+            self.act(self.session.move_todo(todo.id, 1))
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """Unfold or fold the details of the todo."""
@@ -74,7 +77,7 @@ class TodosPane(Pane):
 
     def on_rows_marked(self, event: Rows.Marked) -> None:
         event.stop()
-        self.ask(self.session.toggle_todo(event.key))
+        self.act(self.session.toggle_todo(event.key))
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         event.stop()
@@ -83,9 +86,9 @@ class TodosPane(Pane):
         event.stop()
         text = event.value.strip()
         if text and self._editing:
-            self.ask(self.session.edit_todo(self._editing, text))
+            self.act(self.session.edit_todo(self._editing, text))
         elif text:
-            self.ask(self.session.add_todo(text))
+            self.act(self.session.add_todo(text))
         self._stop_writing()
 
     def on_key(self, event: events.Key) -> None:

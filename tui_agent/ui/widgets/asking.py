@@ -1,19 +1,28 @@
-"""Asking the session for something from a key or a click, without waiting for it."""
+"""Asking the session for something from a key or a click, without waiting for it; refusing it where it is only read."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import functools
+import time
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
+from weakref import WeakKeyDictionary
 
 from textual.app import App
 from textual.dom import DOMNode
 
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import OnlyRead, TuiAgentError
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 GROUP = "ask"
+#: Seconds after which a refusal is said again.
+SAID_AGAIN_AFTER = 5.0
+_refused: WeakKeyDictionary[App[Any], float] = WeakKeyDictionary()
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @runtime_checkable
@@ -38,5 +47,34 @@ async def _told(app: App[Any], session: Session, call: Coroutine[Any, Any, objec
             if isinstance(pane, Flushing):
                 await pane.flush()
         await call
+    except OnlyRead:
+        await refuse(app, session)
     except TuiAgentError as error:
         await session.notice(str(error), "error")
+
+
+async def refuse(app: App[Any], session: Session) -> None:
+    """Say that nothing can be written here, and what can be done; not again while that is still on the screen."""
+    keys = getattr(app, "keys", None)
+    fork = keys.shown("session.fork") if keys else ""
+    words = (
+        f"This session is open elsewhere and can only be read here: {fork} continues in a copy of it (a fork)"
+    )
+    now = time.monotonic()
+    if now - _refused.get(app, -SAID_AGAIN_AFTER) >= SAID_AGAIN_AFTER:
+        _refused[app] = now
+        await session.notice(words, "warning")
+
+
+def writes(action: Callable[P, R]) -> Callable[P, R | None]:
+    """An action that begins to write something: refused, before anything is typed, where the session is only read."""
+
+    @functools.wraps(action)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        node: Any = args[0]
+        if node.session is None or not node.session.state.session.read_only:
+            return action(*args, **kwargs)
+        node.app.run_worker(refuse(node.app, node.session), group=GROUP)
+        return None
+
+    return wrapped

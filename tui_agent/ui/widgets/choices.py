@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Sequence
 
 from textual import events
@@ -11,6 +13,8 @@ from textual.widgets import Static
 
 from tui_agent.answers.values import NextStep
 from tui_agent.ui.sink import parts
+
+_ELEMENT = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 class Choices(Static):
@@ -31,18 +35,19 @@ class Choices(Static):
             return
         self.steps = steps[:9]
         self.display = bool(steps)
-        rows = [parts((f"{n} ", "bold $accent"), step.label) for n, step in enumerate(self.steps, 1)]
+        rows = [
+            parts((f"{n} ", "bold $accent"), in_words(step.label)) for n, step in enumerate(self.steps, 1)
+        ]
         self.update(_rows(rows))
 
-    def choose(self, number: int) -> bool:
-        """Choose the step of that number, from 1; False where there is none."""
-        if not 0 < number <= len(self.steps):
-            return False
-        self.post_message(self.Chosen(self.steps[number - 1]))
-        return True
+    def text_of(self, number: int) -> str | None:
+        """What the step of that number, from 1, types; None where there is none."""
+        return self.steps[number - 1].input_text if 0 < number <= len(self.steps) else None
 
     def on_click(self, event: events.Click) -> None:
-        self.choose(event.get_content_offset_capture(self).y + 1)
+        number = event.get_content_offset_capture(self).y + 1
+        if 0 < number <= len(self.steps):
+            self.post_message(self.Chosen(self.steps[number - 1]))
 
 
 class Waiting(Static):
@@ -63,6 +68,11 @@ class Waiting(Static):
 
     def on_click(self, event: events.Click) -> None:
         self.post_message(self.Removed(event.get_content_offset_capture(self).y))
+
+
+def in_words(label: str) -> str:
+    """The words of a next step, which may be HTML: without tags, entities decoded (and so before they are cleaned)."""
+    return html.unescape(_ELEMENT.sub("", label)).strip() or label
 
 
 def _rows(rows: list[Content]) -> Content:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.dialog import Dialog
 
 MOST = 200
 
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     words: Content
 
 
-class Chooser(ModalScreen[str | None], inherit_bindings=False):
+class Chooser(Dialog[str | None], inherit_bindings=False):
     """Gives the value of the chosen row, or None. `rows` makes them for what is typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
@@ -48,9 +48,15 @@ class Chooser(ModalScreen[str | None], inherit_bindings=False):
     """
 
     def __init__(
-        self, title: str, rows: Callable[[str], Sequence[Row]], to_type: str = "type to narrow"
+        self,
+        title: str,
+        rows: Callable[[str], Sequence[Row]],
+        to_type: str = "type to narrow",
+        getting: Coroutine[Any, Any, object] | None = None,
     ) -> None:
+        """`getting` gets what `rows` needs: they are made again when it is done."""
         super().__init__()
+        self._getting = getting
         self._title = title
         self._make = rows
         self._to_type = to_type
@@ -64,6 +70,18 @@ class Chooser(ModalScreen[str | None], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self._narrow("")
+        if self._getting is not None:
+            self.fill(self._get(self._getting))
+
+    async def _get(self, getting: Coroutine[Any, Any, object]) -> None:
+        await getting
+        self._narrow(self.query_one(Input).value)
+
+    def needs_content(self, event: events.Event) -> bool:
+        return isinstance(event, events.Key) and event.key in ("enter", "up", "down", "pageup", "pagedown")
+
+    def retitle(self, title: str) -> None:
+        self.query_one(Static).update(label(title))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._narrow(event.value)

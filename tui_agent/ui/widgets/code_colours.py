@@ -36,18 +36,32 @@ class Parsed:
 
     def __init__(self, lines: Sequence[str], language: str) -> None:
         from textual._tree_sitter import get_language
-        from textual.document._syntax_aware_document import SyntaxAwareDocument
         from textual.widgets import TextArea
+        from tree_sitter import Parser, Query
 
         grammar = get_language(language)
         self._highlight_query = None
         if grammar is None:
             return
-        self.document = SyntaxAwareDocument("".join(lines), grammar)
+        self._tree = Parser(grammar).parse("".join(lines).encode(errors="replace"))
         if language not in self._queries:
-            words = TextArea._get_builtin_highlight_query(language)
-            self._queries[language] = self.document.prepare_query(words)
+            self._queries[language] = Query(grammar, TextArea._get_builtin_highlight_query(language))
         self._highlight_query = self._queries[language]
+
+    @property
+    def document(self) -> Parsed:
+        """The editor asks its document."""
+        return self
+
+    def query_syntax_tree(
+        self, query: Any, start_point: tuple[int, int], end_point: tuple[int, int]
+    ) -> dict[str, list[Any]]:
+        """What the query finds between two points, each a row and a column in bytes."""
+        from tree_sitter import QueryCursor
+
+        cursor = QueryCursor(query)
+        cursor.set_point_range(start_point, end_point)
+        return cursor.captures(self._tree.root_node)
 
 
 class CodeColours:

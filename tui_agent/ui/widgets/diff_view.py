@@ -78,7 +78,7 @@ class DiffView(Lined):
             self._unfolded = set()
             self.shown = DiffLines(diff)
             self._words = ""
-            self._colours = None
+            self._colours = self._awaited = None  # those that are on their way belong to the diff before
             self.scroll_to(0, 0, animate=False)
         moved = fresh or current != self._current
         self._states, self._current = tuple(states), current

@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
 
 from tui_agent.store.state import Buffer
+from tui_agent.ui.letting_go import let_go
 from tui_agent.ui.widgets.highlights import LineHighlights
 from tui_agent.ui.widgets.long_text import CountedDocument, widest
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -87,6 +88,16 @@ class Editor(WritingArea):
     @wrapped_document.setter
     def wrapped_document(self, wrapped: WrappedDocument) -> None:
         self._counted = CountedDocument.of(wrapped)
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        """Show another text; the document of the one before is let go of."""
+        before = getattr(self, "document", None)
+        super()._set_document(text, language)
+        if before is not None and before is not self.document:
+            let_go(before)
+
+    def on_unmount(self) -> None:
+        let_go(self.document)
 
     def _refresh_size(self) -> None:
         width = widest(self.document.lines, self.indent_width)

@@ -7,12 +7,12 @@ from typing import ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.sink import label, plain
+from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.text_area import WritingArea
 
 
@@ -24,7 +24,7 @@ class Form(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-class SubTaskForm(ModalScreen[None], inherit_bindings=False):
+class SubTaskForm(Dialog[None], inherit_bindings=False):
     """Hands what was written to `keep`, and stays with the error's sentence where that was refused.
 
     With `named` the id can be written too.

@@ -7,19 +7,19 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.sink import label, plain
+from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.marks import DONE, OPEN
 from tui_agent.ui.widgets.rows import Row, Rows
 
 
-class NeedsForm(ModalScreen[None], inherit_bindings=False):
+class NeedsForm(Dialog[None], inherit_bindings=False):
     """Hands the ticked ids to `keep`, and stays with the error's sentence where that was refused."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -8,18 +8,18 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.ui.actions import ANYWHERE, APP, PANES, actions_of
 from tui_agent.ui.keys import Keys
 from tui_agent.ui.sink import parts
+from tui_agent.ui.widgets.dialog import Dialog
 
 _TITLES = {ANYWHERE: "Anywhere", "subtasks": "Sub-tasks", "buffers": "Editor"}
 
 
-class KeyHelp(ModalScreen[None], inherit_bindings=False):
+class KeyHelp(Dialog[None], inherit_bindings=False):
     """Scrolls; Esc, `q` or the key for help closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -13,13 +14,19 @@ from textual.widgets import Static
 
 from tui_agent.edits.change import Change
 from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice
-from tui_agent.ui.sink import clean, label, plain
+from tui_agent.ui.sink import label, plain
 
 if TYPE_CHECKING:
-    from textual.widgets import Markdown
+    from tui_agent.ui.widgets.markdown import MarkdownText
 
 #: Seconds between two drawings of a reply that streams.
 STREAM_INTERVAL = 0.1
+#: How many times as long as the last drawing took there is none, so that a long reply leaves room for keys.
+REST = 3
+#: Characters that may be drawn at once.
+SHORT = 2_000
+#: Characters of reasoning, and of a summary that still streams, that are shown: the newest.
+SHOWN = 8_000
 _MARKDOWN = re.compile(r"[*_`#\[\]|<>~]|^\s*([-+]|\d+[.)])\s|\n\n|^ {4}", re.MULTILINE)
 
 
@@ -39,7 +46,7 @@ class MessageBlock(Vertical):
         if message.kind == "agent":
             yield from _agent_text(message.summary, message.text)
         else:
-            yield Static(plain(message.text), classes="words", markup=False)
+            yield _words(message.text, "words")
         line = Static(label(self.facts), classes="facts", markup=False)
         line.display = bool(self.facts)
         yield line
@@ -79,7 +86,7 @@ class Reasoning(Static):
 
     def _draw(self) -> None:
         words = f"reasoning · {len(self._text.split()):,} words"
-        self.update(plain(f"▾ {words}\n{self._text}") if self._unfolded else plain(f"▸ {words}"))
+        self.update(plain(f"▾ {words}\n{_newest(self._text)}") if self._unfolded else plain(f"▸ {words}"))
 
 
 class LiveReply(Vertical):
@@ -89,10 +96,11 @@ class LiveReply(Vertical):
         super().__init__(classes="message -agent -live")
         self._summary = Static("", classes="summary", markup=False)
         self._thoughts = Reasoning("", False)
-        self._body: Markdown | None = None
+        self._body: MarkdownText | None = None
         self._target = ReplySlice()
         self._drawn = ""
         self._due = False
+        self._took = 0.0
 
     def compose(self) -> Iterable[Widget]:
         yield self._thoughts
@@ -110,31 +118,33 @@ class LiveReply(Vertical):
         self._target = reply
         if not self._due:
             self._due = True
-            self.set_timer(STREAM_INTERVAL, self._draw)
+            self.set_timer(max(STREAM_INTERVAL, REST * self._took), self._draw)
 
     async def _draw(self) -> None:
-        self._due = False
-        reply = self._target
+        begun, reply = time.monotonic(), self._target
+        await self._draw_reply(reply)
+        self._took, self._due = time.monotonic() - begun, False
+        if self._target is not reply:
+            self.grow(self._target)
+
+    async def _draw_reply(self, reply: ReplySlice) -> None:
         self._thoughts.display = bool(reply.reasoning)
         self._thoughts.grow(reply.reasoning)
-        self._summary.update(plain(reply.summary))
+        self._summary.update(plain(_newest(reply.summary)))
         self._summary.display = bool(reply.summary)
-        text = clean(reply.message)
-        if text != self._drawn:
+        if reply.message != self._drawn:
             try:
-                await self._draw_message(text)
+                await self._draw_message(reply.message)
             except MountError:
                 pass  # the reply ended meanwhile, and this block is going
 
     async def _draw_message(self, text: str) -> None:
-        if self._body is None:
-            self._body = markdown("")
-            await self.mount(self._body)
-        if text.startswith(self._drawn):
-            await self._body.append(text[len(self._drawn) :])
-        else:
-            await self._body.update(text)
         self._drawn = text
+        if self._body is None:
+            self._body = markdown(text)
+            await self.mount(self._body)
+        else:
+            await self._body.show(text)
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
@@ -156,20 +166,30 @@ def _decided(changes: Sequence[Change]) -> Iterable[str]:
         yield from (f"{number} {state}" for state, number in states.items())
 
 
-def markdown(text: str) -> Markdown:
-    """A widget for Markdown from outside: links are shown and never opened by it."""
-    from tui_agent.ui.widgets.markdown import SafeMarkdown
+def markdown(text: str, *, parsed: bool = True, classes: str = "") -> MarkdownText:
+    """A widget for a long text or one in Markdown, imported when it is first needed."""
+    from tui_agent.ui.widgets.markdown import MarkdownText
 
-    return SafeMarkdown(clean(text))
+    return MarkdownText(text, parsed=parsed, classes=classes)
 
 
 def _agent_text(summary: str, text: str) -> Iterable[Widget]:
     if summary:
-        yield Static(plain(summary), classes="summary", markup=False)
+        yield _words(summary, "summary")
     if text and text != summary:
-        plain_words = not _MARKDOWN.search(text)
-        yield Static(plain(text), classes="words", markup=False) if plain_words else markdown(text)
+        yield markdown(text) if _MARKDOWN.search(text) else _words(text, "words")
+
+
+def _words(text: str, classes: str) -> Widget:
+    """Plain words: what is short is one piece, what is long is drawn in steps."""
+    if len(text) <= SHORT:
+        return Static(plain(text), classes=classes, markup=False)
+    return markdown(text, parsed=False, classes=classes)
 
 
 def _count(number: int, noun: str) -> str:
     return "" if not number else f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _newest(text: str) -> str:
+    return text if len(text) <= SHOWN else f"… {text[-SHOWN:]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Coroutine
 from functools import cached_property
@@ -21,6 +22,9 @@ from tui_agent.ui.widgets.asking import ask
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+
+#: Seconds that a key to a pane waits at most for what an earlier key asked of the session.
+AT_MOST = 1.0
 
 
 class Pane(Container):
@@ -72,6 +76,8 @@ class Pane(Container):
     def __init__(self, session: Session) -> None:
         super().__init__(id=f"pane-{self.ID}")
         self.session = session
+        #: What is being done and decides what the next keys mean; whether what is typed has to wait for it too.
+        self._doing: dict[asyncio.Future[None], bool] = {}
         self.set_reactive(Pane.title_text, self.TITLE)
 
     def show(self, state: State) -> None:
@@ -107,6 +113,41 @@ class Pane(Container):
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         """Run a call on the session beside the screen; an error for the person becomes a notice."""
         ask(self, self.session, call)
+
+    def act(
+        self, call: Coroutine[Any, Any, object], *, changes: tuple[str, ...] = (), text_waits: bool = True
+    ) -> None:
+        """Like `ask`, for what decides what the next keys mean: those to this pane wait until it is done and shown.
+
+        So do keys to the panes in `changes`. With `text_waits` false, only keys of actions wait.
+        """
+        panes = [self, *(pane for pane in self.screen.query(Pane) if pane.ID in changes)]
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def release() -> None:
+            for pane in panes:
+                pane._doing.pop(done, None)
+            if not done.done():
+                done.set_result(None)
+
+        async def then() -> None:
+            try:
+                await call
+            finally:
+                for pane in panes:
+                    if pane.is_attached:
+                        pane.show(self.session.state)
+                release()
+
+        for pane in panes:
+            pane._doing[done] = text_waits
+        loop.call_later(AT_MOST, release)
+        self.ask(then())
+
+    def waits_for(self, *, text: bool) -> asyncio.Future[None] | None:
+        """What a key to this pane has to wait for; `text` tells one that is typed into it from one of an action."""
+        return next((done for done, text_waits in self._doing.items() if text_waits or not text), None)
 
     def watch_title_text(self) -> None:
         self.post_message(self.Retitled(self))

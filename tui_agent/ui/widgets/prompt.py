@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
 
+from tui_agent.ui.widgets.leader import is_modifier
 from tui_agent.ui.widgets.text_area import WritingArea
 
 #: A paste longer than this is shown as one line and sent as it is.
@@ -16,8 +18,19 @@ _MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
+class Chosen(NamedTuple):
+    """A next step that was put into the input: the digit that was typed for it, empty for a click, and its text."""
+
+    digit: str
+    text: str
+
+
 class Prompt(WritingArea):
-    """`choose` takes a digit that is typed where nothing else stands, and says whether it meant something."""
+    """`step` gives the text of the next step with that number, None where there is none.
+
+    A digit in an empty input chooses a step. Backspace and undo take the choice back; if the person types on, the
+    digit was the beginning of a text and is kept as that.
+    """
 
     class MentionChanged(Message):
         """The word at the cursor is `@query` now, or (with None) is no mention."""
@@ -33,10 +46,11 @@ class Prompt(WritingArea):
             super().__init__()
             self.key = key
 
-    def __init__(self, choose: Callable[[int], bool]) -> None:
+    def __init__(self, step: Callable[[int], str | None]) -> None:
         super().__init__(id="prompt", soft_wrap=True, compact=True, placeholder="Ask, or name a file with @")
         self.highlight_cursor_line = False
-        self._choose = choose
+        self._step = step
+        self._chosen: Chosen | None = None
         self._pastes: list[str] = []
         self._history: Sequence[str] = ()
         self._at = 0
@@ -52,9 +66,19 @@ class Prompt(WritingArea):
 
     def set_value(self, text: str) -> None:
         """Take this text, folded where it is long, with the cursor at its end."""
+        self._chosen = None
         self._pastes = []
         self.text = self._fold(text) if len(text) > FOLD_FROM * 4 else text
         self.move_cursor(self.document.end)
+
+    def choose(self, text: str, digit: str = "") -> None:
+        """Take the text of a next step."""
+        self.set_value(text)
+        self._chosen = Chosen(digit, text)
+
+    def put_before(self, text: str) -> None:
+        """Take a text that comes back from elsewhere, before what is being written."""
+        self.set_value("\n".join(filter(None, (text, self.value))))
 
     def _fold(self, text: str) -> str:
         self._pastes.append(text)
@@ -113,15 +137,39 @@ class Prompt(WritingArea):
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     async def on_key(self, event: events.Key) -> None:
+        if self.locked:
+            return  # the base says so
         if self.picking and event.key in ("up", "down", "enter", "tab", "escape"):
             event.prevent_default()
             event.stop()
             self.post_message(self.PickerKey(event.key))
-        elif event.key.isdigit() and not self.text and self._choose(int(event.key)):
+        elif self._chosen is not None:
+            self._after_choice(self._chosen, event)
+        elif (digit := event.character or "").isdecimal() and not self.text and not self.read_only:
+            text = self._step(int(digit))
+            if text is not None:
+                event.prevent_default()
+                event.stop()
+                self.choose(text, digit)
+
+    def _after_choice(self, chosen: Chosen, event: events.Key) -> None:
+        """The first key after a choice takes it back, shows that it was none, or leaves it as it is."""
+        if is_modifier(event):
+            return
+        self._chosen = None
+        if event.key in ("backspace", "ctrl+z"):
             event.prevent_default()
             event.stop()
+            self.set_value("")
+        elif event.is_printable and chosen.digit:
+            self.set_value(chosen.digit)
 
     def on_paste(self, event: events.Paste) -> None:
+        if self.locked:
+            return  # the base says so
+        if self._chosen is not None and self._chosen.digit:
+            self.set_value(self._chosen.digit)
+        self._chosen = None
         if len(event.text) > FOLD_FROM:
             event.prevent_default()
             event.stop()

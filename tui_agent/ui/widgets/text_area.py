@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.ui.sink import clean
@@ -36,6 +37,8 @@ def _editing_keys() -> list[Binding]:
 
 
 _KEYS = _editing_keys()
+#: Keys that would change the text, beside those that can be printed.
+_CHANGING = {"enter", "backspace", "delete", "ctrl+v", "ctrl+x", "ctrl+z", "ctrl+y"}
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
 
 
@@ -56,8 +59,23 @@ class WritingArea(TextArea, inherit_bindings=False):
     }
     """
 
+    class Refused(Message):
+        """Something was typed where nothing can be written."""
+
+    #: Whether what is typed is refused, because the session is only read here.
+    locked = False
+
+    def refuse_text(self) -> None:
+        self.locked = self.read_only = True
+
     def on_mount(self) -> None:
         self.cursor_blink = False
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self.locked:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Refused())
 
     async def on_key(self, event: events.Key) -> None:
         """Keys that the pane has an action for come before those of the text; what can be typed does not.
@@ -65,6 +83,11 @@ class WritingArea(TextArea, inherit_bindings=False):
         Both are done here and at once: a binding waits until the key has risen to the application, and letters
         that came with it in one burst would overtake it.
         """
+        if self.locked and (event.is_printable or event.key in _CHANGING):
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Refused())
+            return
         if event.is_printable:
             return
         pane = next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.text_area import WritingArea
 
 
-class TextDialog(ModalScreen[str | None], inherit_bindings=False):
+class TextDialog(Dialog[str | None], inherit_bindings=False):
     """Gives the text as it was left, or None where the person leaves it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,8 +33,23 @@ class TextDialog(ModalScreen[str | None], inherit_bindings=False):
     }
     """
 
-    def __init__(self, title: str, text: str, *, keep: str = "keep", wrap: bool = False) -> None:
+    def __init__(
+        self,
+        title: str,
+        text: str | Awaitable[str | None],
+        *,
+        keep: str = "keep",
+        wrap: bool = False,
+        holds_up: bool = True,
+    ) -> None:
+        """A text that is yet to come closes the dialog where it comes to nothing (None).
+
+        Keys wait for it, unless `holds_up` is false: it is then left out where the person has begun to write.
+        """
         super().__init__()
+        self._holds_up = holds_up
+        #: Whether the text can be kept: what it is for may still have to be found out.
+        self.can_be_kept = True
         self._title = title
         self._text = text
         self._keep = keep
@@ -42,11 +58,28 @@ class TextDialog(ModalScreen[str | None], inherit_bindings=False):
     def compose(self) -> Iterable[Widget]:
         with Vertical():
             yield Static(label(self._title), classes="title", markup=False)
-            yield WritingArea(self._text, soft_wrap=self._wrap, tab_behavior="indent")
+            text = self._text if isinstance(self._text, str) else ""
+            yield WritingArea(text, soft_wrap=self._wrap, tab_behavior="indent")
             yield Static(label(f"F2 {self._keep}   Esc leave it as it was"), classes="hint", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(WritingArea).focus()
+        if not isinstance(self._text, str):
+            self.fill(self._get(self._text))
+
+    async def _get(self, text: Awaitable[str | None]) -> None:
+        found, area = await text, self.query_one(WritingArea)
+        if found is None:
+            self.dismiss(None)
+        elif not area.text:
+            area.text = found
+
+    def needs_content(self, event: events.Event) -> bool:
+        return self._holds_up and super().needs_content(event)
+
+    def retitle(self, title: str) -> None:
+        self.query_one(".title", Static).update(label(title))
 
     def action_keep(self) -> None:
-        self.dismiss(self.query_one(WritingArea).text)
+        if self.can_be_kept:
+            self.dismiss(self.query_one(WritingArea).text)

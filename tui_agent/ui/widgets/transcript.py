@@ -16,7 +16,7 @@ from tui_agent.ui.widgets.messages import LiveReply, MessageBlock, Reasoning, fa
 from tui_agent.ui.widgets.transcript_place import Stand, around
 
 #: How many messages stand in the widget when it is opened, come with a page, and may stand in it at most.
-FIRST, PAGE, MOST = 30, 20, 90
+FIRST, PAGE, MOST = 30, 20, 50
 #: Seconds of quiet after which it is told where the person stands.
 TOLD_AFTER = 0.5
 

@@ -1,0 +1,164 @@
+"""Keys, pastes and mouse events, decided one after another in the order in which they were read.
+
+Textual passes a key from queue to queue, and a change of focus is one more message in them: of several keys that
+arrive in one read, the later ones would go to where the focus was when the first was read. Here the next event is
+looked at when the one before has had all its effects on the screen. Nothing waits for the session, a disk or a
+model, except a key whose meaning depends on what is being done: see `Busy`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, runtime_checkable
+
+from textual import events
+from textual.app import App
+from textual.dom import DOMNode
+from textual.message_pump import MessagePump
+
+#: Seconds after which an event no longer waits for the one before: a handler of ours hangs.
+AT_MOST = 5.0
+#: Rounds of the loop in which the screen must have nothing to do, so that a worker can begin and push its dialog.
+QUIET_ROUNDS = 3
+#: Rounds after which the loop is left alone for a moment between two looks.
+SPIN_ROUNDS = 200
+#: Seconds to wait for a screen or pane that has just come into view to be laid out.
+DRAWN_WITHIN = 1.0
+
+Typed = events.InputEvent | events.Paste | events.AppFocus | events.AppBlur
+
+
+@runtime_checkable
+class Busy(Protocol):
+    """A widget or screen that may be doing something which decides what a key to it means."""
+
+    def busy(self, event: Typed) -> asyncio.Future[None] | None:
+        """What this event has to wait for; None where it can be handled now. Must end within about a second."""
+
+
+class Keyboard:
+    """`dispatch` handles one event and returns; its effects may follow as messages.
+
+    `urgent` says which events are handled at once while the first in the queue has to wait.
+    """
+
+    def __init__(
+        self,
+        app: App[Any],
+        dispatch: Callable[[Typed], Awaitable[None]],
+        urgent: Callable[[Typed], bool],
+    ) -> None:
+        self._app = app
+        self._dispatch = dispatch
+        self._urgent = urgent
+        self._queue: deque[Typed] = deque()
+        self._came = asyncio.Event()
+        self._waited_for: asyncio.Future[None] | None = None
+        self._handling = False
+
+    @property
+    def text(self) -> str:
+        """What was typed and not handled yet, as far as it is text."""
+        return "".join(
+            event.text if isinstance(event, events.Paste) else event.character or ""
+            for event in self._queue
+            if isinstance(event, events.Paste) or (isinstance(event, events.Key) and event.is_printable)
+        )
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether everything that was read has had its effects."""
+        return not self._queue and not self._handling
+
+    def put(self, event: Typed) -> None:
+        self._queue.append(event)
+        self._came.set()
+
+    def look(self) -> None:
+        """Look again whether the first event still has to wait."""
+        self._came.set()
+
+    async def run(self) -> None:
+        """Handle events until cancelled."""
+        while True:
+            event = await self._next()
+            self._handling = True
+            if isinstance(event, events.Key) and not event.is_printable and self._app.screen._layout_required:
+                await self._drawn()  # what such a key does may depend on how much is in view
+            before = self._app.screen, self._app.focused
+            await self._dispatch(event)
+            await self._settled()
+            if before != (self._app.screen, self._app.focused):
+                await self._drawn()
+            self._handling = False
+
+    async def _next(self) -> Typed:
+        while True:
+            self._came.clear()
+            event = self._ready()
+            if event is not None:
+                return event
+            await self._came.wait()
+
+    def _ready(self) -> Typed | None:
+        """The next event that can be handled; None where there is none yet."""
+        if not self._queue:
+            return None
+        done = self._busy(self._queue[0])
+        if done is None:
+            return self._queue.popleft()
+        if done is not self._waited_for:
+            self._waited_for = done
+            done.add_done_callback(lambda _: self.look())
+        event = next(filter(self._urgent, self._queue), None)
+        if event is not None:
+            self._queue.remove(event)
+        return event
+
+    def _busy(self, event: Typed) -> asyncio.Future[None] | None:
+        if not isinstance(event, events.Key | events.Paste):
+            return None
+        target = self._app.focused or self._app.screen
+        for node in target.ancestors_with_self:
+            if isinstance(node, Busy) and (done := node.busy(event)) is not None and not done.done():
+                return done
+        return None
+
+    async def _settled(self) -> None:
+        """Wait until no widget has a message to handle, and none is handling one."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + AT_MOST
+        quiet = rounds = 0
+        while quiet < QUIET_ROUNDS and loop.time() < deadline and self._app.is_running:
+            quiet = quiet + 1 if self._is_quiet() else 0
+            rounds += 1
+            await asyncio.sleep(0 if rounds < SPIN_ROUNDS else 0.001)
+
+    def _is_quiet(self) -> bool:
+        if not _at_rest(self._app):
+            return False
+        nodes: list[DOMNode] = list(self._app.screen_stack)
+        for node in nodes:  # grows while it is walked
+            if not _at_rest(node):
+                return False
+            nodes.extend(node.children)
+        return True
+
+    async def _drawn(self) -> None:
+        """Wait until what came into view is laid out."""
+        screen = self._app.screen
+        if screen.is_running:
+            try:
+                async with asyncio.timeout(DRAWN_WITHIN):
+                    await screen.wait_for_refresh()
+            except TimeoutError:
+                return
+            await self._settled()
+
+
+def _at_rest(pump: MessagePump) -> bool:
+    """Whether it waits for a message. Textual does not tell: the queue of such a pump is waited for, and empty."""
+    queue = pump._message_queue
+    return pump._closed or (queue.empty() and bool(queue.ready_event._waiters) and not pump._pending_message)

@@ -1,0 +1,35 @@
+"""What Textual would keep of what is gone: mended here, so that the interface does not grow with every turn."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from textual.document._document import DocumentBase
+
+
+def mend_styles_cache() -> None:
+    """A cache over all widgets holds on to the newest thousand by their drawn lines, also those that were removed:
+    what it remembers depends on two colours only."""
+    from textual._styles_cache import StylesCache
+
+    method: Any = StylesCache.get_inner_outer
+    original = getattr(method, "__wrapped__", None)
+    if original is None:
+        return  # mended already, or another version that has no such cache
+
+    @lru_cache(1024)
+    def by_colours(base: Any, background: Any) -> Any:
+        return original(None, base, background)
+
+    def get_inner_outer(_: Any, base_background: Any, background: Any) -> Any:
+        return by_colours(base_background, background)
+
+    StylesCache.get_inner_outer = get_inner_outer  # ty: ignore[invalid-assignment]
+
+
+def let_go(document: DocumentBase) -> None:
+    """A document that is no longer shown: its tree and it hold each other in a way that is never collected."""
+    if hasattr(document, "_syntax_tree"):
+        document._syntax_tree = None  # ty: ignore[invalid-assignment]

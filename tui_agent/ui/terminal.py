@@ -1,0 +1,157 @@
+"""The terminal: Textual's driver, with output that never makes the program wait and input that may end.
+
+A terminal that stops reading (a stalled connection, a stopped tmux client) must not stop the program: what is
+written to it waits in a queue of its own, and frames that would come too late are left out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import selectors
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from textual import events
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+
+#: Characters that wait for the terminal at most; beyond that they are left out, and the screen is drawn again later.
+MOST_WAITING = 2_000_000
+#: Seconds in which the terminal must take what waits when it is given back.
+LAST_WORDS = 0.5
+READ_AT_ONCE = 64 * 1024
+
+
+class Writer(threading.Thread):
+    """Writes to a descriptor in order, without making anyone wait. Ends for good when the terminal is gone."""
+
+    def __init__(self, descriptor: int, on_drained: Callable[[], None]) -> None:
+        """`on_drained` is called, in this thread, when the terminal reads again after something was left out."""
+        super().__init__(name="terminal-output", daemon=True)
+        self._descriptor = descriptor
+        self._on_drained = on_drained
+        self._waiting: deque[str] = deque()
+        self._size = 0
+        self._left_out = False
+        self._ended = False
+        self._changed = threading.Condition()
+
+    def write(self, text: str) -> None:
+        with self._changed:
+            if self._ended:
+                return
+            if self._size + len(text) > MOST_WAITING:
+                self._waiting.clear()
+                self._size, self._left_out = 0, True
+            else:
+                self._waiting.append(text)
+                self._size += len(text)
+            self._changed.notify()
+
+    def stop(self, within: float) -> None:
+        """End after what waits is written, or after so many seconds."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+        self.join(within)
+
+    def run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._ended:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                text = "".join(self._waiting)
+                self._waiting.clear()
+                self._size = 0
+            try:
+                self._write_all(text.encode(errors="replace"))
+            except OSError:
+                with self._changed:
+                    self._ended = True
+                    self._waiting.clear()
+                return
+            if self._left_out and not self._waiting:
+                self._left_out = False
+                self._on_drained()
+
+    def _write_all(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+
+class Terminal(LinuxDriver):
+    """Draws on standard output, so that standard error can be sent to a file."""
+
+    def __init__(self, app: Any, **options: Any) -> None:
+        super().__init__(app, **options)
+        assert sys.__stdout__ is not None
+        self._file = sys.__stdout__
+        self._output = sys.__stdout__.fileno()
+        self._writer: Writer | None = None
+        self._is_on = False
+
+    def write(self, data: str) -> None:
+        if self._writer is not None:
+            self._writer.write(data)
+
+    def start_application_mode(self) -> None:
+        self._writer = Writer(self._output, self._draw_again)
+        self._writer.start()
+        self._is_on = True
+        super().start_application_mode()
+
+    def stop_application_mode(self) -> None:
+        self._is_on = False
+        super().stop_application_mode()
+
+    def close(self) -> None:
+        super().close()  # ends Textual's own thread, which is not used
+        if self._writer is not None:
+            self._writer.stop(LAST_WORDS)
+            self._writer = None
+
+    def run_input_thread(self) -> None:
+        """Read until told to stop, or until the terminal is gone, which ends the program."""
+        parser = XTermParser(self._debug)
+        decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(0.1):
+                    data = self._read()
+                    if not data:
+                        self._loop.call_soon_threadsafe(self._app.post_message, Gone())
+                        return
+                    if text := decode(data):  # none while a letter is incomplete
+                        for event in parser.feed(text):
+                            self.process_message(event)
+                for event in parser.tick():
+                    self.process_message(event)
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self.fileno, READ_AT_ONCE)
+        except OSError:
+            return b""
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Take the terminal again. Whoever stopped us without asking may have changed its modes: they are set anew."""
+        if self._auto_restart:
+            if self._is_on:
+                self.suspend_application_mode()
+                self._must_signal_resume = True
+            self.resume_application_mode()
+
+    def _draw_again(self) -> None:
+        self._loop.call_soon_threadsafe(self._app.post_message, self.SignalResume())
+
+
+class Gone(events.Event, bubble=False):
+    """The terminal was closed: nothing can be read from it any more."""
