@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench cov lock picture clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak cov lock picture clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -28,6 +28,18 @@ check: set-up ## Format, lint, types, import contracts, spelling; all of them, e
 bench: set-up ## Print every figure that has a target; ARGS=start runs those of one file
 	@.venv/bin/python -m compileall -q tui_agent
 	@.venv/bin/python tests/benchmarks $(ARGS)
+
+attacks: set-up ## Try every attack on every operation and write the table in docs/security.md
+	@.venv/bin/python -m tests.proofs attacks $(ARGS)
+
+faults: set-up ## Kill, cut and burst at a thousand moments and write the table in docs/reliability.md
+	@.venv/bin/python -m tests.proofs faults $(ARGS)
+
+fuzz: set-up ## Random edits in every form, disturbed, for an hour; write the table in docs/edits.md
+	@.venv/bin/python -m tests.proofs fuzz $(ARGS)
+
+soak: set-up ## 500 turns in one session: memory, descriptors, children, threads, log
+	@.venv/bin/python -m tests.proofs soak $(ARGS)
 
 cov: set-up ## Run the tests and say which lines they do not reach
 	@.venv/bin/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)

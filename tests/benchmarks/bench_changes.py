@@ -29,14 +29,14 @@ def text_of(lines: int) -> str:
 
 
 def request(near: int = 0) -> ChangeRequest:
-    """Fifty edits, each of a line and its neighbour; the first `near` of them are misspelt in the other line."""
+    """Fifty edits, each of four lines; the first `near` of them have other blanks in one that stays."""
     base = text_of(LINES).splitlines(keepends=True)
     edits = []
     for number in range(EDITS):
         at = number * (LINES // EDITS) + 3
         search = "".join(base[at : at + 4])
-        written = search.replace("compute", "compte", 1) if number < near else search
-        edits.append(SearchReplace(written, search.replace("other=", "another=")))
+        written = search.replace(", other", ",  other", 1) if number < near else search
+        edits.append(SearchReplace(written, written.replace("other=", "another=")))
     return ChangeRequest("long.py", edits=tuple(edits))
 
 

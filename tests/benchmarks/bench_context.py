@@ -25,7 +25,7 @@ from tui_agent.turn.bundling import companions
 from tui_agent.turn.composing import compose
 from tui_agent.turn.desk import Gathered
 from tui_agent.turn.gathering import gather
-from tui_agent.turn.making_room import make_room
+from tui_agent.turn.making_room import fit
 from tui_agent.turn.sent import as_sent, shared_beginning
 
 MODULES = 24
@@ -37,7 +37,7 @@ QUIET = 3.0
 class CountingModel(ScriptedModel):
     """Counts as the model's child does, with the vocabulary itself."""
 
-    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
         return counter.count("gpt-4o", texts)
 
 
@@ -253,7 +253,7 @@ async def building() -> list[Figure]:
                 begin = time.perf_counter()
                 async for event in gather(desk, gathered):
                     await session.journal.record(event)
-                async for event in make_room(desk, gathered):
+                async for event in fit(desk, gathered, 100_000, []):
                     await session.journal.record(event)
                 await compose(desk, gathered)
                 times.append((time.perf_counter() - begin) * 1000)

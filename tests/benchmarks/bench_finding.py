@@ -125,7 +125,7 @@ def rows(tallies: dict[str, Tally]) -> list[Figure]:
     ranks = ", ".join(f"{rank}: {count / total.chains:.1%}" for rank, count in sorted(total.ranks.items()))
     figures = [
         Figure("failed loads", 100 * total.failed / total.chains, 2, " %", f"of {total.chains} chains"),
-        Figure("wrong file first", 100 * total.wrong / total.chains, 5, " %"),
+        Figure("wrong file first", 100 * total.wrong / total.chains, 3, " %"),
         Figure("asked which of several", 100 * total.asked / total.chains, None, " %"),
         Figure(
             "a chain, the median",

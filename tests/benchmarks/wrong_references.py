@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tui_agent.workspace.languages import is_source_extension
+
 #: Not every file can be got wrong in every way: so many are tried.
 TRIES = 50
 #: In what share each kind is drawn: half of the references are right, the rest are wrong in these ways.
@@ -28,6 +30,7 @@ EXTENSIONS = {
     "md": ("rst", "txt"),
     "html": ("htm", "jinja"),
 }
+MODULE = re.compile(r"\w+(?:\.\w+)+")
 FOLDERS = ("src", "lib", "app", "core", "utils", "common", "internal")
 
 
@@ -58,7 +61,13 @@ def references(paths: Sequence[str], count: int, seed: int) -> list[Reference]:
 
 
 def chain(written: str) -> tuple[str, ...]:
-    """Patterns as the planner's prompt asks for them: path, name anywhere, folder, part of the name, extension."""
+    """Patterns as the planner's prompt asks for them: path, name anywhere, folder, part of the name, extension.
+
+    A module is written as its file, as the prompt asks too.
+    """
+    if MODULE.fullmatch(written) and not is_source_extension(written.rpartition(".")[2]):
+        path = written.replace(".", "/")
+        return f"{path}.py", f"{path}/__init__.py", f"**/{path.rpartition('/')[2]}.py"
     folder, _, name = written.rpartition("/")
     stem, dot, extension = name.rpartition(".")
     stem = stem or name

@@ -34,6 +34,24 @@ def error_body(answer: Answer) -> dict[str, Any]:
     }
 
 
+def message(answer: Answer, request: dict[str, Any]) -> dict[str, Any]:
+    """The whole answer at once, for a request that does not stream."""
+    given, made, cached = answer.usage or (0, 0, 0)
+    usage = {"input_tokens": given - cached, "cache_read_input_tokens": cached, "output_tokens": made}
+    content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
+    content += [
+        {
+            "type": "tool_use",
+            "id": call.id or f"call_{index}",
+            "name": call.name,
+            "input": json.loads(call.text),
+        }
+        for index, call in enumerate(answer.calls)
+    ]
+    stop = _STOPS.get(answer.finish_reason, answer.finish_reason)
+    return {**_message(request, usage), "content": content, "stop_reason": stop}
+
+
 def _message(request: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
     fixed = {"id": "msg_test", "type": "message", "role": "assistant", "content": [], "stop_reason": None}
     return {**fixed, "model": request.get("model", "test-model"), "usage": usage}
@@ -48,7 +66,8 @@ def _blocks(answer: Answer) -> Iterator[tuple[dict[str, Any], list[dict[str, Any
         yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in answer.pieces]
     for index, call in enumerate(answer.calls):
         block = {"type": "tool_use", "id": call.id or f"call_{index}", "name": call.name, "input": {}}
-        yield block, [{"type": "input_json_delta", "partial_json": call.text}]
+        pieces = [call.text[start : start + 12] for start in range(0, len(call.text), 12)]
+        yield block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
 
 
 def sse(event: dict[str, Any]) -> bytes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tui_agent.model.client import Chunk, Model, ModelRequest, TextChunk
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from tui_agent.model.client import Chunk, Model, ModelRequest, SentChunk, TextChunk
 
 MODEL = "openai/test-model"
 #: The key that the model child of the tests has in its environment.
@@ -15,8 +18,17 @@ def request(words: str = "hello", **options: object) -> ModelRequest:
     )
 
 
+async def answering(model: Model, asked: ModelRequest | None = None) -> AsyncGenerator[Chunk, None]:
+    """What comes once the request is sent, as it comes; closing it closes the stream."""
+    async with aclosing(model.stream(asked or request())) as stream:
+        async for chunk in stream:
+            if not isinstance(chunk, SentChunk):
+                yield chunk
+
+
 async def answer(model: Model, asked: ModelRequest | None = None) -> list[Chunk]:
-    return [chunk async for chunk in model.stream(asked or request())]
+    """Everything that comes once the request is sent."""
+    return [chunk async for chunk in answering(model, asked)]
 
 
 def text(chunks: list[Chunk]) -> str:

@@ -53,6 +53,10 @@ async def facts(params: dict[str, Any], send: Send) -> dict[str, Any]:
     return {"pid": os.getpid(), "nice": os.nice(0), "extra": os.environ.get("EXTRA"), "session": os.getsid(0)}
 
 
+async def environment(params: dict[str, Any], send: Send) -> dict[str, str]:
+    return dict(os.environ)
+
+
 def build(announce: Announce) -> Mapping[str, Handler]:
     if os.environ.get("BROKEN"):
         raise SystemExit("this child cannot start")
@@ -60,7 +64,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     async def announces(params: dict[str, Any], send: Send) -> None:
         await asyncio.to_thread(announce, params)
 
-    handlers = (echo, numbers, forever, was_cancelled, prints, refuses, breaks, facts, announces)
+    handlers = (echo, numbers, forever, was_cancelled, prints, refuses, breaks, facts, environment, announces)
     return {handler.__name__: handler for handler in handlers}
 
 

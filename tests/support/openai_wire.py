@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,29 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class RawAnswer:
+    """What the server sends byte by byte, with status 200 unless `status` says otherwise.
+
+    After the pieces it `close`s the connection as HTTP has it, `hold`s it open, sends `beats` of them again and again,
+    `reset`s it, or closes only its own half in the middle of a chunk (`half`).
+    """
+
+    pieces: tuple[bytes, ...]
+    headers: dict[str, str] = field(default_factory=dict)
+    ends: Literal["close", "hold", "beat", "reset", "half"] = "close"
+    beats: bytes = b": keep-alive\n\n"
+    status: int = 200
+    #: Between two pieces, in seconds.
+    pause: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the server says to one request; all times in seconds.
 
     `chunks` are the pieces to stream `text` in (default: its words). `usage` is (input, output, cached) tokens.
     A `status` other than 200 is an error with `message`, `code` and `retry_after`, or with `body` as it is.
+    `raw` takes the place of everything else.
     `cut_after`, `hang_after` and `hold_after` count pieces; a clean cut looks like the end of a stream that
     simply never said why it ended, any other like a broken connection.
     """
@@ -51,6 +69,7 @@ class Answer:
     cut_cleanly: bool = False
     hang_after: int | None = None
     hold_after: int | None = None
+    raw: RawAnswer | None = None
 
     @property
     def pieces(self) -> tuple[str, ...]:

@@ -21,19 +21,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import struct
 import threading
 import time
 from asyncio import StreamReader, StreamWriter
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from socket import SO_LINGER, SOL_SOCKET
 from typing import Any, Self
 
 from support import anthropic_wire, openai_wire
-from support.openai_wire import Answer, ToolCall
+from support.openai_wire import Answer, RawAnswer, ToolCall
 
-__all__ = ["Answer", "Provider", "Request", "ToolCall", "dead_url"]
+__all__ = ["Answer", "Provider", "RawAnswer", "Request", "ToolCall", "dead_url"]
 PATIENCE_SECONDS = 30.0
+BEAT_SECONDS = 0.05
 CHAT, MESSAGES = "/chat/completions", "/messages"
 
 
@@ -75,6 +78,8 @@ class Provider:
         self.port = 0
         #: Uploaded files as they came, by id, how many there ever were, and whether any are taken.
         self.files: dict[str, bytes] = {}
+        #: The same in order, deleted or not.
+        self.uploaded: list[bytes] = []
         self.uploads = 0
         self.takes_files = True
 
@@ -122,6 +127,7 @@ class Provider:
         self.requests.clear()
         self._release.clear()
         self.files.clear()
+        self.uploaded.clear()
         self.uploads, self.takes_files = 0, True
 
     def release(self) -> None:
@@ -198,12 +204,15 @@ class Provider:
             self.uploads += 1
             file_id = f"file-{self.uploads}"
             self.files[file_id] = request.raw
+            self.uploaded.append(request.raw)
             made = {"id": file_id, "object": "file", "bytes": len(request.raw), "created_at": 1700000000}
             await _send(writer, 200, {**made, "filename": "x", "purpose": "user_data", "status": "processed"})
 
     async def _answer(self, answer: Answer, request: Request, writer: StreamWriter) -> None:
         await asyncio.sleep(answer.delay)
-        if answer.hang:
+        if answer.raw is not None:
+            await _send_raw(answer.raw, writer)
+        elif answer.hang:
             await asyncio.Event().wait()
         elif answer.status != 200:
             headers = {"retry-after": str(answer.retry_after)} if answer.retry_after is not None else {}
@@ -241,10 +250,16 @@ def dead_url() -> str:
 
 
 def _sse(answer: Answer, request: Request) -> Iterator[bytes]:
-    if request.path.endswith(MESSAGES):
-        yield from map(anthropic_wire.sse, anthropic_wire.events(answer, request.body))
+    return sse(answer, "anthropic" if request.path.endswith(MESSAGES) else "openai", request.body)
+
+
+def sse(answer: Answer, wire: str, body: dict[str, Any] | None = None) -> Iterator[bytes]:
+    """The events of an answer as they go over one of the two wires, "openai" or "anthropic"."""
+    body = body or {"stream_options": {"include_usage": True}}
+    if wire == "anthropic":
+        yield from map(anthropic_wire.sse, anthropic_wire.events(answer, body))
         return
-    for event in openai_wire.events(answer, request.body):
+    for event in openai_wire.events(answer, body):
         yield f"data: {json.dumps(event)}\n\n".encode()
     yield b"data: [DONE]\n\n"
 
@@ -270,6 +285,38 @@ async def _send(
     head = {"content-type": "application/json", "content-length": str(len(raw)), **(headers or {})}
     writer.write(_head(status, head) + raw)
     await writer.drain()
+
+
+async def _send_raw(raw: RawAnswer, writer: StreamWriter) -> None:
+    """As it is written; in chunks unless its headers give a length."""
+    chunked = all(name.lower() != "content-length" for name in raw.headers)
+    head = {"content-type": "text/event-stream"} | ({"transfer-encoding": "chunked"} if chunked else {})
+    writer.write(_head(raw.status, head | raw.headers))
+
+    async def send(piece: bytes) -> None:
+        writer.write(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked and piece else piece)
+        await writer.drain()
+
+    for piece in raw.pieces:
+        await send(piece)
+        await asyncio.sleep(raw.pause)
+    match raw.ends:
+        case "close":
+            writer.write(b"0\r\n\r\n" if chunked else b"")
+            await writer.drain()
+        case "hold":
+            await asyncio.Event().wait()
+        case "beat":
+            while True:
+                await send(raw.beats)
+                await asyncio.sleep(BEAT_SECONDS)
+        case "reset":
+            await asyncio.sleep(BEAT_SECONDS)  # a reset throws away what the other side has not read yet
+            writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+        case "half":
+            writer.write_eof()
+            await asyncio.Event().wait()
 
 
 def _head(status: int, headers: dict[str, str]) -> bytes:

@@ -65,7 +65,7 @@ class ScriptedModel:
     async def abilities(self, model: str) -> Abilities:
         return Abilities(model, 100_000, tools=self.tools, known=self.known)
 
-    async def count(self, model: str, texts: Sequence[str]) -> TokenCount:
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
         return TokenCount(tuple(len(text) // 4 for text in texts), exact=False)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:

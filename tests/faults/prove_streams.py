@@ -1,0 +1,281 @@
+"""Streams that end in every way there is: what is complete is proposed, nothing else is, and the cause is named.
+
+Real sessions over a real model child, in both dialects and over both wires. Each case is one turn whose answer holds
+three changes and ends at a random place; what must be there afterwards is counted from the bytes that were sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+TESTS = Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS))
+
+from support.endings import ENDINGS, OVERLOADS, WIRES, Ending, whole_body  # noqa: E402
+from support.openai_wire import Answer, RawAnswer, ToolCall  # noqa: E402
+from support.provider import Provider, sse  # noqa: E402
+
+from tests.proofs.tally import Tally  # noqa: E402
+from tui_agent.model.child import ChildModel  # noqa: E402
+from tui_agent.session import opening  # noqa: E402
+from tui_agent.session.opening import Opening  # noqa: E402
+from tui_agent.session.session import Session  # noqa: E402
+
+CASES, KILLS = 500, 4
+CHANGES = 3
+DIALECTS = ("tools", "structured")
+SEED = 12
+PATIENCE = 120.0
+#: Endings that may take the last events with them: bytes that nobody has read, or that cannot be unpacked.
+TAKE_MORE = {"content-length too short": 1, "packed, damaged": 3, "connection reset": 3}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One answer: its events, and how many changes are complete once so many of them have come."""
+
+    answer: Answer
+    events: Sequence[bytes]
+    paths: tuple[str, ...]
+    ends: tuple[int, ...]
+
+    def complete(self, at: int) -> int:
+        came = "".join(_words(event) for event in self.events[: max(0, at)])
+        return sum(end <= len(came) for end in self.ends)
+
+
+def prove(tally: Tally, scale: float) -> None:
+    for wire in WIRES:
+        for dialect in DIALECTS:
+            share = max(1, round(CASES * scale / len(WIRES) / len(DIALECTS)))
+            asyncio.run(_prove(tally, wire, dialect, share, max(1, round(KILLS * scale))))
+
+
+async def _prove(tally: Tally, wire: str, dialect: str, cases: int, kills: int) -> None:
+    chosen = random.Random(f"{SEED} {wire} {dialect}")
+    column = f"{'Anthropic' if wire == 'anthropic' else 'OpenAI'}, {dialect}"
+    with (
+        TemporaryDirectory(prefix="tui-agent-streams-") as folder,
+        Provider() as provider,
+        _home(folder, provider),
+    ):
+        session = await _opened(Path(folder) / "work", wire, dialect)
+        try:
+            trial = _Trial(session, provider, wire, dialect, chosen)
+            for number in range(cases):
+                name, held, what = await trial.next(number, killed=number < kills)
+                tally.case(name, held, column=column, what=what)
+        finally:
+            await session.close()
+
+
+@contextmanager
+def _home(folder: str, provider: Provider) -> Generator[None]:
+    before = dict(os.environ)
+    os.environ.update(provider.environment, TUI_AGENT_HOME=f"{folder}/home", ANTHROPIC_API_KEY="test")
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+async def _opened(workspace: Path, wire: str, dialect: str) -> Session:
+    await asyncio.to_thread(workspace.mkdir)
+    overrides = (
+        f"model={wire}/test-model",
+        f"protocol={dialect}",
+        "planner_model=none",
+        "request_timeout=1",
+        "context.window=10000000",
+    )
+    session = await opening.open_session(Opening(workspace, overrides=overrides))
+    await session.start_services()
+    await session.wait_for_files()
+    return session
+
+
+class _Trial:
+    """One session whose answers are cut, one a turn."""
+
+    def __init__(
+        self, session: Session, provider: Provider, wire: str, dialect: str, chosen: random.Random
+    ) -> None:
+        self._session = session
+        self._provider = provider
+        self._wire = wire
+        self._dialect = dialect
+        self._chosen = chosen
+        self._kinds: list[object] = []
+
+    async def next(self, number: int, killed: bool) -> tuple[str, bool, str]:
+        """One turn: the kind of its ending, whether the promise held, and what was seen."""
+        case = _case(number, self._wire, self._dialect)
+        at = self._chosen.randrange(1, len(case.events) - 3)
+        if killed:
+            return await self._killed(case, at)
+        kind = self._kind()
+        match kind:
+            case Ending():
+                return await self._ended(case, at, kind)
+            case ("overload", str(name)):
+                return await self._overloaded(case, at, name)
+            case ("finish", str(reason)):
+                return await self._finished(case, at, reason)
+        return await self._whole(case)
+
+    def _kind(self) -> object:
+        """Every kind comes as often as any other."""
+        if not self._kinds:
+            self._kinds = [
+                *ENDINGS,
+                *(("overload", name) for name in OVERLOADS),
+                ("finish", "length"),
+                ("finish", "content_filter"),
+                "whole body",
+            ]
+            self._chosen.shuffle(self._kinds)
+        return self._kinds.pop()
+
+    async def _ended(self, case: Case, at: int, ending: Ending) -> tuple[str, bool, str]:
+        self._provider.answer(Answer(raw=ending.make(case.events, at)))
+        await self._turn()
+        if ending.leaves == "all":
+            return (ending.name, *self._judged(case, CHANGES, CHANGES))
+        least = case.complete(at - TAKE_MORE.get(ending.name, 0))
+        why = ending.why.replace("0.4 s", "1 s")
+        return (ending.name, *self._judged(case, least, case.complete(at), f"{why}|before its first word"))
+
+    async def _overloaded(self, case: Case, at: int, name: str) -> tuple[str, bool, str]:
+        raw = RawAnswer((*case.events[:at], OVERLOADS[name]), {"retry-after": "0"})
+        again = Answer(raw=RawAnswer(tuple(case.events)))
+        self._provider.answer(Answer(raw=raw), again)
+        await self._turn()
+        complete = case.complete(at)
+        why = "cut off" if complete else ""
+        wanted = complete or CHANGES
+        held, what = self._judged(case, wanted, wanted, why)
+        self._provider.reset()
+        return f"overload: {name}", held, what
+
+    async def _finished(self, case: Case, at: int, reason: str) -> tuple[str, bool, str]:
+        ended = [
+            e for e in sse(Answer("x", finish=reason), self._wire) if b"_reason" in e and reason_in(e, reason)
+        ]
+        self._provider.answer(Answer(raw=RawAnswer((*case.events[:at], *ended[-1:]))))
+        await self._turn()
+        complete = case.complete(at)
+        return (
+            f"finish: {reason}",
+            *self._judged(case, complete, complete, "cut off|refused|declined|ran out"),
+        )
+
+    async def _whole(self, case: Case) -> tuple[str, bool, str]:
+        self._provider.answer(Answer(raw=whole_body(case.answer, self._wire)))
+        await self._turn()
+        return ("whole body, not streamed", *self._judged(case, CHANGES, CHANGES))
+
+    async def _killed(self, case: Case, at: int) -> tuple[str, bool, str]:
+        self._provider.answer(Answer(raw=RawAnswer(tuple(case.events[:at]), ends="hold")))
+        model = self._session.model
+        assert isinstance(model, ChildModel)
+        turn = asyncio.create_task(self._turn())
+        letters = sum(map(len, map(_words, case.events[:at])))
+        came = asyncio.Event()
+        end = self._session.subscribe(
+            lambda event, state: came.set() if state.reply.letters >= letters else None
+        )
+        await asyncio.wait(
+            [turn, asyncio.ensure_future(came.wait())], timeout=PATIENCE, return_when="FIRST_COMPLETED"
+        )
+        end()
+        if model.pid is not None:
+            os.kill(model.pid, signal.SIGKILL)
+        await turn
+        complete = case.complete(at)
+        return (
+            "killed model process",
+            *self._judged(case, complete, complete, "signal 9|nothing more within 1 s"),
+        )
+
+    async def _turn(self) -> None:
+        self._seen = self._session.state.notices.total
+        async with asyncio.timeout(PATIENCE):
+            await self._session.submit(f"turn {self._session.state.turn.number + 1}")
+            await self._session.finished()
+
+    def _judged(self, case: Case, least: int, most: int, why: str = "") -> tuple[bool, str]:
+        state = self._session.state
+        found = [
+            change.path
+            for change in state.review.changes
+            if change.turn == state.turn.number and change.is_open
+        ]
+        new = (
+            state.notices.items[-(state.notices.total - self._seen) :]
+            if state.notices.total > self._seen
+            else ()
+        )
+        said = " · ".join([*(notice.text for notice in new), state.turn.error])
+        kept = found == list(case.paths[: len(found)]) and least <= len(found) <= most
+        named = not why or re.search(why, said) is not None
+        ok = state.turn.ok or not found
+        return kept and named and ok and "rejected" not in said, f"{found} of {least} to {most}; {said}"
+
+
+def reason_in(event: bytes, reason: str) -> bool:
+    """Whether an event says why the model ended, in the words of either wire."""
+    return any(word in event for word in (reason.encode(), b"max_tokens", b"refusal"))
+
+
+def _case(number: int, wire: str, dialect: str) -> Case:
+    paths = tuple(f"made/{number}_{place}.py" for place in range(CHANGES))
+    changes = [{"path": path, "content": f"# {path}\nvalue = {number}\n"} for path in paths]
+    text, ends = _joined(
+        '{"changes": [' if dialect == "tools" else '{"summary": "Adds.", "fileChanges": [', changes
+    )
+    text += "]}"
+    if dialect == "tools":
+        answer = Answer("", calls=(ToolCall("propose_changes", text),))
+    else:
+        answer = Answer(text, chunks=tuple(text[at : at + 12] for at in range(0, len(text), 12)))
+    return Case(answer, list(sse(answer, wire)), paths, ends)
+
+
+def _joined(text: str, changes: Sequence[dict[str, str]]) -> tuple[str, tuple[int, ...]]:
+    """The list as it is written, and the place at which each of its entries ends."""
+    ends = []
+    for place, change in enumerate(changes):
+        text += (", " if place else "") + json.dumps(change)
+        ends.append(len(text))
+    return text, tuple(ends)
+
+
+def _words(event: bytes) -> str:
+    """What an event adds to the answer, read from the wire without any code of the program."""
+    for line in event.decode().split("\n"):
+        if line.startswith("data: {"):
+            return _added(json.loads(line.removeprefix("data: ")))
+    return ""
+
+
+def _added(value: dict) -> str:
+    match value:
+        case {"choices": [{"delta": {"tool_calls": [{"function": {"arguments": str(text)}}]}}]}:
+            return text
+        case {"choices": [{"delta": {"content": str(text)}}]}:
+            return text
+        case {"delta": {"text": str(text)}} | {"delta": {"partial_json": str(text)}}:
+            return text
+    return ""

@@ -1,0 +1,273 @@
+"""The same keys typed in bursts and typed slowly, in two programs over equal folders, and what came of it in each.
+
+    async with two_programs(folder) as both:
+        difference = await both.compare(burst, random)   # "" where both are in the same state
+
+Bytes go through Textual's parser and the program's own driver, as a terminal's do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from support.screens import PATIENCE, Driven, on_screen
+from support.sessions import ScriptedModel, reply
+from textual._xterm_parser import XTermParser
+from textual.widgets import Input, OptionList, TextArea
+
+from tui_agent.session.session import Session
+from tui_agent.ui.widgets.find_bar import FindBar
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.rows import Rows
+
+ENTER, ESC, BACKSPACE, LEADER, PALETTE = "\r", "\x1b[27u", "\x7f", "\x0f", "\x10"
+UP, DOWN, LEFT, RIGHT, HOME, END = (f"\x1b[{letter}" for letter in "ABDCHF")
+F2, F3, F4, F5 = "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
+F6, F7, F8, F9 = "\x1b[17~", "\x1b[18~", "\x1b[19~", "\x1b[20~"
+PANES = (F3, F4, F5, F7, LEADER + "p", LEADER + "o", LEADER + "k", F6, "\t")
+#: Whole sequences that people type at once, by what they are about.
+PHRASES: dict[str, Sequence[str]] = {
+    "text": ("add tests", "x", "10 tests fail", "fix @ap", "?", "a b", "1", "2", "naïve ü"),
+    "panes": PANES,
+    "review": ("a", "s", "n", "p", "]", "[", "f", "u", "v", "x", "e", "c", "t", "A", "D", "U", "H", "g", "o"),
+    "leader": tuple(
+        LEADER + key for key in ("u", "U", "z", "a", "t", "n", "x", "l", "h", "q", "y", "j", "?")
+    ),
+    "dialogs": (
+        PALETTE + "go to the todos" + ENTER,
+        PALETTE + "zoom",
+        PALETTE,
+        F3 + "/api" + ENTER,
+        LEADER + "m",
+        LEADER + "n",
+        "\x1bOP",
+    ),
+    "moves": (UP, DOWN, LEFT, RIGHT, HOME, END, ENTER, ESC, ESC, BACKSPACE, "\x1b[3~"),
+    "todos": (LEADER + "o" + "aone more" + ENTER, LEADER + "o" + "dd", LEADER + "o" + "J ", LEADER + "oe"),
+    "editor": (
+        F4 + "x = 2",
+        "\x06def",
+        "\x07" + "2" + ENTER,
+        F2,
+        "\x1b[5;5~",
+        "\x1b[6;5~",
+        F4 + LEADER + "x",
+    ),
+    "paste": ("\x1b[200~pasted text\x1b[201~", "\x1b[200~12 more\nlines\x1b[201~"),
+    "mouse": tuple(f"\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m" for x, y in ((5, 3), (60, 4), (60, 30), (120, 45))),
+}
+FILES = {
+    "api.py": "".join(f"def f{n}(url):\n    return get(url, {n})\n\n\n" for n in range(6)),
+    "models.py": "class Model:\n    name = ''\n\n    def save(self):\n        pass\n",
+    "notes/plan.md": "# Plan\n\nNothing yet.\n",
+}
+
+
+def burst(random: Random) -> list[str]:
+    """What is typed, phrase by phrase: 2 to about 40 keys."""
+    kinds = list(PHRASES)
+    typed: list[str] = []
+    length = random.randint(2, 40)
+    while sum(map(len, typed)) < length:
+        typed.append(random.choice(PHRASES[random.choice(kinds)]))
+    return typed
+
+
+def keys_of(data: str) -> list[str]:
+    """The bytes of each event, for a person who types one after another."""
+    found, parser, at = [], XTermParser(), 0
+    for end in range(1, len(data) + 1):
+        if list(parser.feed(data[end - 1])):
+            found.append(data[at:end])
+            at = end
+    assert at == len(data), f"not whole: {data[at:]!r}"
+    return found
+
+
+def reads_of(data: str, random: Random) -> list[str]:
+    """The same bytes as a connection may deliver them: cut anywhere."""
+    cuts = sorted(random.sample(range(1, len(data)), min(random.randint(0, 3), len(data) - 1)))
+    return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+
+
+class Ready(ScriptedModel):
+    """Answers every request: one that asks for changes with the same batch, any other with a word."""
+
+    async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
+        asked = str(request.messages[-1])
+        self.replies = [_batch() if "propose the batch" in asked else reply("Done.")]
+        async for chunk in super().stream(request):
+            yield chunk
+
+
+class Typist:
+    """One program, and its state as far as keys can change it."""
+
+    def __init__(self, it: Driven, workspace: Path) -> None:
+        self.it = it
+        self.workspace = workspace
+        self._parser = XTermParser()
+
+    def read(self, data: str) -> None:
+        driver = self.it.app._driver
+        assert driver is not None
+        for event in self._parser.feed(data):
+            driver.process_message(event)
+
+    async def settle(self) -> None:
+        """Wait until nothing happens any more: neither on the screen nor in what was asked of the session."""
+        app, screen = self.it.app, self.it.screen
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        quiet = 0
+        while quiet < 2:
+            assert asyncio.get_running_loop().time() < deadline, (
+                f"never at rest: {app.workers}\n{self.it.text}"
+            )
+            await asyncio.sleep(0)
+            await app.keyboard._settled()
+            busy = [
+                w for w in app.workers if w.group in ("ask", "fill", "give-back", "subtask") and w.is_running
+            ]
+            if busy or not app.keyboard.at_rest or self.it.session.state.turn.running:
+                quiet = 0
+                await asyncio.sleep(0.002)
+                continue
+            quiet += 1
+            assert screen.bridge is not None
+            screen.bridge.flush()
+            await app.keyboard._drawn()
+
+    async def propose(self) -> None:
+        await self.it.session.submit("propose the batch")
+        await self.it.session.finished()
+        await self.settle()
+
+    async def state(self) -> dict[str, object]:
+        await self.it.screen.flush()
+        await self.settle()
+        app, state = self.it.app, self.it.session.state
+        found: dict[str, object] = {
+            "screens": [type(screen).__name__ for screen in app.screen_stack],
+            "focus": _path(app.focused),
+            "leader": self.it.screen.leader.waiting is not None,
+            "theme": app.theme,
+            "layout": (state.layout.focus, state.layout.hidden, state.layout.zoomed, state.layout.tabs),
+            "place": state.layout.place.get("review"),
+            "review": [(c.id, c.path, c.state, c.hunks, c.comments) for c in state.review.changes],
+            "applies": [(point.id, point.undone) for point in state.review.checkpoints],
+            "todos": [(todo.text, todo.done) for todo in state.todos],
+            "queue": state.input.queue,
+            "draft": state.input.draft,
+            "said": [m.text for m in state.chat.messages if m.kind == "person"],
+            "open": (
+                state.buffers.active,
+                [(b.path, b.text, b.unsaved, b.cursor) for b in state.buffers.open],
+            ),
+            "finding": [bar.display for bar in self.it.screen.query(FindBar)],
+            "files": {name: _text(self.workspace / name) for name in FILES},
+        }
+        for number, screen in enumerate(app.screen_stack):
+            for widget in screen.query("*"):
+                name = f"{number} {_path(widget)}"
+                match widget:
+                    case Input():
+                        found[name] = (widget.value, widget.display)
+                    case TextArea():
+                        found[name] = (widget.text, widget.selection)
+                    case OptionList() if number:
+                        found[name] = (widget.option_count, widget.highlighted)
+                    case Rows():
+                        found[name] = widget.cursor
+        return found
+
+
+class Both:
+    def __init__(self, slow: Typist, fast: Typist) -> None:
+        self.slow, self.fast = slow, fast
+
+    async def propose(self) -> None:
+        await self.slow.propose()
+        await self.fast.propose()
+
+    async def compare(self, typed: Sequence[str], random: Random) -> str:
+        """Type it in both; the first difference in words, empty where there is none."""
+        data = "".join(typed)
+        for key in keys_of(data):
+            self.slow.read(key)
+            await self.slow.settle()
+        for part in reads_of(data, random):
+            self.fast.read(part)
+            for _ in range(random.choice((0, 0, 1, 5, 50))):
+                await asyncio.sleep(0)
+        await self.fast.settle()
+        slow, fast = await self.slow.state(), await self.fast.state()
+        return "".join(
+            f"\n{name}\n  slowly {slow.get(name)!r}\n  burst  {fast.get(name)!r}"
+            for name in {**slow, **fast}
+            if slow.get(name) != fast.get(name)
+        )
+
+
+@asynccontextmanager
+async def two_programs(folder: Path) -> AsyncGenerator[Both]:
+    typists: list[Typist] = []
+    ended = asyncio.Event()
+
+    async def program(workspace: Path, there: asyncio.Future[Typist]) -> None:
+        for name, text in FILES.items():
+            (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            (workspace / name).write_text(text)
+
+        def prepare(session: Session) -> None:
+            session.model = Ready([])
+
+        async with on_screen(workspace, prepare=prepare) as it:
+            it.session.workspace.index.replace(sorted(FILES))
+            there.set_result(Typist(it, workspace))
+            await ended.wait()
+
+    tasks = []
+    for name in ("slow", "fast"):
+        there: asyncio.Future[Typist] = asyncio.get_running_loop().create_future()
+        tasks.append(asyncio.create_task(program(folder / name, there)))
+        await asyncio.wait([there, tasks[-1]], return_when=asyncio.FIRST_COMPLETED)
+        if tasks[-1].done():
+            await tasks[-1]
+        typists.append(there.result())
+    try:
+        yield Both(*typists)
+    finally:
+        ended.set()
+        await asyncio.gather(*tasks)
+
+
+def _batch() -> dict[str, Any]:
+    edits = [{"search": f"return get(url, {n})", "replace": f"return get(url, {n}, 5)"} for n in (0, 2, 4)]
+    return reply(
+        "Adds timeouts.",
+        todos=[{"text": f"todo {n}", "aiText": "", "done": False} for n in range(3)],
+        fileChanges=[
+            {"path": "api.py", "edits": edits, "todoIndex": 0},
+            {"path": "models.py", "edits": [{"search": "pass", "replace": "store(self)"}], "todoIndex": 1},
+            {"path": "new.py", "content": "new = 1\n"},
+        ],
+        nextSteps=[{"html": "Run", "inputText": "run the tests"}, {"html": "Go on", "inputText": "continue"}],
+    )
+
+
+def _path(widget: Any) -> str:
+    if widget is None:
+        return ""
+    nodes = [node for node in widget.ancestors_with_self if isinstance(node, Pane) or node is widget]
+    return " ".join(
+        f"{type(node).__name__}#{node.id or getattr(node, 'path', '')}" for node in reversed(nodes)
+    )
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text() if path.is_file() else None
