@@ -13,6 +13,9 @@ def main() -> int:
 
         sys.stdout.write(f"tui-agent {__version__}\n")
         return 0
+    if sys.platform == "win32":
+        sys.stderr.write("tui-agent: Windows is not supported: run it in WSL, where it is a Linux program\n")
+        return 1
     try:
         from tui_agent import cli
     except KeyboardInterrupt:

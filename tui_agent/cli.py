@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import click
 
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.headless import arguments
+from tui_agent.files.visible import escaped
+from tui_agent.headless import arguments, printing
 from tui_agent.headless.command_errors import in_words
 from tui_agent.headless.commands import (
     COMMANDS,
@@ -25,15 +26,18 @@ from tui_agent.headless.commands import (
     set_option,
 )
 from tui_agent.headless.options import ScreenOptions
+from tui_agent.headless.output import OutputLost, open_streams, silence
 from tui_agent.headless.session_commands import sessions
-from tui_agent.settings.faults import nearest, visible
+from tui_agent.settings.faults import nearest
 
 INTERRUPTED = 130
+_WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`, which does a turn without one"
 _EPILOG = "`tui-agent COMMAND --help` says more. --debug, anywhere, shows where an error came from."
 
 
 def open_screen(options: ScreenOptions) -> int:
     """Open the workspace full screen and return the exit status."""
+    _needs_a_terminal()
     gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
@@ -74,10 +78,27 @@ async def _open(options: ScreenOptions, session: str, read_only: bool = False) -
 
 def open_rehearsal() -> int:
     """Open the rehearsal full screen: bundled project, recorded model, no network, no key."""
+    _needs_a_terminal()
     gc.disable()  # as above
     from tui_agent.rehearsal.demo import run_demo
 
     return run_demo()
+
+
+def _needs_a_terminal() -> None:
+    """Raise `UsageError` where there is no terminal that could show a screen."""
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
+        if not stream.isatty():
+            raise UsageError(
+                f"the full screen needs a terminal, and standard {name} is not one", _WITHOUT_A_SCREEN
+            )
+    term = os.environ.get("TERM", "")
+    if term in ("", "dumb", "unknown"):
+        told = f"TERM is {escaped(term)}" if term else "TERM is not set"
+        raise UsageError(
+            f"this terminal cannot show a full screen ({told})",
+            f"set TERM to what it is, such as xterm-256color, or {_WITHOUT_A_SCREEN}",
+        )
 
 
 def main(argv: Sequence[str]) -> int:
@@ -85,9 +106,27 @@ def main(argv: Sequence[str]) -> int:
     before, marker, after = _parted(argv)
     debug = "--debug" in before
     words = [*(word for word in before if word != "--debug"), *marker, *after]
+    open_streams()
     _printable_anywhere()
     try:
-        return int(tui_agent.main(words, prog_name="tui-agent", standalone_mode=False, obj=debug) or 0)
+        return _status_of(words, debug)
+    except BrokenPipeError:
+        silence()
+        return 1  # whoever read our output has gone: nothing is left to say
+    except OutputLost as lost:
+        silence()
+        _say(lost.what, lost.remedy, debug)
+        return lost.exit_status
+
+
+def _status_of(words: list[str], debug: bool) -> int:
+    """Run the command line; what went wrong is said."""
+    try:
+        status = int(tui_agent.main(words, prog_name="tui-agent", standalone_mode=False, obj=debug) or 0)
+        sys.stdout.flush()
+        return status
+    except (BrokenPipeError, OutputLost):
+        raise
     except click.ClickException as error:
         _say(*in_words(error))
         return 2
@@ -97,14 +136,10 @@ def main(argv: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted", "what was done is kept")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone: nothing is left to say, and the interpreter must not try at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except Exception as error:
         kind = type(error).__name__
         _say(
-            f"unexpected error: {kind}: {visible(str(error))}",
+            f"unexpected error: {kind}: {escaped(str(error))}",
             "run it again with --debug and report it",
             debug,
         )
@@ -200,7 +235,7 @@ def _workspace(path: str) -> Any:
     command = "" if os.path.exists(path) or "/" in path else nearest(path, _shown_commands())
     if command:
         raise UsageError(
-            f"there is no command and no folder {visible(path)}", f"did you mean `tui-agent {command}`?"
+            f"there is no command and no folder {escaped(path)}", f"did you mean `tui-agent {command}`?"
         )
     return arguments.workspace_folder(path)
 
@@ -218,8 +253,10 @@ def _parted(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
 
 def _say(what: str, remedy: str, debug: bool = False) -> None:
     if debug:
-        traceback.print_exc()
-    sys.stderr.write(f"tui-agent: {what}: {remedy}\n")
+        printing.trace()
+    with suppress(OSError):  # a full disk takes no sentence either
+        printing.error(f"{what}: {remedy}")
+        sys.stderr.flush()
 
 
 def _printable_anywhere() -> None:

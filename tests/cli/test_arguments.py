@@ -115,7 +115,7 @@ class TestRun:
             (["x", "--open", "a.py:3-2"], "names no lines"),
             (["x", "--attach", "../a.py"], "lies outside the workspace"),
             (["x", "--attach", "."], "is a folder"),
-            (["x", "--attach", "a\x1b[31m.py"], "a\\u001b[31m.py does not exist"),
+            (["x", "--attach", "a\x1b[31m.py"], "a\\x1b[31m.py does not exist"),
         ],
     )
     def test_a_wrong_argument_is_one_sentence(self, run, ran, workspace, words, says):
@@ -158,8 +158,11 @@ def test_sessions_are_handed_on(run, workspace, monkeypatch, words, name, taken)
 
 def test_figures_are_handed_on(run, workspace, monkeypatch):
     stand_in = replaced(monkeypatch, sessions, "stats")
-    assert run("stats", "--json").status == 0
-    assert stand_in.call_args == call(workspace, everywhere=False, as_json=True)
+    for words, form in ((["--json"], "json"), (["--plot"], "plot"), ([], "words")):
+        assert run("stats", *words, "--session", "x").status == 0
+        assert stand_in.call_args == call(workspace, "x", False, form)
+    assert run("stats", "--all", "--session", "x").status == 2
+    assert run("stats", "--json", "--plot").status == 2
 
 
 def test_importing_says_that_it_cannot(run, workspace):
@@ -244,7 +247,7 @@ class TestErrors:
         ran.side_effect = ZeroDivisionError("by \x1b zero")
         outcome = run("run", "x")
         assert outcome.status == 1
-        assert "ZeroDivisionError: by \\u001b zero" in outcome.sentence
+        assert "ZeroDivisionError: by \\x1b zero" in outcome.sentence
         assert "Traceback" in run("run", "x", "--debug").err
         assert handed(ran)[-1].prompt == "x"
 

@@ -139,3 +139,44 @@ def test_a_session_goes_on_where_it_was(work: Path, tmp_path: Path) -> None:
     assert second[0]["id"] == first[0]["id"] and second[0]["turn"] == 2
     requests = [of_type(told, "request")[0] for told in lines]
     assert [(line["reset"], line["prefix_share"]) for line in requests] == [(True, 0.0), (False, 1.0)]
+
+
+def test_an_overloaded_model_gives_way_to_its_fallback(work: Path) -> None:
+    busy = Answer(status=429, message="Overloaded", retry_after=9999)
+    words = (
+        *("run", "--json", "--model", "openai/test-model", "--planner-model", "none"),
+        *("--set", 'models.fallbacks=["openai/other-model", "anthropic/test-model"]'),
+        *("--protocol", "structured", "Hello"),
+    )
+    with Provider() as provider:
+        environment = {**provider.environment, "ANTHROPIC_API_KEY": "test"}
+        provider.answer(busy, busy, Answer('{"summary": "Here."}'))
+        done = run(*words, folder=work, environment=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert [r.body["model"] for r in provider.requests] == ["test-model", "other-model", "test-model"]
+        assert len({r.path for r in provider.requests}) == 2  # the last one over Anthropic's wire
+        lines = json_lines(done)
+        assert of_type(lines, "response")[0]["summary"] == "Here."
+        notices = [line["text"] for line in of_type(lines, "notice")]
+        assert sum("is asked instead" in text for text in notices) == 2
+        assert [line["reset"] for line in of_type(lines, "request")] == [True, True, True]
+        provider.otherwise = busy
+        done = run(*words, folder=work, environment=environment)
+        assert done.returncode == 1 and "openai/test-model" in json_lines(done)[-1]["error"]
+
+
+def test_filters_of_a_repository_run_with_trust_only_and_the_person_is_told(
+    work: Path, tmp_path: Path
+) -> None:
+    (work / ".gitattributes").write_text("*.py filter=evil\n")
+    git(work, "config", "filter.evil.clean", f"touch {tmp_path}/canary; cat")
+    edit = {"summary": "Changed.", "fileChanges": [{**EDIT, "edits": EDIT["edits"]}]}
+    replay = recorded(tmp_path / "recording.jsonl", ("Change src/api.py", json.dumps(edit)))
+    words = ("run", "--apply", "all", "--replay", str(replay), "Change src/api.py")
+    done = run(*words, folder=work)
+    assert done.returncode == 0 and "filter evil did not run" in done.stdout + done.stderr
+    assert not (tmp_path / "canary").exists()
+    (work / "src/api.py").write_text(SOURCE)
+    done = run(*words, "--trust", folder=work)
+    assert done.returncode == 0 and "did not run" not in done.stdout + done.stderr
+    assert (tmp_path / "canary").exists()

@@ -46,3 +46,48 @@ def test_sub_tasks_run_and_come_together_without_a_screen(tmp_path: Path) -> Non
         assert lines[-1]["usage"]["input"] == 300
     assert {name: (work / f"{name}.txt").read_text() for name in PARTS} == {n: f"{n}\n" for n in PARTS}
     assert git(work, "status", "--porcelain").split() == ["M", "api.txt", "M", "docs.txt"]
+
+
+def endless(request: Request) -> Answer:
+    """Twenty sub-tasks, and in each of them one request after the other for a file that is not there."""
+    if "<user_query>\nSplit it" in request.last_text:
+        tasks = [{"id": f"p{n}", "goal": f"Part {n}", "autoExecute": True} for n in range(20)]
+        return Answer(json.dumps({"summary": "Twenty parts.", "subTasks": tasks}))
+    asks = [{"type": "file", "name": "More", "patterns": ["nowhere.txt"]}]
+    return Answer(json.dumps({"summary": "Needs more.", "fileRequests": asks, "todos": [{"text": "Go on"}]}))
+
+
+def test_sub_tasks_and_their_requests_are_capped_and_the_caps_are_said(tmp_path: Path) -> None:
+    work = repository(tmp_path / "a repository", {"a.txt": "old\n"})
+    with Provider() as provider:
+        provider.otherwise = endless
+        done = run(
+            "run", "--json", "--model", "openai/test-model", "--protocol", "structured", "--set", "autonomy=auto",
+            "--set", "limits.requests=12", "Split it", folder=work, environment=provider.environment,
+        )  # fmt: skip
+        lines = json_lines(done)
+        assert len(provider.requests) == 12
+    assert {line["id"] for line in of_type(lines, "subtask")} == {f"p{n}" for n in range(8)}
+    notices = [line["text"] for line in of_type(lines, "notice")]
+    refused = [text for text in notices if "subtasks.max_per_turn" in text]
+    assert len(refused) == 1 and all(f"p{n}" in refused[0] for n in range(8, 20)) and "p7" not in refused[0]
+    said = [text for text in notices if "limits.requests" in text]
+    assert 1 <= len(said) <= 2 and len(set(said)) == len(said)
+    assert {
+        line["state"] for line in of_type(lines, "subtask") if line["state"] not in ("ready", "running")
+    } == {"failed"}
+
+
+def test_a_turn_of_its_own_ends_at_the_limit_too(tmp_path: Path) -> None:
+    work = repository(tmp_path / "a repository", {"a.txt": "old\n"})
+    with Provider() as provider:
+        provider.otherwise = endless
+        environment = {**provider.environment, "TUI_AGENT_PLANNER_MODEL": ""}
+        done = run(
+            "run", "--json", "--model", "openai/test-model", "--protocol", "structured", "Look for more",
+            "--set", "limits.requests=3", folder=work, environment=environment,
+        )  # fmt: skip
+        lines = json_lines(done)
+        assert (len(provider.requests), done.returncode) == (3, 1)
+    assert "limits.requests" in lines[-1]["error"] and "continue" in lines[-1]["error"]
+    assert sum("limits.requests" in line["text"] for line in of_type(lines, "notice")) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,37 @@ async def test_an_export_is_masked_and_comes_back(
         assert (await session.diff(session.state.review.changes[0].id)).hunks
 
 
+HEADER = "-----BEGIN RSA PRIVATE KEY-----"
+
+
+async def test_an_export_is_whole_whatever_was_said(
+    workspace: Path, sessions: Commands, tmp_path: Path
+) -> None:
+    """The first line of a key masks nothing after it; an export can be imported and holds no file that is a secret."""
+    secret = "only-in-the-secret-file"
+    (workspace / ".env").write_text(f"A={secret}\n")
+    words = f"Such files begin with {HEADER} and end otherwise."
+    change = {"path": ".env", "content": "A=another\nB=2\n"}
+    replies = [reply(f"{HEADER} is a header.", message=words, fileChanges=[change]), reply("The end.")]
+    async with open_session(workspace, replies) as session:
+        for ask in (f"What is {HEADER}\n?", f'Is "{HEADER}" in api.py'):
+            await session.submit(ask)
+            await session.finished()
+        name = session.state.session.id
+    for form in ("md", "json"):
+        file = tmp_path / f"export.{form}"
+        before = os.umask(0)
+        try:
+            sessions("export", name, "--format", form, "--output", str(file))
+        finally:
+            os.umask(before)
+        text = file.read_text()
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert "and end otherwise" in text and "The end." in text and "[masked]" not in text
+        assert secret not in text
+    assert "The end." in sessions("show", sessions("import", str(file)).out.strip()).out
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -189,3 +221,54 @@ def _data() -> Path:
     from tui_agent.settings.folders import user_folders
 
     return user_folders().data
+
+
+async def measured(workspace: Path) -> str:
+    """Three turns: a proposal that was mended within its turn, a conflict that reached the person, an apply."""
+    bad = {"path": "api.py", "edits": [{"search": "no such line", "replace": "x"}]}
+    plan = {
+        "actions": [
+            {"type": "file", "name": "Api", "patterns": ["lib/api.py", "**/api.py"], "required": True},
+            {"type": "file", "name": "None", "patterns": ["none.py"], "required": True},
+        ]
+    }
+    replies = [
+        reply("Tries.", fileChanges=[bad]),
+        reply("Mends.", fileChanges=[EDIT]),
+        reply("Tries.", fileChanges=[bad]),
+        reply("Gives up.", fileChanges=[bad]),
+        reply("Adds a timeout.", fileChanges=[EDIT]),
+    ]
+    async with open_session(workspace, replies, plans=[plan, plan, plan]) as session:
+        for _ in range(3):
+            await session.submit("add a timeout")
+            await session.finished()
+        await session.apply()
+        return session.state.session.id
+
+
+async def test_figures_count_what_reached_the_person(
+    workspace: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = (workspace / "api.py").read_text()
+    name = await measured(workspace)
+    (workspace / "api.py").write_text(before)
+    await make(workspace)
+
+    def stats(*words: str) -> str:
+        done = run_here(capfd, ["stats", *words])
+        assert done.status == 0, done
+        return done.out
+
+    one, both = json.loads(stats("--session", name, "--json")), json.loads(stats("--all", "--json"))
+    assert (one["sessions"], one["turns"], both["sessions"], both["turns"]) == (1, 3, 2, 5)
+    # each turn asks for one change; in the second one no reply could be placed
+    assert (one["changes"], one["mismatches"], one["mismatch_share"]) == (3, 1, 0.3333)
+    assert (one["required_actions"], one["failed_loads"], one["hits_by_pattern"]) == (6, 3, {"2": 3})
+    assert (one["tasks"], one["turns_per_task"], one["resets"]) == (1, 3.0, 0)
+    assert one["unchanged_beginning"] == 1.0
+    assert "1 of 3 (33.3%)" in stats("--session", name)
+    plot = stats("--session", name, "--plot").splitlines()
+    assert plot[0] == "1 session, 3 turns"
+    assert any(line.startswith("failed automatic loads") and line.endswith("missed") for line in plot)
+    assert any("hit at pattern 2" in line and "█" in line for line in plot)

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tui_agent.errors import UsageError
+from tui_agent.files.visible import escaped
 from tui_agent.headless.options import OpenFile
-from tui_agent.settings.faults import visible
 from tui_agent.settings.files import reason_of
 
+#: More words are no request; a file is named instead.
+MOST_PROMPT_BYTES = 16 * 1024 * 1024
 _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 
 
@@ -20,7 +22,7 @@ def workspace_folder(path: str) -> Path:
     """The folder to work in, resolved; it exists and can be listed."""
     if not path:
         raise UsageError("the name of the folder is empty", "name a folder, or none for the one you are in")
-    shown = visible(path)
+    shown = escaped(path)
     try:
         folder = Path(path).expanduser().resolve(strict=True)
         with os.scandir(folder):
@@ -28,7 +30,7 @@ def workspace_folder(path: str) -> Path:
     except FileNotFoundError:
         raise UsageError(f"there is no folder {shown}", "name one that exists, or make it first") from None
     except NotADirectoryError:
-        raise UsageError(f"{shown} is a file", f"name its folder: {visible(_parent(path))}") from None
+        raise UsageError(f"{shown} is a file", f"name its folder: {escaped(_parent(path))}") from None
     except PermissionError:
         raise UsageError(f"the folder {shown} may not be read", "ask its owner, or name another") from None
     except (OSError, RuntimeError) as error:
@@ -40,10 +42,10 @@ def file_below(workspace: Path, name: str) -> str:
     """The path of a file that exists below the workspace, with `/` between folders."""
     path = Path(os.path.normpath(workspace / Path(name).expanduser()))
     if not path.is_relative_to(workspace):
-        raise UsageError(f"{visible(name)} lies outside the workspace", f"name a file below {workspace}")
+        raise UsageError(f"{escaped(name)} lies outside the workspace", f"name a file below {workspace}")
     if not path.is_file():
         kind = "is a folder" if path.is_dir() else "does not exist"
-        raise UsageError(f"{visible(name)} {kind}", f"name a file below {workspace}")
+        raise UsageError(f"{escaped(name)} {kind}", f"name a file below {workspace}")
     return path.relative_to(workspace).as_posix()
 
 
@@ -56,7 +58,7 @@ def open_file(workspace: Path, words: str) -> OpenFile:
     last = int(found["last"] or first)
     if not 1 <= first <= last:
         raise UsageError(
-            f"{visible(words)} names no lines", "write FILE:LINE or FILE:LINE-LINE, counted from 1"
+            f"{escaped(words)} names no lines", "write FILE:LINE or FILE:LINE-LINE, counted from 1"
         )
     return OpenFile(file_below(workspace, found["path"]), first, last)
 
@@ -66,7 +68,7 @@ def recording(path: str | None) -> Path | None:
     if path is None:
         return None
     if not os.path.isfile(path):
-        raise UsageError(f"there is no recording {visible(path)}", "name a file that --record has written")
+        raise UsageError(f"there is no recording {escaped(path)}", "name a file that --record has written")
     return Path(path).resolve()
 
 
@@ -75,21 +77,38 @@ def new_recording(path: str | None) -> Path | None:
     if path is None:
         return None
     target = Path(path).resolve()
-    if target.is_dir() or not target.parent.is_dir():
-        raise UsageError(f"{visible(path)} cannot be written", "name a file in a folder that exists")
+    if not target.parent.is_dir() or (target.exists() and not target.is_file()):
+        raise UsageError(f"{escaped(path)} cannot be written", "name a file in a folder that exists")
     return target
 
 
 def prompt_words(words: str) -> str:
     """The request; `-` is all of standard input."""
     if words == "-":
-        try:
-            words = sys.stdin.buffer.read().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise UsageError("standard input is not UTF-8 text", "send the request as UTF-8") from None
+        words = _from_standard_input()
     if not words.strip():
         raise UsageError("the request is empty", "say in PROMPT what to do")
     return words
+
+
+def _from_standard_input() -> str:
+    if sys.stdin is None:
+        raise UsageError("standard input is closed", "write the request as PROMPT")
+    try:
+        data = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"standard input cannot be read ({reason_of(error)})", "send the request there"
+        ) from None
+    if len(data) > MOST_PROMPT_BYTES:
+        raise UsageError(
+            f"the request has more than {MOST_PROMPT_BYTES:,} bytes",
+            "name a file in it with @ instead of sending it",
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("standard input is not UTF-8 text", "send the request as UTF-8") from None
 
 
 def overrides(settings: Sequence[str], named: Iterable[tuple[str, str | None]] = ()) -> tuple[str, ...]:

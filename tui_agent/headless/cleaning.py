@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import msgspec
 
+from tui_agent.headless.printing import json_line, row
 from tui_agent.session.cleaning import Cleaned, clean, readable, used
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
@@ -20,9 +20,9 @@ def clean_store(workspace: Path, *, young: bool, yes: bool, as_json: bool) -> in
     size = used(folders.data)
     done = clean(folders.data, limit, young=young) if yes else Cleaned(size, size)
     if as_json:
-        click.echo(msgspec.json.encode({**msgspec.to_builtins(done), "limit": limit}).decode())
+        json_line({**msgspec.to_builtins(done), "limit": limit})
     else:
-        click.echo(in_words(done, limit))
+        row(in_words(done, limit))
     return 1 if yes and done.after > limit else 0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from tui_agent.errors import UsageError
-from tui_agent.settings.faults import nearest, visible
+from tui_agent.files.visible import escaped
+from tui_agent.settings.faults import nearest
 
 
 class CommandGroup(click.Group):
@@ -26,7 +27,7 @@ class CommandGroup(click.Group):
             if near
             else f"write one of {', '.join(self.commands)}"
         )
-        raise UsageError(f"`{ctx.command_path}` has no command {visible(name)}", remedy)
+        raise UsageError(f"`{ctx.command_path}` has no command {escaped(name)}", remedy)
 
 
 def in_words(error: click.ClickException) -> tuple[str, str]:
@@ -39,13 +40,13 @@ def in_words(error: click.ClickException) -> tuple[str, str]:
     match error:
         case click.NoSuchOption(option_name=name):
             near = nearest(name, _options(context)) if context else ""
-            return f"`{command}` has no option {visible(name)}", f"did you mean {near}?" if near else remedy
+            return f"`{command}` has no option {escaped(name)}", f"did you mean {near}?" if near else remedy
         case click.UsageError() if message == "Missing command" and isinstance(group, click.Group):
             return f"`{command}` needs a command", f"write one of {', '.join(group.commands)}"
         case click.UsageError() if "unexpected extra argument" in message:
-            return visible(message[:1].lower() + message[1:]), "put words that belong together in quotes"
+            return escaped(message[:1].lower() + message[1:]), "put words that belong together in quotes"
         case _:
-            return visible(message[:1].lower() + message[1:]), remedy
+            return escaped(message[:1].lower() + message[1:]), remedy
 
 
 def _options(context: click.Context) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tui_agent.errors import UsageError
 from tui_agent.headless import arguments
 from tui_agent.headless.command_errors import CommandGroup
 from tui_agent.headless.options import DecideOptions, RunOptions
@@ -105,13 +106,22 @@ def _decision(name: Any, words: str) -> click.Command:
 
 
 @click.command()
+@click.option(
+    "--session", default="", metavar="ID", help="One session; without this, those of this workspace."
+)
 @all_option
 @json_option
-def stats(everywhere: bool, as_json: bool) -> int:
-    """Questions, failed loads, conflicts and turns, counted."""
+@click.option("--plot", is_flag=True, help="Bars, each figure against its goal.")
+def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
+    """Questions, failed loads, refused changes and turns, counted."""
     from tui_agent.headless import sessions
 
-    return sessions.stats(arguments.workspace_folder("."), everywhere=everywhere, as_json=as_json)
+    if session and everywhere:
+        raise UsageError("--session and --all were both given", "use one of them")
+    if as_json and plot:
+        raise UsageError("--json and --plot were both given", "use one of them")
+    form = "json" if as_json else "plot" if plot else "words"
+    return sessions.stats(arguments.workspace_folder("."), session, everywhere, form)
 
 
 @click.command()

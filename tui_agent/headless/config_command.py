@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import click
 import msgspec
 
+from tui_agent.files.visible import escaped, json_escaped
+from tui_agent.headless.printing import error, row
 from tui_agent.settings import trust
 from tui_agent.settings.catalog import entries
-from tui_agent.settings.faults import Fault, visible
+from tui_agent.settings.faults import Fault
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.layers import broken_file
 from tui_agent.settings.loading import FILE, WORKSPACE_FOLDER, Loaded, load, workspace_layer
@@ -33,7 +34,7 @@ def paths(workspace: Path) -> int:
     }
     width = max(map(len, places))
     for name, path in places.items():
-        click.echo(f"{name:<{width}}  {visible(str(path))}{_remark(path, workspace)}")
+        row(f"{name:<{width}}  {escaped(str(path))}{_remark(path, workspace)}")
     return 0
 
 
@@ -41,11 +42,11 @@ def show(workspace: Path, overrides: Sequence[str]) -> int:
     """Every setting as TOML, with where it comes from behind those that are not as shipped."""
     loaded = _loaded(workspace, overrides)
     for key in entries():
-        value = msgspec.json.encode(_value(loaded.settings, key)).decode()
+        value = json_escaped(msgspec.json.encode(_value(loaded.settings, key)).decode())
         source = loaded.sources.get(key)
-        click.echo(f"{key} = {value}" + (f"  # from {visible(source)}" if source else ""))
+        row(f"{key} = {value}" + (f"  # from {escaped(source)}" if source else ""))
     for fault in loaded.faults:
-        click.echo(f"tui-agent: {fault}", err=True)
+        error(str(fault))
     return 0
 
 
@@ -53,10 +54,10 @@ def check(workspace: Path) -> int:
     """Name every fault of every file and of the environment; 2 where there is one."""
     faults = [*_loaded(workspace).faults, *_other_faults(workspace)]
     for fault in faults:
-        click.echo(f"tui-agent: {fault}", err=True)
+        error(str(fault))
     if faults:
         return 2
-    click.echo("The configuration is in order.")
+    row("The configuration is in order.")
     return 0
 
 

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-import click
-import msgspec
 from msgspec import Struct
 
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError
 from tui_agent.headless.cleaning import in_words
+from tui_agent.headless.printing import json_line, row
 from tui_agent.headless.surroundings import (
     Surroundings,
     key_names,
@@ -25,7 +24,6 @@ from tui_agent.model.client import Abilities
 from tui_agent.model.discover import discover
 from tui_agent.session.cleaning import Cleaned, used
 from tui_agent.settings import trust
-from tui_agent.settings.faults import visible
 from tui_agent.settings.folders import Folders, user_folders, why_not_writable
 from tui_agent.settings.loading import Loaded, load
 
@@ -76,10 +74,10 @@ def doctor(workspace: Path, as_json: bool) -> int:
     """Print the report; 1 where something is wrong."""
     report = asyncio.run(examine(workspace, user_folders()))
     if as_json:
-        click.echo(msgspec.json.encode(report).decode())
+        json_line(report)
     else:
         for mark, words in _lines(report):
-            click.echo(f"{mark:<8} {visible(words)}")
+            row(f"{mark:<8} {words}")
     return 0 if report.ok else 1
 
 

@@ -46,6 +46,7 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
                 "type": "attempt",
                 "action": attempt.action,
                 "pattern": attempt.pattern,
+                "by": attempt.by,
                 "index": attempt.index,
                 "total": attempt.total,
                 "outcome": attempt.outcome,
@@ -63,6 +64,8 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
                 "tokens": file.tokens,
                 "loaded_by": file.loaded_by,
             }
+        case e.FilesLeftOut(reason=reason) if reason in ("room", "limit"):
+            yield {"type": "left_out", "paths": list(event.paths), "reason": reason}
         case e.FreshnessChanged(path, cause) if cause not in ("fresh", "edited"):
             yield {"type": "stale", "path": path, "cause": cause}
         case e.DirectoryListed(path, entries, error):
@@ -85,7 +88,7 @@ def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
                 "reset": event.reset,
                 "files": sorted(event.files),
             }
-        case e.ReplyStreamed(part, text) if part != "reasoning":
+        case e.ReplyStreamed(part, text) if part in ("summary", "message"):
             yield {"type": "delta", "text": text}
         case e.ReplyRead():
             yield _response(event)

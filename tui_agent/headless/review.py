@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 
 from tui_agent.edits.change import Change, Pick
 from tui_agent.errors import SessionError
 from tui_agent.headless.options import DecideOptions
+from tui_agent.headless.printing import note, row
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
+from tui_agent.store import events as e
 from tui_agent.store.state import State
 
 
@@ -21,6 +22,8 @@ def decide(options: DecideOptions) -> int:
 async def _decide(options: DecideOptions) -> int:
     session = await open_session(Opening(options.workspace, session=options.session))
     try:
+        session.subscribe(_say)
+        await session.tell_opening()
         before = session.state
         await _carry_out(session, options)
         _print_changes(before, session.state)
@@ -63,10 +66,16 @@ def _checkpoints(state: State, changes: tuple[str, ...], undone: bool) -> list[s
     return found
 
 
+def _say(event: e.Event, _: State) -> None:
+    """What there is to say goes to standard error; standard output has the changes alone."""
+    if isinstance(event, e.NoticeGiven):
+        note(f"{event.level}: {event.text}")
+
+
 def _print_changes(before: State, after: State) -> None:
     for change in after.review.changes:
         if before.review.change(change.id) != change:
-            sys.stdout.write(f"{change.id} {change.state} {change.path}{_why(change)}\n")
+            row(f"{change.id} {change.state} {change.path}{_why(change)}")
 
 
 def _why(change: Change) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
 from tui_agent import errors
+from tui_agent.headless import printing
 from tui_agent.headless.lines import Line, finished_line, lines, session_line
 from tui_agent.headless.options import RunOptions
+from tui_agent.headless.output import OutputLost, Telling
 from tui_agent.headless.words import words
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
@@ -38,13 +40,30 @@ async def _run(options: RunOptions) -> int:
     session = await open_session(opening)
     teller = JsonTeller(sys.stdout) if options.as_json else WordsTeller(sys.stdout, sys.stderr)
     session.subscribe(teller.on_event)
+    out: list[str] = []
+    session.subscribe(lambda event, state: out.extend(_left_out(event)))
     try:
-        return await _turn(session, options, teller)
+        status = await _turn(session, options, teller, out)
     finally:
         await session.close()
+    if isinstance(teller.failed, OutputLost):
+        name = session.state.session.id
+        raise OutputLost(
+            teller.failed.why, f"the turn is kept, `tui-agent sessions show {name}` says what was said"
+        )
+    if teller.failed is not None:
+        raise teller.failed
+    return status
 
 
-async def _turn(session: Session, options: RunOptions, teller: Teller) -> int:
+def _left_out(event: e.Event) -> tuple[str, ...]:
+    """The files that had no room in a request."""
+    if not isinstance(event, e.FilesLeftOut) or event.reason not in ("room", "limit"):
+        return ()
+    return event.paths or (event.why,)
+
+
+async def _turn(session: Session, options: RunOptions, teller: Teller, out: Sequence[str]) -> int:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(_stop(session)))
     await session.start_services()
@@ -62,10 +81,16 @@ async def _turn(session: Session, options: RunOptions, teller: Teller) -> int:
     left = ""
     if turn.ok and options.apply == "all":
         left = await _apply_all(session, proposed)
+        if out and not left:
+            left = f"Applied, but {_count(out)} did not fit into the request: ask again for the rest"
     status = exit_status(turn) or (1 if left else 0)
     used = used_since(before, session.state.usage.session)
     teller.finish(session.state, turn.ok and not left, turn.error or left, used)
     return status
+
+
+def _count(out: Sequence[str]) -> str:
+    return "1 file" if len(out) == 1 else f"{len(out)} files"
 
 
 async def _stop(session: Session) -> None:
@@ -95,7 +120,15 @@ def exit_status(turn: TurnSlice) -> int:
 
 
 class Teller:
-    """Tells a front end's reader what happens, event by event."""
+    """Tells a front end's reader what happens, event by event; an output that fails does not end the turn."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = Telling(out)
+
+    @property
+    def failed(self) -> Exception | None:
+        """Why standard output took no more; None where it took everything."""
+        return self._out.failed
 
     def on_event(self, event: e.Event, state: State) -> None:
         raise NotImplementedError
@@ -108,7 +141,7 @@ class JsonTeller(Teller):
     """JSON lines, `session` first: it waits for the model to be known, and nothing is told before it."""
 
     def __init__(self, out: TextIO) -> None:
-        self._out = out
+        super().__init__(out)
         self._waiting: list[Line] | None = []
 
     def on_event(self, event: e.Event, state: State) -> None:
@@ -134,26 +167,25 @@ class JsonTeller(Teller):
 
     def _write(self, told) -> None:
         for line in told:
-            self._out.write(json.dumps(line, ensure_ascii=True) + "\n")
-        self._out.flush()
+            printing.json_line(line, self._out)
 
 
 class WordsTeller(Teller):
     """What was said and what is proposed on standard output, everything else on standard error."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
-        self._out, self._err = out, err
+        super().__init__(out)
+        self._err = Telling(err)
 
     def on_event(self, event: e.Event, state: State) -> None:
         for stream, text in words(event, state):
-            (self._out if stream == "out" else self._err).write(text + "\n")
-        self._out.flush()
+            printing.say(text, self._out if stream == "out" else self._err)
 
     def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
         if error:
-            self._err.write(f"tui-agent: {error}\n")
+            printing.error(error, self._err)
         kept = "not kept" if state.session.not_kept else f"session {state.session.id}"
-        self._err.write(f"{_cost(used)} · {kept}\n")
+        printing.say(f"{_cost(used)} · {kept}", self._err)
 
 
 def _cost(usage: Usage) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from tui_agent.errors import FileError, UsageError
+from tui_agent.errors import FileError, SessionError, UsageError
 from tui_agent.files.blobs import Blobs
-from tui_agent.headless.words import clean
+from tui_agent.files.private import replace_private
+from tui_agent.headless.printing import document, json_line, note, row, say
 from tui_agent.session import catalog
 from tui_agent.session.catalog import Entry, Sort
 from tui_agent.session.exporting import as_json as exported_json
@@ -28,11 +28,14 @@ from tui_agent.session.transcript import in_order
 from tui_agent.settings.folders import user_folders
 from tui_agent.store.state import ChatMessage
 
+#: How wide the bars of `stats --plot` are.
+BAR_CELLS = 24
+
 
 def list_sessions(workspace: Path, everywhere: bool, as_json: bool, sort: Sort = "newest") -> int:
     """Newest first, or in another order; the id comes first on each line."""
     for entry in catalog.sorted_by(_entries(workspace, everywhere), sort):
-        _print(_entry_values(entry) if as_json else _entry_line(entry, everywhere))
+        json_line(_entry_values(entry)) if as_json else row(_entry_line(entry, everywhere))
     return 0
 
 
@@ -42,7 +45,7 @@ def show_session(session: str, as_json: bool, sent: bool = False) -> int:
         return _show_sent(session, as_json)
     lost: list[str] = []
     for message in in_order(events_of(_log(session), lost)):
-        _print(msgspec.to_builtins(message) if as_json else _message_text(message))
+        json_line(message) if as_json else say(_message_text(message))
     _say_lost(lost)
     return 0
 
@@ -51,7 +54,7 @@ def _show_sent(session: str, as_json: bool) -> int:
     blobs = Blobs(user_folders().data / "blobs")
     lost: list[str] = []
     for exchange in exchanges(events_of(_log(session), lost), blobs):
-        _print(msgspec.to_builtins(exchange) if as_json else _exchange_text(exchange))
+        json_line(exchange) if as_json else say(_exchange_text(exchange))
     _say_lost(lost)
     return 0
 
@@ -59,39 +62,66 @@ def _show_sent(session: str, as_json: bool) -> int:
 def search_sessions(words: str, workspace: Path, everywhere: bool, as_json: bool) -> int:
     """Every message or file name that holds all the words; each line begins with the session's id."""
     for line in search(user_folders().data, words, None if everywhere else workspace):
-        _print(_found(line, as_json))
+        json_line(_found(line)) if as_json else row(_found_line(line))
     return 0
 
 
 def export_session(session: str, form: Literal["md", "json"], output: Path | None) -> int:
-    """A session as one file, secrets masked; on standard output where no file is named."""
+    """A session as one file, secrets masked; on standard output where no file is named.
+
+    It is read back, as `import` would, before this is done. A file is made with the rights 0600.
+    """
     events = _events(session)
     blobs = Blobs(user_folders().data / "blobs")
     text = as_markdown(session, events) if form == "md" else exported_json(session, events, blobs)
+    if form == "json":
+        _check_readable(session, text)
+    data = text.encode("utf-8", "replace")
     if output is None:
-        sys.stdout.write(text)
+        document(text, is_json=form == "json")
         return 0
     try:
-        output.write_text(text, encoding="utf-8", errors="replace")
+        _write_out(output, data)
+        back = output.read_bytes() if output.is_file() else data
     except OSError as error:
         raise FileError(f"{output} cannot be written ({error.strerror})", "name another file") from error
+    if back != data:
+        raise FileError(f"{output} does not hold what was written", "free some room, or name another file")
     return 0
+
+
+def _check_readable(session: str, text: str) -> None:
+    from tui_agent.session import importing
+
+    try:
+        importing.parsed(text, Path(session))
+    except SessionError as error:
+        what = f"The export of {session} cannot be read back ({error.what})"
+        raise FileError(what, "take --format md, and report it") from error
+
+
+def _write_out(output: Path, data: bytes) -> None:
+    """A session is the person's alone, whatever the umask; a pipe or a device takes it as it is. Raises OSError."""
+    if output.exists() and not output.is_file():
+        output.write_bytes(data)
+    else:
+        replace_private(output.resolve(), data)
 
 
 def import_session(source: Path, workspace: Path, remove_legacy: bool) -> int:
     """An export or a task folder becomes a session of this workspace; prints its id."""
     from tui_agent.session import importing
 
-    _print(importing.import_session(user_folders().data, source, workspace, remove_legacy))
+    row(importing.import_session(user_folders().data, source, workspace, remove_legacy))
     return 0
 
 
 def fork_session(session: str, turn: int | None) -> int:
     """A new session that begins where this one stood; prints its id, and on standard error which files differ."""
     forked = fork(user_folders().data, session, turn)
-    _print(forked.id)
+    row(forked.id)
     if forked.sentence:
-        sys.stderr.write(clean(forked.sentence) + "\n")
+        note(forked.sentence)
     return 0
 
 
@@ -111,17 +141,52 @@ def delete_session(session: str, yes: bool) -> int:
     return 0
 
 
-def stats(workspace: Path, everywhere: bool, as_json: bool) -> int:
-    """The figures of product.md over the sessions of this workspace, or of all."""
+def stats(workspace: Path, session: str, everywhere: bool, form: Literal["words", "json", "plot"]) -> int:
+    """The figures of one session, of this workspace's, or of all."""
+    names = [session] if session else [entry.id for entry in _entries(workspace, everywhere)]
     total = Figures()
-    for entry in _entries(workspace, everywhere):
-        total = total.plus(figures_of(_events(entry.id)))
-    if as_json:
-        _print(total.values())
-    else:
-        for words, value in total.in_words():
-            _print(f"{words:<34} {value}")
+    for name in names:
+        total = total.plus(figures_of(_events(name)))
+    match form:
+        case "json":
+            json_line(total.values())
+        case "plot":
+            for line in _plot(total):
+                row(line)
+        case "words":
+            for words, value in total.in_words():
+                row(f"{words:<36} {value}")
     return 0
+
+
+def _plot(figures: Figures) -> Iterator[str]:
+    """Bars: each figure against its goal, then what became of the patterns."""
+    yield f"{_count(figures.sessions, 'session')}, {_count(figures.turns, 'turn')}"
+    for goal in figures.goals():
+        bound = f"≤ {goal.most:g}" if goal.most is not None else f"≥ {goal.least:g}"
+        value = "–" if goal.value is None else f"{goal.value:g}"
+        scale = max(goal.value or 0, (goal.most or 0) * 2, goal.least or 0)
+        yield f"{goal.words:<38} {_bar(goal.value or 0, scale)} {value:>7}  {bound}{'' if goal.met else '  missed'}"
+    counts = {f"hit at pattern {place}": count for place, count in sorted(figures.hits.items())}
+    if figures.built_in:
+        counts["hit by a built-in pattern"] = figures.built_in
+    counts |= {
+        outcome.replace("_", " "): count
+        for outcome, count in sorted(figures.outcomes.items())
+        if outcome != "hit"
+    }
+    for words, count in counts.items():
+        yield f"{words:<38} {_bar(count, max(counts.values()))} {count:>7}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _bar(value: float, scale: float) -> str:
+    """A bar of eighths of a cell, `BAR_CELLS` wide where `value` is `scale`."""
+    eighths = round(8 * BAR_CELLS * min(value / scale, 1.0)) if scale else 0
+    return ("█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")).ljust(BAR_CELLS)
 
 
 def _entries(workspace: Path, everywhere: bool) -> list[Entry]:
@@ -142,7 +207,7 @@ def _events(session: str) -> list[Any]:
 def _say_lost(lost: list[str]) -> None:
     """What could not be read of a log goes to standard error."""
     for sentence in lost:
-        sys.stderr.write(clean(sentence) + "\n")
+        note(sentence)
 
 
 def _entry_values(entry: Entry) -> dict[str, Any]:
@@ -172,13 +237,9 @@ def _exchange_text(exchange: Exchange) -> str:
     return "\n".join([head, *exchange.messages, *answer])
 
 
-def _found(line: Line, as_json: bool) -> str | dict[str, Any]:
-    text = " ".join(line.text.split())
-    if as_json:
-        return {"id": line.session, "turn": line.turn, "kind": line.kind, "text": text}
-    return f"{line.session}  turn {line.turn}  {line.kind}: {text[:120]}"
+def _found(line: Line) -> dict[str, Any]:
+    return {"id": line.session, "turn": line.turn, "kind": line.kind, "text": " ".join(line.text.split())}
 
 
-def _print(value: str | dict[str, Any]) -> None:
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else clean(value)
-    sys.stdout.write(text + "\n")
+def _found_line(line: Line) -> str:
+    return f"{line.session}  turn {line.turn}  {line.kind}: {' '.join(line.text.split())[:120]}"

@@ -6,14 +6,15 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from importlib import metadata
 
 from msgspec import Struct
 
+from tui_agent.errors import ChildFailed
 from tui_agent.model.providers import PROVIDERS
+from tui_agent.workspace.git_process import run_git
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _GIT_TIMEOUT = 5.0
@@ -78,16 +79,11 @@ def packages() -> dict[str, str | None]:
 
 def git_version() -> str:
     """`git version 2.39.5`, or nothing where there is no git that answers."""
-    git = shutil.which("git")
-    if git is None:
-        return ""
     try:
-        done = subprocess.run(
-            [git, "--version"], capture_output=True, text=True, timeout=_GIT_TIMEOUT, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = run_git(os.getcwd(), ("--version",), {}, seconds=_GIT_TIMEOUT)
+    except ChildFailed:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return done.text if done.ok else ""
 
 
 def terminal(environ: Mapping[str, str]) -> Terminal:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import click
-
+from tui_agent.files.visible import escaped
+from tui_agent.headless.printing import row
 from tui_agent.settings import trust
-from tui_agent.settings.faults import visible
 from tui_agent.settings.folders import user_folders
 
 
 def give(workspace: Path) -> int:
     """Trust the workspace with what it brings now, and say what that is."""
     entry = trust.trust(workspace, user_folders())
-    click.echo(f"Trusted {visible(entry.path)}")
+    row(f"Trusted {escaped(entry.path)}")
     for name in entry.files:
-        click.echo(f"  {visible(name)}")
+        row(f"  {escaped(name)}")
+    for key, value in trust.filters_of(workspace):
+        row(f"  {escaped(key)} = {escaped(value)}")
     if not entry.files:
-        click.echo("  It brings nothing so far; a .tui-agent/ that appears later is not trusted by this.")
+        row("  It brings nothing so far; a .tui-agent/ that appears later is not trusted by this.")
     return 0
 
 
@@ -28,9 +29,7 @@ def show() -> int:
     folders = user_folders()
     for entry in trust.trusted(folders):
         standing = trust.standing(Path(entry.path), folders)
-        click.echo(
-            f"{visible(entry.path)}" + (f"  ({_changed(entry.path)})" if standing != "trusted" else "")
-        )
+        row(f"{escaped(entry.path)}" + (f"  ({_changed(entry.path)})" if standing != "trusted" else ""))
     return 0
 
 
@@ -38,9 +37,9 @@ def revoke(path: str) -> int:
     """Take the trust back; the folder need not exist any more."""
     workspace = Path(os.path.realpath(os.path.expanduser(path)))
     if trust.revoke(workspace, user_folders()):
-        click.echo(f"No longer trusted: {visible(str(workspace))}")
+        row(f"No longer trusted: {escaped(str(workspace))}")
     else:
-        click.echo(f"It was not trusted: {visible(str(workspace))}")
+        row(f"It was not trusted: {escaped(str(workspace))}")
     return 0
 
 

@@ -1,0 +1,194 @@
+"""The program on a real pseudo-terminal: one write of several keys, suspending, and every way to end it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyte
+import pytest
+
+PATIENCE = 60.0
+F5, F7, LEADER = b"\x1b[15~", b"\x1b[18~", b"\x0f"
+#: What the program switches on: mouse, bracketed paste, alternate screen, kitty's keys, and what takes them back.
+MODES = {"\x1b[?1000h": "\x1b[?1000l", "\x1b[?2004h": "\x1b[?2004l", "\x1b[?1049h": "\x1b[?1049l"}
+#: Takes standard input as the terminal of the session, and becomes the program.
+OWN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class Program:
+    """`tui-agent` in a session of its own whose terminal is the pseudo-terminal."""
+
+    def __init__(self, *words: str, folder: Path, home: Path) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 130, 0, 0))
+        os.set_blocking(self.master, False)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", OWN_TERMINAL, sys.executable, "-m", "tui_agent", *words],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=folder,
+            env={
+                **os.environ,
+                "TUI_AGENT_HOME": str(home),
+                "TUI_AGENT_REPLAY_SPEED": "0",
+                "TERM": "xterm-256color",
+            },
+            start_new_session=True,
+        )
+        os.close(slave)
+        self._screen = pyte.Screen(130, 40)
+        self._stream = pyte.ByteStream(self._screen)
+        self.written = b""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.rstrip() for line in self._screen.display)
+
+    def blank(self) -> None:
+        """Forget what was drawn, as a shell that took the terminal over does."""
+        self._screen.reset()
+
+    def look(self) -> None:
+        """Take what was written so far."""
+        try:
+            while data := os.read(self.master, 65536):
+                self.written += data
+                self._stream.feed(data)
+        except OSError:
+            pass
+
+    def until(self, holds: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
+        deadline = time.monotonic() + patience
+        while not holds():
+            assert time.monotonic() < deadline, f"never: {what}\n{self.text}"
+            self.look()
+            time.sleep(0.01)
+
+    def shows(self, words: str) -> None:
+        self.until(lambda: words in self.text, words)
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+    @property
+    def state(self) -> str:
+        """The letter of the process's state: `T` is stopped."""
+        asked = ["ps", "-o", "state=", "-p", str(self.process.pid)]
+        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()[:1]
+
+    def children(self) -> list[int]:
+        found = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=False
+        )
+        return [int(pid) for pid in found.stdout.split()]
+
+
+@pytest.fixture
+def program(tmp_path: Path, home: Path) -> Iterator[Program]:
+    started = Program("demo", folder=tmp_path, home=home)
+    try:
+        started.shows("rehearsal")
+        yield started
+    finally:
+        started.process.kill()
+        started.process.wait()
+        try:
+            os.close(started.master)
+        except OSError:
+            pass
+
+
+def test_letters_in_one_write_go_where_the_key_before_them_leads(program: Program) -> None:
+    program.until(lambda: "Files" in program.text, "the files")
+    program.type(F5 + F7 + LEADER + b"zq" + b"add tests")
+    program.shows("add tests")
+    assert program.process.poll() is None
+
+
+def test_suspending_gives_the_terminal_back_and_coming_back_takes_it_again(program: Program) -> None:
+    before = termios.tcgetattr(program.master)[3]
+    program.type(b"typed before")
+    program.shows("typed before")
+    program.type(F5)
+    program.type(b"\x1a")
+    program.until(lambda: program.state == "T", "stopped")
+    program.look()
+    given_back = program.written.decode(errors="replace")
+    assert all(given_back.rindex(off) > given_back.rindex(on) for on, off in MODES.items())
+    assert termios.tcgetattr(program.master)[3] & termios.ICANON
+    program.written = b""
+    program.blank()
+    os.kill(program.process.pid, signal.SIGCONT)
+    program.until(lambda: all(on.encode() in program.written for on in MODES), "the modes again")
+    assert termios.tcgetattr(program.master)[3] == before
+    program.type(F7)
+    program.shows("typed before")
+    program.type(b"XYZ")
+    program.shows("XYZ")
+
+
+def test_in_a_text_the_same_key_undoes(program: Program) -> None:
+    program.type(b"word")
+    program.shows("word")
+    program.type(b"\x1a")
+    program.until(lambda: "word" not in program.text, "undone")
+    assert program.state != "T"
+
+
+def ends(program: Program, within: float) -> None:
+    try:
+        program.process.wait(within)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"still there after {within} s\n{program.text}") from None
+
+
+def kept(home: Path, words: str) -> None:
+    """The session can be written by another process, and holds what was typed."""
+    log = next((home / "data" / "sessions").glob("*/log.sqlite3"))
+    with (log.parent / "lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert any(words.encode() in path.read_bytes() for path in log.parent.glob("log.sqlite3*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_although_its_children_are_stopped(
+    program: Program, home: Path, number: signal.Signals
+) -> None:
+    program.until(program.children, "children")
+    program.type(b"kept words")
+    program.shows("kept words")
+    for child in program.children():
+        os.kill(child, signal.SIGSTOP)
+    program.process.send_signal(number)
+    ends(program, 4.0)
+    kept(home, "kept words")
+
+
+@pytest.mark.parametrize("how", ["signal", "closed"])
+def test_a_terminal_that_does_not_read_holds_up_nothing(program: Program, home: Path, how: str) -> None:
+    program.type(b"kept words")
+    program.shows("kept words")
+    for _ in range(150):  # frames that nobody reads, until the terminal takes no more
+        program.type(b"\x1b[24~" + F5 + F7)
+        time.sleep(0.01)
+    if how == "signal":
+        program.process.send_signal(signal.SIGTERM)
+    else:
+        os.close(program.master)
+    ends(program, 5.0)
+    kept(home, "kept words")
