@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
-from tui_agent.errors import FileError
+from tui_agent.errors import ChildFailed, FileError
+from tui_agent.workspace.git_process import run_git
 
 PREFIX = "tui-agent-demo-"
 AUTHOR, ADDRESS, DATE = "Bookshop", "bookshop@example.com", "2025-01-15T09:00:00+00:00"
 #: What an installer leaves beside Python files is no part of the sample.
 LEFT_OUT = "__pycache__"
-#: Nothing that the machine's own git settings or templates could add.
-GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.autocrlf=false", "-c", "core.fsmonitor=false")
 
 
 def copy_project(source: Path, into: Path | None = None) -> Path:
@@ -54,27 +51,15 @@ def _commit(folder: Path) -> None:
         ("add", "--all"),
         ("commit", "-q", "--no-verify", "--no-gpg-sign", "-m", "A bookshop's client"),
     )
+    who = {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", AUTHOR), ("EMAIL", ADDRESS), ("DATE", DATE))
+    }
     try:
-        for step in steps:
-            subprocess.run(
-                [*GIT, *step], cwd=folder, env=_environment(), check=True, capture_output=True, timeout=10
-            )
-    except (OSError, subprocess.SubprocessError):
+        done = all(run_git(str(folder), step, who, seconds=10).ok for step in steps)
+    except ChildFailed:
+        done = False
+    if not done:
         # The rehearsal needs no git; half a repository would only puzzle.
         shutil.rmtree(folder / ".git", ignore_errors=True)
-
-
-def _environment() -> dict[str, str]:
-    """The same everywhere: no inherited `GIT_*`, no settings of the person or the machine."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_AUTHOR_NAME": AUTHOR,
-        "GIT_AUTHOR_EMAIL": ADDRESS,
-        "GIT_AUTHOR_DATE": DATE,
-        "GIT_COMMITTER_NAME": AUTHOR,
-        "GIT_COMMITTER_EMAIL": ADDRESS,
-        "GIT_COMMITTER_DATE": DATE,
-        "GIT_TERMINAL_PROMPT": "0",
-    }
