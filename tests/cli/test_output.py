@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.openai_wire import Answer
 from support.program import PATIENCE_SECONDS
 from support.program import run as run_program
-from support.provider import Provider
+from support.recordings import recorded
 
 PROGRAM = (sys.executable, "-m", "tui_agent")
 
@@ -83,14 +82,10 @@ def test_a_reader_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
 def test_a_turn_whose_output_is_lost_is_kept(tmp_path: Path, to: str, json_lines: str) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     edit = {"path": "a.py", "content": "a = 2\n"}
-    with Provider() as provider:
-        provider.answer(Answer(json.dumps({"summary": "Sets it to two.", "fileChanges": [edit]})))
-        done = shell(
-            f"$P run {json_lines} --model openai/test-model --protocol structured --planner-model none "
-            f"'set a in a.py to two' {to}",
-            tmp_path,
-            **provider.environment,
-        )
+    ask = "set a in a.py to two"
+    reply = json.dumps({"summary": "Sets it to two.", "fileChanges": [edit]})
+    replay = recorded(tmp_path / "replay.jsonl", (ask, reply))
+    done = shell(f"$P run {json_lines} --replay {replay} --planner-model none '{ask}' {to}", tmp_path)
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr
     if "head" not in to:
