@@ -30,7 +30,7 @@ from tui_agent.headless import printing  # noqa: E402
 from tui_agent.settings.shipped import config_folder  # noqa: E402
 from tui_agent.ui import sink  # noqa: E402
 from tui_agent.ui.widgets.choices import in_words  # noqa: E402
-from tui_agent.ui.widgets.markdown import PIECE_CHARACTERS, pieces  # noqa: E402
+from tui_agent.ui.widgets.markdown import MOST_TOGETHER, draw  # noqa: E402
 from tui_agent.workspace.patterns import Pattern, compile_pattern  # noqa: E402
 
 #: Seconds of the processor: a stall of the keyboard, and all else that a person waits for.
@@ -65,7 +65,7 @@ def _rich(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    return "\n".join(piece.content.plain for piece in pieces(text))
+    return "\n".join(line.content.plain for line in draw(text).lines)
 
 
 def _entities(text: str) -> str:
@@ -206,7 +206,7 @@ def _bounded(tally: Tally, kind: str, what: str, work: Callable[[], bool], most:
 
 
 def _small(text: str) -> bool:
-    return all(len(piece.content) <= PIECE_CHARACTERS + 100 for piece in pieces(text))
+    return all(len(line.content) <= MOST_TOGETHER for line in draw(text).lines)
 
 
 def _read(text: str, shape: schema.Schema) -> bool:

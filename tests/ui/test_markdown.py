@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import pytest
 from textual.app import ComposeResult
-from textual.widgets import Static
 
 from tests.support.panes import ThemedApp
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.choices import in_words
 from tui_agent.ui.widgets.markdown import (
     MOST_LINES,
-    PIECE_CHARACTERS,
-    PIECE_LINES,
+    MOST_TOGETHER,
     TOO_DEEP,
     TOO_LONG,
-    MarkdownText,
-    pieces,
+    draw,
 )
+from tui_agent.ui.widgets.message_text import MessageText
 
 
 def text_of(markdown: str) -> str:
-    return "\n".join(piece.content.plain for piece in pieces(markdown))
+    return "\n".join(line.content.plain for line in draw(markdown).lines)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +81,9 @@ def test_what_is_too_deep_is_plain_text_and_a_line_says_so(text: str) -> None:
         "w" * 9_999,
     ],
 )
-def test_a_piece_is_small_whatever_the_text(text: str) -> None:
-    found = pieces(text)
-    assert all(len(piece.content) <= PIECE_CHARACTERS + PIECE_LINES for piece in found)
-    assert all(piece.content.plain.count("\n") < PIECE_LINES for piece in found)
+def test_what_is_drawn_together_is_small_whatever_the_text(text: str) -> None:
+    found = draw(text).lines
+    assert all(len(line.content) <= MOST_TOGETHER and "\n" not in line.content.plain for line in found)
     assert TOO_LONG not in text_of(text)
 
 
@@ -99,13 +96,14 @@ def test_of_a_huge_text_the_beginning_is_drawn_and_a_line_says_so() -> None:
 class MarkdownApp(ThemedApp):
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.body = MarkdownText(text)
+        self.body = MessageText(text)
 
     def compose(self) -> ComposeResult:
         yield self.body
 
     def drawn(self) -> str:
-        return "\n".join(str(child.content) for child in self.body.query_children(Static))
+        """What the widget draws, line by line; code is set in."""
+        return "\n".join(self.body.render_line(y).text.strip() for y in range(self.body.size.height))
 
 
 async def test_a_reply_that_streams_grows_and_shrinks_in_place() -> None:
@@ -116,6 +114,71 @@ async def test_a_reply_that_streams_grows_and_shrinks_in_place() -> None:
             await pilot.pause()
             assert app.drawn() == text_of(text)
         assert "end" in app.text
+
+
+LONG = (
+    "# Title\n\nSome *text*, a list:\n\n- a\n- b\n  - c\n\n> said\n\n"
+    + "word " * 60
+    + (
+        "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nx = 1\n\ny = [2]\n```\n"
+        "1. one\n\n   more\n2. two\n\nend\n====\n"
+    )
+)
+
+
+@pytest.mark.parametrize("size", [1, 7, 50])
+def test_what_streams_ends_as_the_same_text_at_once(size: int) -> None:
+    drawn = None
+    for end in range(size, len(LONG) + size, size):
+        drawn = draw(LONG[:end], growing=True, before=drawn)
+        assert [line.content.plain for line in drawn.lines] == text_of(LONG[:end]).split("\n")
+    assert drawn is not None and 0 < drawn.read < len(LONG) and drawn.settled
+    assert draw(LONG, before=drawn).lines[-1].content.plain == "end"
+
+
+def test_complete_blocks_are_not_drawn_again_while_more_comes() -> None:
+    first = draw(LONG, growing=True)
+    second = draw(LONG + "more words", growing=True, before=first)
+    assert all(old is new for old, new in zip(first.lines[: first.settled], second.lines, strict=False))
+
+
+def test_code_gets_its_colours_when_it_is_complete() -> None:
+    text = "```python\nx = 1\n"
+    assert not draw(text, growing=True).lines[0].content.spans
+    assert draw(text + "```\n\nnext", growing=True).lines[0].content.spans
+    assert draw(text).lines[0].content.spans
+
+
+async def test_lines_are_wrapped_again_at_another_width_and_can_be_selected() -> None:
+    app = MarkdownApp(LONG)
+    async with app.run_test(size=(40, 60)) as pilot:
+        await pilot.pause()
+        narrow = app.body.size.height
+        await pilot.resize_terminal(80, 60)
+        await pilot.pause()
+        assert app.body.size.height < narrow
+        assert "".join(app.drawn().split()) == "".join(text_of(LONG).split())
+        x, y = next((row.index("said"), y) for y, row in enumerate(app.drawn().split("\n")) if "said" in row)
+        await pilot.mouse_down(app.body, offset=(x, y))
+        await pilot.hover(app.body, offset=(x + 3, y))
+        await pilot.mouse_up(app.body, offset=(x + 3, y))
+        assert app.screen.get_selected_text() == "said"
+
+
+async def test_a_resize_of_a_long_text_ends_at_the_new_width() -> None:
+    text = "word " * 1_500 + "\n\n" + "x" * 9_000
+    app = MarkdownApp(text)
+    async with app.run_test(size=(40, 60)) as pilot:
+        await pilot.app.workers.wait_for_complete()
+        await pilot.resize_terminal(80, 60)
+        await pilot.pause()
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        wide = MarkdownApp(text)
+        async with wide.run_test(size=(80, 60)) as other:
+            await other.app.workers.wait_for_complete()
+            await other.pause()
+            assert app.drawn() == wide.drawn() and app.body.size.height > 200
 
 
 @pytest.mark.parametrize(

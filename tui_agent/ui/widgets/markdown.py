@@ -1,27 +1,21 @@
-"""Markdown from outside, drawn as a few pieces of styled text; nothing in it can be followed by accident.
+"""Markdown from outside as lines of styled text; nothing in it can be followed by accident.
 
-A widget for each block, as Textual's own Markdown has, costs a millisecond and more of the event loop apiece: a
-reply of a thousand list items would stop the keyboard for seconds. Here the text is parsed and styled in a thread
-and shown a piece at a time, so that the longest step does not grow with the reply. What a parser could choke on (deep
-nesting, thousands of brackets, endless lines) is shown as the plain text that it is, and a line says so.
+What a parser could choke on (deep nesting, thousands of brackets, endless lines) is shown as the plain text that it
+is, and a line says so.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec import Struct
 from pygments.token import Token as Kind
 from rich.cells import cell_len
-from textual.containers import Vertical
 from textual.content import Content, Span
 from textual.highlight import HighlightTheme, highlight
-from textual.widget import MountError
-from textual.widgets import Static
 
 from tui_agent.files.visible import clean
 
@@ -30,16 +24,11 @@ MOST_NESTED = 40
 #: Signs in one paragraph that a parser has to pair, and characters in one line.
 MOST_SIGNS = 2_000
 MOST_IN_LINE = 10_000
-#: A piece is what is drawn at once: so many lines and characters.
-PIECE_LINES = 40
-PIECE_CHARACTERS = 3_000
-#: Seconds between two pieces, so that keys come in between.
-PAUSE = 1 / 60
+#: Characters of a line that are wrapped and drawn together.
+MOST_TOGETHER = 3_000
 #: Of one message so much is drawn.
 MOST_LINES = 5_000
 MOST_CHARACTERS = 400_000
-#: Shorter text is drawn at once, longer text is parsed in a thread.
-AT_ONCE = 2_000
 #: Longer code is not coloured.
 MOST_COLOURED = 20_000
 MOST_CELL = 60
@@ -54,11 +43,20 @@ _HEADING = {"h1": "bold $syntax-heading", "h2": "bold $syntax-heading"}
 _CODE = "$syntax-string on $surface-raised"
 
 
-class Piece(Struct, frozen=True):
-    """Lines that are drawn together; `code` has a ground of its own."""
+class Line(Struct, frozen=True):
+    """One line before it is wrapped; `code` has a ground of its own."""
 
     content: Content
     code: bool = False
+
+
+class Drawn(Struct, frozen=True):
+    """A text as lines. The first `settled` of them come from the first `read` characters, whatever is added below."""
+
+    text: str
+    lines: tuple[Line, ...]
+    read: int = 0
+    settled: int = 0
 
 
 class CodeColours(HighlightTheme):
@@ -84,82 +82,52 @@ class CodeColours(HighlightTheme):
     }
 
 
-class MarkdownText(Vertical):
-    """A message in Markdown, or with `parsed` false in plain words, however long.
+def draw(text: str, *, parsed: bool = True, growing: bool = False, before: Drawn | None = None) -> Drawn:
+    """The text as lines; for a thread where it is long, since that takes time in proportion to its length.
 
-    `show` may be called again with a longer text while it streams.
+    Of a text that is `growing`, code that is not complete has no colours yet. `before` is what was drawn of its
+    beginning: the blocks that were complete are kept.
     """
-
-    DEFAULT_CSS = """
-    MarkdownText {
-        height: auto;
-        & > Static { width: 100%; height: auto; }
-        & > .code { background: $surface-raised; padding: 0 1; }
-    }
-    """
-
-    def __init__(self, text: str, *, parsed: bool = True, classes: str = "") -> None:
-        super().__init__(classes=classes)
-        self._text = text
-        self._parsed = parsed
-        self._shown: list[Piece] = []
-        self._drawing = asyncio.Lock()
-
-    def compose(self) -> Iterable[Static]:
-        if len(self._text) <= AT_ONCE:
-            self._shown = pieces(self._text, self._parsed)
-        yield from map(_static, self._shown)
-
-    async def on_mount(self) -> None:
-        if not self._shown:
-            self.run_worker(self.show(self._text), exit_on_error=False)
-
-    async def show(self, text: str) -> None:
-        """Draw this text; what is the same as before stays. Steps are short, whatever the length of the text."""
-        self._text = text
-        async with self._drawing:
-            if text != self._text:
-                return  # a longer one waits
-            wanted = await asyncio.to_thread(pieces, text, self._parsed)
-            same = _same(self._shown, wanted)
-            children = list(self.query_children(Static))
-            for child, piece in zip(children[same:], wanted[same:], strict=False):
-                child.update(piece.content)
-                child.set_class(piece.code, "code")
-            for child in children[len(wanted) :]:
-                await child.remove()
-            for piece in wanted[len(children) :]:
-                try:
-                    await self.mount(_static(piece))
-                except MountError:
-                    return  # the message is going
-                await asyncio.sleep(PAUSE)
-            self._shown = wanted
-
-
-def pieces(text: str, parsed: bool = True) -> list[Piece]:
-    """The text as pieces, in order. Takes time in proportion to its length; for a thread where that is long."""
     text = clean(text)
     notes = []
     if len(text) > MOST_CHARACTERS or text.count("\n") >= MOST_LINES:
         text = "\n".join(text[:MOST_CHARACTERS].split("\n")[:MOST_LINES])
         notes.append(TOO_LONG)
-    tokens = _tokens(text) if parsed else None
+    if before is None or not text.startswith(before.text[: before.read]):
+        before = Drawn("", ())
+    rest = text[before.read :]
+    tokens = _tokens(rest) if parsed else None
+    settled, read = before.lines[: before.settled], before.read
     if tokens is None:
         notes += [TOO_DEEP] if parsed else []
-        lines = [_Line(Content(line)) for line in text.split("\n")]
+        lines = [Line(part) for line in text.split("\n") for part in _cut(Content(line))]
     else:
-        lines = list(_Drawing(tokens).lines())
+        if growing:
+            complete = _last_block(tokens)
+            settled += tuple(_Drawing(tokens[:complete], after=bool(settled)).lines())
+            tokens = tokens[complete:]
+            read += _offset(rest, tokens[0].map[0] if tokens and tokens[0].map else 0)
+        lines = [*settled, *_Drawing(tokens, after=bool(settled), coloured=not growing).lines()]
     if len(lines) > MOST_LINES:
         lines = lines[:MOST_LINES]
         notes = [*(note for note in notes if note != TOO_LONG), TOO_LONG]
-    lines += [_Line(Content.styled(note, "$muted")) for note in notes]
-    return list(_packed(lines))
+    lines += [Line(Content.styled(note, "$muted")) for note in notes]
+    return Drawn(text, tuple(lines), read, len(settled))
 
 
-class _Line(Struct, frozen=True):
-    content: Content
-    code: bool = False
+def _last_block(tokens: Sequence[Token]) -> int:
+    """Where the last block begins that is in no other."""
+    return next(
+        (at for at in range(len(tokens) - 1, -1, -1) if tokens[at].level == 0 and tokens[at].nesting >= 0), 0
+    )
+
+
+def _offset(text: str, line: int) -> int:
+    """Where a line begins."""
+    at = 0
+    for _ in range(line):
+        at = text.index("\n", at) + 1
+    return at
 
 
 def _tokens(text: str) -> list[Token] | None:
@@ -177,63 +145,30 @@ def _tokens(text: str) -> list[Token] | None:
     return tokens
 
 
-def _same(before: Sequence[Piece], after: Sequence[Piece]) -> int:
-    pairs = zip(before, after, strict=False)
-    return next(
-        (at for at, (old, new) in enumerate(pairs) if not _equal(old, new)), min(len(before), len(after))
-    )
-
-
-def _equal(old: Piece, new: Piece) -> bool:
-    return (old.code, old.content.plain, old.content.spans) == (
-        new.code,
-        new.content.plain,
-        new.content.spans,
-    )
-
-
-def _static(piece: Piece) -> Static:
-    return Static(piece.content, classes="code" if piece.code else "", markup=False)
-
-
-def _packed(lines: Sequence[_Line]) -> Iterator[Piece]:
-    """Lines of one kind together, as many as may be drawn in one step; a longer line alone in several."""
-    batch: list[Content] = []
-    size, code = 0, False
-    for line in lines:
-        for part in _cut(line.content):
-            full = len(batch) >= PIECE_LINES or size + len(part) > PIECE_CHARACTERS
-            if batch and (full or line.code is not code):
-                yield Piece(Content("\n").join(batch), code)
-                batch, size = [], 0
-            batch.append(part)
-            size += len(part)
-            code = line.code
-    if batch:
-        yield Piece(Content("\n").join(batch), code)
-
-
 def _cut(line: Content) -> Iterator[Content]:
-    if len(line) <= PIECE_CHARACTERS:
+    """A line in parts that are wrapped and drawn on their own."""
+    if len(line) <= MOST_TOGETHER:
         yield line
         return
-    for at in range(0, len(line), PIECE_CHARACTERS):
-        yield line[at : at + PIECE_CHARACTERS]
+    for at in range(0, len(line), MOST_TOGETHER):
+        yield line[at : at + MOST_TOGETHER]
 
 
 class _Drawing:
     """Goes through the blocks once and gives their lines, each behind the marks of the quotes and lists it is in."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[Token], *, after: bool = False, coloured: bool = True) -> None:
+        """`after`: other blocks come before these."""
         self._tokens = iter(tokens)
+        self._coloured = coloured
         self._marks: list[str] = []  # before each line, from the outside in
         self._first: list[str] = []  # the same for the next line only: bullets and numbers
         self._lists: list[int | None] = []  # the number of the next item, None where items have none
         self._style = ""
-        self._gap: int | None = None  # an empty line is due, behind so many of the marks
-        self._begun = False
+        self._gap: int | None = 0 if after else None  # an empty line is due, behind so many of the marks
+        self._begun = after
 
-    def lines(self) -> Iterator[_Line]:
+    def lines(self) -> Iterator[Line]:
         for token in self._tokens:
             match token.type:
                 case "blockquote_open":
@@ -264,7 +199,7 @@ class _Drawing:
                 case "inline":
                     yield from self._put(_styled(token, self._style).split("\n"))
                 case "fence" | "code_block":
-                    yield from self._put(_coloured(token).split("\n"), code=True)
+                    yield from self._put(_code(token, self._coloured).split("\n"), code=True)
                     self._end_block()
                 case "hr":
                     yield from self._put([Content.styled("─" * 24, "$faint")])
@@ -290,16 +225,17 @@ class _Drawing:
             self._lists[-1] = number + 1
         self._enter(mark, " " * len(mark))
 
-    def _put(self, contents: Sequence[Content], code: bool = False) -> Iterator[_Line]:
+    def _put(self, contents: Sequence[Content], code: bool = False) -> Iterator[Line]:
         if self._gap is not None and self._begun:
-            yield _Line(Content.styled("".join(self._marks[: self._gap]).rstrip(), "$faint"))
+            yield Line(Content.styled("".join(self._marks[: self._gap]).rstrip(), "$faint"))
         self._gap, self._begun = None, True
         for content in contents:
             marks = Content.styled("".join(self._first), "$faint")
             self._first = list(self._marks)
             if code and self._marks:
                 content = content.stylize("on $surface-raised")
-            yield _Line(marks + content, code and not self._marks)
+            for part in _cut(marks + content):
+                yield Line(part, code and not self._marks)
 
     def _table(self) -> list[Content]:
         """The rows up to the end of the table, in columns."""
@@ -369,10 +305,15 @@ def _styled(token: Token, style: str = "") -> Content:
     return Content("".join(words), spans)
 
 
-def _coloured(token: Token) -> Content:
+def _code(token: Token, coloured: bool) -> Content:
     """Code; without the name of a language it stays plain, since guessing one loads every lexer there is."""
     code = clean(token.content.rstrip("\n"))
     language = token.info.split()[0] if token.info.strip() else ""
-    if not language or len(code) > MOST_COLOURED or any(len(line) > 1000 for line in code.split("\n")):
+    if (
+        not coloured
+        or not language
+        or len(code) > MOST_COLOURED
+        or any(len(line) > 1000 for line in code.split("\n"))
+    ):
         return Content(code)
     return highlight(code, language=language, theme=CodeColours)

@@ -17,7 +17,7 @@ from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice
 from tui_agent.ui.sink import label, plain
 
 if TYPE_CHECKING:
-    from tui_agent.ui.widgets.markdown import MarkdownText
+    from tui_agent.ui.widgets.message_text import MessageText
 
 #: Seconds between two drawings of a reply that streams.
 STREAM_INTERVAL = 0.1
@@ -96,7 +96,7 @@ class LiveReply(Vertical):
         super().__init__(classes="message -agent -live")
         self._summary = Static("", classes="summary", markup=False)
         self._thoughts = Reasoning("", False)
-        self._body: MarkdownText | None = None
+        self._body: MessageText | None = None
         self._target = ReplySlice()
         self._drawn = ""
         self._due = False
@@ -141,10 +141,10 @@ class LiveReply(Vertical):
     async def _draw_message(self, text: str) -> None:
         self._drawn = text
         if self._body is None:
-            self._body = markdown(text)
+            self._body = markdown(text, growing=True)
             await self.mount(self._body)
         else:
-            await self._body.show(text)
+            await self._body.show(text, growing=True)
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
@@ -166,11 +166,11 @@ def _decided(changes: Sequence[Change]) -> Iterable[str]:
         yield from (f"{number} {state}" for state, number in states.items())
 
 
-def markdown(text: str, *, parsed: bool = True, classes: str = "") -> MarkdownText:
+def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> MessageText:
     """A widget for a long text or one in Markdown, imported when it is first needed."""
-    from tui_agent.ui.widgets.markdown import MarkdownText
+    from tui_agent.ui.widgets.message_text import MessageText
 
-    return MarkdownText(text, parsed=parsed, classes=classes)
+    return MessageText(text, parsed=parsed, growing=growing, classes=classes)
 
 
 def _agent_text(summary: str, text: str) -> Iterable[Widget]:
