@@ -56,9 +56,12 @@ async def compose(desk: Desk, gathered: Gathered, state: State | None = None) ->
     kept = await asyncio.to_thread(desk.sent.read, desk.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     newest = _Newest(state, gathered)
-    new = newest.messages([one.message for one in earlier])
-    sent, exact = await keep(desk, new, newest.sizes)
-    texts = [*(one.text for one in earlier), *map(as_sent, new)]
+    # Files may be long: numbering their lines would stop the keyboard.
+    new, sizes = await asyncio.to_thread(
+        lambda: (newest.messages([one.message for one in earlier]), newest.sizes)
+    )
+    sent, exact = await keep(desk, new, sizes)
+    texts = [*(one.text for one in earlier), *await asyncio.to_thread(lambda: [*map(as_sent, new)])]
     everything = (*before.messages, *sent)
     share = shared_beginning([one.text for one in last], texts)
     event = RequestSent(

@@ -133,7 +133,8 @@ async def that_fit(
     """
     room = files_room(desk)
     held = (*gathered.files, *gathered.bundled)
-    if sum(len(_in_request(desk, file).encode(errors="replace")) for file in (*held, *files)) <= room:
+    texts = await _in_requests(desk, (*held, *files))
+    if sum(len(text.encode(errors="replace")) for text in texts) <= room:
         return list(files), []
     costs = await costs_of(desk, gathered, (*held, *files))
     left = room - sum(costs[: len(held)])
@@ -152,7 +153,7 @@ async def costs_of(desk: Desk, gathered: Gathered, files: Sequence[LoadedFile]) 
     """What each file adds to a request, in tokens: its text, path and hash, and its row in the table."""
     fresh = [file for file in files if (file.path, file.md5) not in gathered.costs]
     if fresh:
-        texts = [_in_request(desk, file) for file in fresh]
+        texts = await _in_requests(desk, fresh)
         counted = await desk.model.count(desk.state().model.name, texts, wait=True)
         gathered.costs.update(
             {(file.path, file.md5): count for file, count in zip(fresh, counted.counts, strict=True)}
@@ -170,11 +171,14 @@ def window_of(state: State) -> int:
     return round((state.model.window or DEFAULT_WINDOW) / state.usage.scale)
 
 
-def _in_request(desk: Desk, file: LoadedFile) -> str:
-    """The file as a request carries it, with its row in the table."""
-    row = table_row(known_file(file, 0, None), 0)
+async def _in_requests(desk: Desk, files: Sequence[LoadedFile]) -> list[str]:
+    """Each file as a request carries it, with its row in the table; in a thread, since files may be long."""
     view = InView(desk.state().conversation.files)
-    return f"{row}\n{read_files_result([file], view)}"
+
+    def in_request(file: LoadedFile) -> str:
+        return f"{table_row(known_file(file, 0, None), 0)}\n{read_files_result([file], view)}"
+
+    return await asyncio.to_thread(lambda: [in_request(file) for file in files])
 
 
 def left_out(
