@@ -81,7 +81,8 @@ class FileDiff(Dialog[None], inherit_bindings=False):
 
     async def _fetch(self, version: str) -> None:
         try:
-            self._diff = await self._session.version_diff(self._path, version)
+            self._diff = diff = await self._session.version_diff(self._path, version)
+            await self.query_one("#two" if self._in_two else "#one", DiffView).get_ready(diff)
         except TuiAgentError as error:
             self._diff = str(error)
         self._draw()

@@ -135,7 +135,8 @@ class ReviewBody(Vertical):
             self._conflicts[_key(change)] = await self._choices(change)
         if self._conflicts.get(_key(change)) is None and _key(change) not in self._diffs:
             try:
-                self._diffs[_key(change)] = await self._session.diff(change.id)
+                self._diffs[_key(change)] = diff = await self._session.diff(change.id)
+                await self._columns.get_ready(diff)
             except TuiAgentError as error:
                 self._diffs[_key(change)] = str(error)
         self._forget_oldest()

@@ -70,13 +70,22 @@ class DiffView(Lined):
         self._tops: list[int] = [0]
         self._room = 0
         self._laid_out: DiffLines | None = None
+        #: What was laid out in advance: the lines, their room, and where each begins.
+        self._ready: tuple[DiffLines, int, list[int]] | None = None
+
+    async def get_ready(self, diff: Diff) -> None:
+        """Lay out a diff that is shown next in a thread: tens of thousands of lines would stop the keyboard."""
+        lines = await asyncio.to_thread(DiffLines, diff)
+        room = self._room_of(lines) if self.across else 0
+        self._ready = lines, room, await asyncio.to_thread(lines.tops, room) if room else []
 
     def show_diff(self, diff: Diff, states: Sequence[HunkState] = (), current: int = -1) -> None:
         """Show a diff with its hunks' states; a new diff, or another current hunk, is scrolled to."""
         fresh = self.shown is None or self.shown.diff is not diff
         if fresh:
             self._unfolded = set()
-            self.shown = DiffLines(diff)
+            ready = self._ready[0] if self._ready else None
+            self.shown = ready if ready is not None and ready.diff is diff else DiffLines(diff)
             self._words = ""
             self._colours = self._awaited = None  # those that are on their way belong to the diff before
             self.scroll_to(0, 0, animate=False)
@@ -151,12 +160,19 @@ class DiffView(Lined):
 
     def _lay_out(self) -> None:
         """Work out the rows anew where the lines or the room beside the gutter are others."""
-        # the gutter: bar, mark, number, space, sign, space
-        room = max(self.across - self.shown.digits - 5, 1) if self.shown else 0
+        room = self._room_of(self.shown) if self.shown else 0
         if self.shown is not self._laid_out or room != self._room:
             self._laid_out, self._room = self.shown, room
-            self._tops = self.shown.tops(room) if self.shown else [0]
+            if self._ready and self._ready[0] is self.shown and self._ready[1] == room:
+                self._tops = self._ready[2]
+            else:
+                self._tops = self.shown.tops(room) if self.shown else [0]
+            self._ready = None
             self.virtual_size = Size(0, self._tops[-1])
+
+    def _room_of(self, lines: DiffLines) -> int:
+        """The cells beside the gutter, which has a bar, a mark, the number, a space, a sign and a space."""
+        return max(self.across - lines.digits - 5, 1)
 
     def _gutter(self, line: DiffLine, index: int, part: int) -> Strip:
         """The cells before a line; those before the rest of a long one are empty but for the bar."""
