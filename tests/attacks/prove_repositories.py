@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -26,10 +27,13 @@ from support.recordings import recorded
 from tests.proofs.tally import Tally
 from tui_agent.edits.merge import merge
 from tui_agent.errors import TuiAgentError
+from tui_agent.model.client import CallChunk, Chunk, EndChunk, TextChunk, UsageChunk
+from tui_agent.model.recording import Exchange
 from tui_agent.workspace.workspace import Workspace
 
 #: No operation may keep anybody waiting for longer, in seconds.
 PATIENCE = 45.0
+GOAL = "Write the other file"
 ASK = "Import a in src/c.py"
 CHANGE = {"path": "src/c.py", "edits": [{"search": "import os", "replace": "import os\nimport a"}]}
 REPLY = json.dumps({"summary": "Imports a.", "fileChanges": [CHANGE]})
@@ -120,21 +124,44 @@ async def _merge(attempt: Attempt) -> object:
 
 async def _run(attempt: Attempt) -> object:
     """The whole program: index, status, watcher, plan, change, checkpoint, bundle of what the file imports."""
-    place = attempt.ground.place
-    replay = recorded(place / "replay.jsonl", (ASK, REPLY))
-    command = [
-        sys.executable,
-        "-m",
-        "tui_agent",
-        "run",
-        "--json",
-        "--apply",
-        "all",
-        "--planner-model",
-        "none",
-    ]
+    return await _program(attempt, (ASK, REPLY))
+
+
+async def _search(attempt: Attempt) -> object:
+    """The whole program again, in function calls, with a search through all files and a listing of the folder."""
+    calls = (
+        CallChunk(0, "c1", "search_text", '{"pattern": "."}'),
+        CallChunk(1, "c2", "list_directory", '{"path": "."}'),
+    )
+    looks = (TextChunk("Looks."), *calls, UsageChunk(1, 1), EndChunk("stop"))
+    return await _program(attempt, (ASK, looks), (ASK, "Seen."), protocol="tools")
+
+
+async def _sub_task(attempt: Attempt) -> object:
+    """A part of the work in a copy of the folder, joined with what is there."""
+    tasks = [{"id": "p", "goal": GOAL, "files": ["src/b.txt"], "autoExecute": True}]
+    edit = {"path": "src/b.txt", "content": "by a part\n"}
+    return await _program(
+        attempt,
+        (ASK, json.dumps({"summary": "Splits.", "subTasks": tasks})),
+        part=json.dumps({"summary": "Done.", "fileChanges": [edit]}),
+    )
+
+
+async def _program(
+    attempt: Attempt,
+    *exchanges: tuple[str, str | tuple[Chunk, ...]],
+    part: str = "",
+    protocol: str = "structured",
+) -> object:
+    replay = recorded(attempt.ground.place / "replay.jsonl", *exchanges, protocol=protocol)
+    if part:
+        chunks = ((0.0, TextChunk(part)), (0.0, UsageChunk(1, 1)), (0.0, EndChunk("stop")))
+        with replay.open("ab") as file:
+            file.write(msgspec.json.encode(Exchange(GOAL, chunks, purpose="subtask")) + b"\n")
+    options = ["--apply", "all", "--planner-model", "none", "--set", "autonomy=auto"]
     done = await asyncio.create_subprocess_exec(
-        *(*command, "--replay", str(replay), ASK),
+        *(sys.executable, "-m", "tui_agent", "run", "--json", *options, "--replay", str(replay), ASK),
         cwd=attempt.ground.root,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -162,7 +189,9 @@ OPERATIONS: dict[str, Callable[[Attempt], Awaitable[object]]] = {
     "worktree": _worktree,
     "commit plan": _plan,
     "merge": _merge,
-    "run": _run,
+    "run, bundle": _run,
+    "search": _search,
+    "sub-task": _sub_task,
     "commit": _commit,
 }
 
