@@ -49,7 +49,8 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
     folders = folders or user_folders()
     kept, state, not_kept = await asyncio.to_thread(_take, opening, folders)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
-    trusted = opening.trust or await asyncio.to_thread(trust.is_trusted, workspace, folders)
+    standing = await asyncio.to_thread(trust.standing, workspace, folders)
+    trusted = opening.trust or standing == "trusted"
     find = trust.fingerprint if opening.trust else partial(trust.trusted_filters, folders=folders)
     filters = await asyncio.to_thread(find, workspace)
     loaded = await asyncio.to_thread(loading.load, folders, workspace, trusted, opening.overrides)
@@ -70,7 +71,20 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
         interactive=opening.interactive,
     )
     await _begin(session, opening, replay, trusted, not_kept)
+    if opening.interactive and not trusted and await asyncio.to_thread(_brings_settings, workspace):
+        session.say_at_start([_NOT_IN_FORCE[standing]])
     return session
+
+
+def _brings_settings(workspace: Path) -> bool:
+    return bool(trust.files_of(workspace))
+
+
+_NOT_IN_FORCE: dict[trust.Standing, str] = {
+    "not trusted": "This folder brings settings of its own, which are not used: “Trust this workspace” shows them",
+    "changed": "The settings that this folder brings have changed since you trusted them, and are not used: "
+    "“Trust this workspace” shows them",
+}
 
 
 def _take(opening: Opening, folders: Folders) -> tuple[Kept, State, str]:

@@ -61,6 +61,12 @@ _ANYWHERE = [
     ),
     Action("session.sent", "Show what the model was sent", ANYWHERE, "sent"),
     Action("session.clean", "Make room: how much is kept for undo, and less of it", ANYWHERE, "clean"),
+    Action(
+        "session.trust",
+        "Trust this workspace: look at the settings and filters that it brings",
+        ANYWHERE,
+        "trust",
+    ),
     Action("turn.stop", "Stop the running turn", ANYWHERE, "stop"),
     Action(
         "turn.run_ticked",

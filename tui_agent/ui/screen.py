@@ -336,6 +336,12 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if self.session is not None:
             await clean_up(self.app, self.session)
 
+    @work(exclusive=True, group="sessions")
+    async def action_trust(self) -> None:
+        from tui_agent.ui.trusting import ask_for_trust
+
+        await ask_for_trust(self.owner)
+
     @writes
     @work(exclusive=True, group="commit")
     async def action_commit(self) -> None:
@@ -368,7 +374,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
 async def _get_ready_for_answers() -> None:
     """Import what draws Markdown now, in a thread: on the loop, or with the first answer, it would hold up the keys."""
-    await asyncio.to_thread(import_module, "tui_agent.ui.widgets.markdown")
+    await asyncio.to_thread(import_module, "tui_agent.ui.widgets.message_text")
 
 
 def _in_front(layout: LayoutSlice, name: str, workspace: Workspace) -> LayoutSlice:

@@ -1,0 +1,49 @@
+"""What a workspace brings is shown, and used only after the person has said so for exactly that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.repositories import git, repository
+from support.screens import on_screen
+
+from tui_agent.settings import trust
+from tui_agent.settings.folders import user_folders
+from tui_agent.ui.trusting import brought, rows
+
+
+async def test_it_is_said_at_the_start_shown_by_key_and_trusted_by_a_choice(
+    tmp_path: Path, home: Path
+) -> None:
+    work = tmp_path / "work"
+    (work / ".tui-agent").mkdir(parents=True)
+    (work / ".tui-agent" / "settings.toml").write_text('theme = "light"\n')
+    folders = user_folders()
+    async with on_screen(work, interactive=True) as it:
+        await it.until(
+            lambda: any("settings of its own" in one.text for one in it.session.state.notices.items)
+        )
+        await it.press("ctrl+o", "T")
+        await it.shows("look at .tui-agent/settings.toml")
+        await it.press("enter")
+        assert not trust.is_trusted(work, folders)
+        await it.press("ctrl+o", "T")
+        await it.shows("Trust exactly this")
+        await it.press("down", "enter")
+        await it.until(lambda: trust.is_trusted(work, folders), "the trust")
+        await it.shows("In force from the next start on")
+    async with on_screen(work, interactive=True) as it:
+        assert not any("settings of its own" in one.text for one in it.session.state.notices.items)
+        assert it.session.loaded.settings.theme == "light"
+        await it.press("ctrl+o", "T")
+        await it.shows("Take the trust back")
+        await it.press("down", "enter")
+        await it.until(lambda: not trust.is_trusted(work, folders), "no trust")
+
+
+def test_filters_are_shown_with_their_commands(tmp_path: Path) -> None:
+    work = repository(tmp_path / "work", {"a.txt": "a\n"})
+    git(work, "config", "filter.evil.clean", "sh -c 'touch canary'")
+    words = [row.words.plain for row in rows("not trusted", brought(work))]
+    assert words[:2] == ["Leave it untrusted", "Trust exactly this"]
+    assert "  filter  filter.evil.clean = sh -c 'touch canary'" in words
