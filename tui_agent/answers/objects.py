@@ -25,6 +25,9 @@ _LONG = 200_000
 _DEEP, _SHALLOW = 4, 2
 #: From so many values on fewer levels are taken apart, and after so many the rest is not read.
 _MANY, MOST_VALUES = 50_000, 150_000
+#: How much of a list is decoded together, and how the last object of that may end.
+_SLICE = 50_000
+_ENDS = ("]},", "},")
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _TAIL = re.compile(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
 _FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
@@ -98,7 +101,13 @@ class _Decoder:
         end, at = "}" if sign == "{" else "]", _blank(text, at + 1)
         if text[at : at + 1] == end:
             return result, at + 1
+        slicing = end == "]"
         while self.values < MOST_VALUES:
+            if slicing:
+                several, at = self._several(at)
+                result += several
+                slicing = bool(several)
+                continue
             self.values += 1
             key = ""
             if end == "}":
@@ -119,6 +128,24 @@ class _Decoder:
                 raise ValueError("no comma")
             at = _blank(text, at + 1)
         raise ValueError("too many values")
+
+    def _several(self, at: int) -> tuple[list[Any], int]:
+        """Objects of a list that can be decoded together, from a place on, and the place of the one after them.
+
+        None where no slice of the text ends between two of them.
+        """
+        for end in _ENDS:
+            cut = self.text.rfind(end, at, at + _SLICE)
+            if cut < 0:
+                continue
+            piece = f"[{self.text[at : cut + len(end) - 1]}]"
+            try:
+                values = _DECODER.decode(piece)
+            except (ValueError, RecursionError):
+                continue
+            self.values += len(values)
+            return values, _blank(self.text, cut + len(end))
+        return [], at
 
 
 def _blank(text: str, at: int) -> int:
