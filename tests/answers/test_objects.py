@@ -23,8 +23,8 @@ def test_a_long_object_is_the_same_as_decoded_at_once() -> None:
             case _:
                 return {chance.choice(words): value(depth - 1) for _ in range(chance.randrange(4))}
 
-    for separators in ((",", ":"), (", ", ": "), (" ,\n ", " : ")):
-        entries = [{"path": value(0), "edits": [value(3)] * 3, "other": value(2)} for _ in range(9_000)]
+    for separators in ((", ", ": "), (" ,\n ", " : ")):
+        entries = [{"path": value(0), "edits": [value(3)] * 3, "other": value(2)} for _ in range(3_000)]
         text = json.dumps({"summary": "S", "fileChanges": entries}, separators=separators)
         assert len(text) > 300_000
         assert find(text, ["summary"]).value == json.loads(text)
