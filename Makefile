@@ -44,11 +44,11 @@ soak: set-up ## 500 turns in one session: memory, descriptors, children, threads
 cov: set-up ## Run the tests and say which lines they do not reach
 	@.venv/bin/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)
 
-lock: ## Write requirements.lock anew from pyproject.toml (needs uv)
+lock: ## Write requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --extra dev --universal \
 		pyproject.toml -o requirements.lock
 
-picture: set-up ## Draw the README's picture of the screen anew
+picture: set-up ## Redraw the README's picture of the screen
 	@.venv/bin/python tests/support/picture.py
 
 clean: ## Remove all that is not in the repository and can be made again

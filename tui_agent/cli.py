@@ -260,7 +260,7 @@ def _say(what: str, remedy: str, debug: bool = False) -> None:
 
 
 def _printable_anywhere() -> None:
-    """Let output go on where the terminal's encoding lacks a letter, or a file's name is no text."""
+    """Let output go on where the terminal's encoding lacks a letter, or a file's name is not text."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""What stands behind a backslash in a JSON string, and halves of surrogate pairs."""
+"""What follows a backslash in a JSON string, and halves of surrogate pairs."""
 
 from __future__ import annotations
 

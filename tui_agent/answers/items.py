@@ -77,7 +77,7 @@ class Items:
         return sum(map(len, lists)) + (0 if self.todos is None else 1 + len(self.todos))
 
     def take(self, key: str, value: Any, label: str = "") -> None:
-        """Read what stands under `key` of a reply; `label` names it in faults where it is called otherwise."""
+        """Read the value of `key` in a reply; `label` names it in faults if it goes by another name."""
         part = self._parts.get(key, {"type": "array", "items": {"type": "object"}})
         label = label or key
         if isinstance(value, list):
@@ -214,7 +214,7 @@ class Items:
 def _text(item: Item, key: str) -> str:
     value = item.get(key, "")
     if not isinstance(value, str):
-        raise _Bad(f"{key} is no text")
+        raise _Bad(f"{key} is not text")
     return value
 
 
@@ -306,7 +306,7 @@ _FORMS = ("edits", "diff", "delete", "renameTo")
 def _edits(item: Item) -> tuple[SearchReplace, ...]:
     value = item.get("edits", [])
     if not isinstance(value, list) or not all(isinstance(edit, dict) for edit in value):
-        raise _Bad("`edits` is no list of objects")
+        raise _Bad("`edits` is not a list of objects")
     if any("search" not in edit or "replace" not in edit for edit in value):
         raise _Bad("each edit needs `search` and `replace`")
     edits = [SearchReplace(_text(edit, "search"), _text(edit, "replace")) for edit in value]

@@ -65,7 +65,7 @@ class Lines:
 
 
 class Inside(Sequence[str]):
-    """Lines without the indentation of the fence around them; one that is indented less is no line of it."""
+    """Lines without the indentation of the fence around them; a line that is indented less does not belong to it."""
 
     #: Stands for a line that is indented less: no form has a line that begins like this.
     LESS = "\0"

@@ -168,9 +168,7 @@ def _broken(text: str, start: int, before: str) -> ReadObject:
     repaired: dict[str, Any] = {}
     if read.fault >= 0:
         line = text.count("\n", 0, read.fault) + 1
-        faults = (
-            f"The JSON is broken at line {line}, {_excerpt(text, read.fault)}: what stands there is not read.",
-        )
+        faults = (f"The JSON is broken at line {line}, {_excerpt(text, read.fault)}: the rest is not read.",)
         repaired = {} if read.deep else _guess(text[start:])
     return ReadObject(read.value, True, before, "", False, read.opened, repaired, faults)
 

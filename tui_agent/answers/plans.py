@@ -98,7 +98,7 @@ def from_items(items: Iterable[Any]) -> Plan:
     for number, item in enumerate(items):
         typed = _typed(item)
         if not isinstance(typed, dict):
-            faults.append(f"Action {number + 1} is no object.")
+            faults.append(f"Action {number + 1} is not an object.")
         elif typed.get("type") == "directory":
             _add_directory(typed, number, directories, faults)
         else:
@@ -114,7 +114,7 @@ def judged(item: Any) -> Any:
 
 
 def joined_plans(first: Plan, second: Plan) -> Plan:
-    """Both plans as one, without what stands in both."""
+    """Both plans as one, without duplicates."""
     return Plan(
         first.source,
         tuple(dict.fromkeys((*first.files, *second.files))),

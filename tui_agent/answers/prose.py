@@ -14,7 +14,7 @@ _LOOKED_AT = 50_000
 
 
 def summary_of(text: str) -> str:
-    """The last paragraph that is no code, heading or table; of a single one, its first sentence. One line."""
+    """The last paragraph that is not code, a heading or a table; of a single one, its first sentence. One line."""
     if len(text) > 2 * _LOOKED_AT:
         text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
     blocks = [block.strip() for block in _PARAGRAPH.split(_FENCE.sub("\n\n", text).strip())]

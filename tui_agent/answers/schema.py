@@ -50,7 +50,7 @@ def _read(path: Path) -> Schema:
     except msgspec.DecodeError as error:
         raise SettingsError(f"{path} is not valid JSON ({error})", "correct it or remove it") from error
     if not isinstance(value, dict) or not isinstance(value.get("properties"), dict):
-        raise SettingsError(f"{path} is no schema of an object", "give it `properties`")
+        raise SettingsError(f"{path} is not the schema of an object", "give it `properties`")
     return value
 
 

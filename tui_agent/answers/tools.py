@@ -132,7 +132,7 @@ def _arguments(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[
         value = {FUNCTIONS[name][0]: value}
     if isinstance(value, dict):
         return value, True
-    faults.append(f"{name}: the arguments are no object.")
+    faults.append(f"{name}: the arguments are not an object.")
     return {}, False
 
 

@@ -132,7 +132,7 @@ class _Unified:
         return self.found, self.at
 
     def _skip_preface(self) -> None:
-        """Pass over what stands before the first header: the head of a mail, with the figures of its files."""
+        """Skip what comes before the first header: the head of a mail, with the figures of its files."""
         at = self.at
         while (
             at < self.end and not self.lines[at].startswith(("@@", "diff --git ")) and not self._is_header(at)
@@ -397,7 +397,7 @@ def in_fence(lines: Sequence[str], at: int, closes: Closes) -> tuple[list[Sectio
 
 
 def in_prose(lines: Sequence[str], at: int) -> tuple[list[Section], int]:
-    """The files of a diff that stands in running text, and the line after it."""
+    """The files of a diff in running text, and the line after it."""
     return _Unified(lines, at, len(lines), bare=True).read()
 
 

@@ -94,7 +94,7 @@ class NextStep(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """One function call as the provider sent it; `arguments` is JSON text (what was broken is written anew).
+    """One function call as the provider sent it; `arguments` is JSON text (broken JSON is rewritten).
 
     `fault` says in a sentence why it cannot be answered with what it asks for; the model gets it as the result.
     """

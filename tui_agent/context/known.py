@@ -140,4 +140,4 @@ def left_out_line(count: int) -> str:
     """What the table says of files that left the registry; empty where none did."""
     if not count:
         return ""
-    return f"{count} more seen earlier {'is' if count == 1 else 'are'} left out of this table: request them anew."
+    return f"{count} more seen earlier {'is' if count == 1 else 'are'} left out of this table: request them again."

@@ -98,7 +98,7 @@ def nowhere(ground: Ground, wanted: Wanted) -> EditFailed:
         line = ground.line_of(at)
         what = "part of a line" if wanted.whole else "part of a longer word"
         return EditFailed(
-            f"{wanted.name} stands in line {line + 1} only as {what}",
+            f"{wanted.name} is in line {line + 1} only as {what}",
             "copy it exactly from the file\n" + near.lines_from(ground, line, line + 1),
         )
     new = wanted.replace.strip("\n")

@@ -200,7 +200,7 @@ def _in_written(ground: Ground, wanted: Wanted, written: Sequence[tuple[int, int
     place = locate(ground, wanted)
     if not any(place.start <= end and start <= place.end for start, end in written):
         raise Ambiguous(
-            f"{wanted.name} overlaps with an edit before it, and stands in line {place.line + 1} too",
+            f"{wanted.name} overlaps with an edit before it, and is in line {place.line + 1} too",
             "send the two as one edit",
         )
     return place

@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
 
 class Place(Struct, frozen=True):
-    """Where an edit goes: `text` takes the place of what stands between the offsets in `Ground.text`.
+    """Where an edit goes: `text` replaces what is between the offsets in `Ground.text`.
 
     Only lines that change are part of it; `line` (from 0) is where the search text begins.
     """
@@ -91,7 +91,7 @@ def placed(ground: Ground, match: Match) -> Place:
 
 
 def _named(ground: Ground, wanted: Wanted, match: Match) -> Match:
-    """Exact is only what stands in the file byte for byte."""
+    """Only what is in the file byte for byte is exact."""
     if match.rung != "exact" or wanted.search in ground.raw:
         return match
     return with_(match, rung="line-endings")

@@ -26,7 +26,7 @@ class Merged(Struct, frozen=True):
 def union(base: str, ours: str, theirs: str) -> str:
     """Both sides of a conflict, one after the other, with the lines that they share only once. Blocking.
 
-    Raises `ChildFailed` where git is missing, `EditFailed` for what is no text.
+    Raises `ChildFailed` where git is missing, `EditFailed` for what is not text.
     """
     if ours == theirs:
         return ours
@@ -39,7 +39,7 @@ def merge(base: str, ours: str, theirs: str, marker: int = 7) -> Merged:
     """What `ours` and `theirs` made of `base`, both kept where they do not touch.
 
     A conflict's markers have `marker` characters. Blocking: it may run a process.
-    Raises `ChildFailed` where git is missing, `EditFailed` for what is no text.
+    Raises `ChildFailed` where git is missing, `EditFailed` for what is not text.
     """
     if ours == theirs or theirs == base:
         return Merged(ours)

@@ -252,12 +252,12 @@ def hint(ground: Ground, search: str) -> str:
     """A remedy that names the lines most like the search text, with their numbers."""
     longest = max((line.strip() for line in search.split("\n")), key=len, default="")[:1000]
     if not longest or not ground.lines:
-        return "send it again with text that stands in the file"
+        return "send it again with text that is in the file"
     from rapidfuzz import fuzz, process
 
     nearest = process.extractOne(longest, ground.stripped, scorer=fuzz.ratio, score_cutoff=50)
     if nearest is None:
-        return "nothing in the file is like it; look at the file again and send the change anew"
+        return "nothing in the file is like it; look at the file again and resend the change"
     number = nearest[2]
     shown = lines_from(ground, max(0, number - 1), min(len(ground.lines), number + 2))
     return "copy it exactly from the file; the nearest lines are\n" + shown

@@ -68,7 +68,7 @@ def propose(
 
 
 def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
-    """Whether content from a fence in prose is only a part of the file that is there: then it is no change."""
+    """Whether content from a fence in prose is only a part of the file that is there, and so not a change."""
     if not request.fenced or request.content is None or not (base_text or "").strip():
         return False
     dropped, total = _dropped(base_text or "", request.content)

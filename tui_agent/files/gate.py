@@ -64,7 +64,7 @@ class Gate:
 
     `ignore_case` is true where the file system takes `A` and `a` for one name. `aliases` are paths of a copy whose
     files have the names of secrets in the folder that was copied, and only there.
-    Raises PathRefused where the root is no folder, or may not be opened.
+    Raises PathRefused where the root is not a folder, or may not be opened.
     """
 
     def __init__(self, root: Path, own: Sequence[Path] = (), aliases: Collection[str] = ()) -> None:
@@ -88,7 +88,7 @@ class Gate:
             return Place(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
 
     def is_secret(self, spot: Spot) -> bool:
-        """Whether what stands at a spot looks like a secret by one of its names: the one that was asked for, those of
+        """Whether the file at a spot looks like a secret by one of its names: the one that was asked for, those of
         the links on the way, its own, or another that a link gives it."""
         if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
             return True
@@ -204,9 +204,9 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
 
 
 def open_checked(spot: Spot) -> int:
-    """A descriptor for reading the regular file at a spot; a pipe, a device or a link put there since is no file.
+    """A descriptor for reading the regular file at a spot; a pipe, a device or a link put there since is refused.
 
-    Raises FileError or PathRefused for what is no file any more, OSError for what the system refuses.
+    Raises FileError or PathRefused if it is not a file any more, OSError for what the system refuses.
     """
     if spot.status is None:
         raise FileError(f"{shown(spot.path)} does not exist", "check the name, or look for it with a pattern")

@@ -76,12 +76,12 @@ def _is_private_key(found: str) -> bool:
 
 
 def _is_part_of_key(found: str) -> bool:
-    """A few letters between the two lines, or most of a line of them: the first line alone is no secret."""
+    """A few letters between the two lines, or most of a line of them: the first line alone is not a secret."""
     return len(_key_body(found)) >= (1 if "-----END " in found else _LINE)
 
 
 def _is_varied(found: str) -> bool:
-    """Whether it is no row of the same few letters, as a placeholder is."""
+    """Whether it is more than a row of the same few letters, as placeholders are."""
     return len(set(found[4:])) >= 6
 
 

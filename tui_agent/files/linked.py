@@ -87,7 +87,7 @@ def _several_names(entry: os.DirEntry[str]) -> Identity | None:
 
 
 def _entries(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Everything below a folder that is no folder, after its path; what git keeps in there is left out."""
+    """Every file below a folder, after its path; what git keeps in there is left out."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()

@@ -36,7 +36,7 @@ def make_private(folder: Path | str) -> None:
 def open_private(path: Path | str, flags: int) -> int:
     """A descriptor of a file of ours with the rights 0600, made where `flags` hold `O_CREAT`.
 
-    What is no regular file (a pipe that a recording goes to, say) keeps its rights. Raises OSError.
+    What is not a regular file (a pipe that a recording goes to, say) keeps its rights. Raises OSError.
     """
     descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
     try:

@@ -63,7 +63,7 @@ def on_disk(gate: Gate, path: str) -> str:
 
 
 def mode_on_disk(gate: Gate, path: str) -> int | None:
-    """The permission bits of a file, None where there is none: for a copy that shall be as executable."""
+    """The permission bits of a file, None where there is none: for a copy that is to be as executable."""
     with gate.find(path, "read") as spot:
         return None if spot.status is None else stat.S_IMODE(spot.status.st_mode)
 

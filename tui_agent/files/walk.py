@@ -58,7 +58,7 @@ class Spot:
         return "/".join(self.parts) or "."
 
     def make_parents(self) -> None:
-        """Make the folders that are missing, and stand in the last one. Raises OSError."""
+        """Make the folders that are missing, and go to the last one. Raises OSError."""
         for name in self.missing[:-1]:
             try:
                 os.mkdir(name, dir_fd=self.folder)
@@ -149,7 +149,7 @@ class _Walk:
         self.folders.clear()
 
     def _look(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
-        """What stands under a name; where nothing does, what stands under the same letters composed otherwise."""
+        """The entry of a name; if there is none, the one with the same letters composed differently."""
         status = self._status(name)
         if status is not None and self.ignore_case:
             return self._on_disk(name), status

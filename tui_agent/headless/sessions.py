@@ -230,9 +230,9 @@ def _message_text(message: ChatMessage) -> str:
 
 
 def _exchange_text(exchange: Exchange) -> str:
-    anew = ", begun anew" if exchange.reset else ""
+    restarted = ", restarted" if exchange.reset else ""
     to = f"{exchange.purpose} to {exchange.model or 'the model'}"
-    head = f"== turn {exchange.turn}, {to}, {exchange.tokens} tokens{anew}"
+    head = f"== turn {exchange.turn}, {to}, {exchange.tokens} tokens{restarted}"
     answer = ["-- answer", exchange.reply] if exchange.reply else ["-- no answer"]
     return "\n".join([head, *exchange.messages, *answer])
 

@@ -21,7 +21,7 @@ _GIT_TIMEOUT = 5.0
 
 
 class Terminal(Struct, frozen=True):
-    """`colours` is how many the environment promises; `columns` and `lines` are 0 where output is no terminal."""
+    """`colours` is how many the environment promises; `columns` and `lines` are 0 if output is not a terminal."""
 
     name: str
     is_terminal: bool
@@ -32,7 +32,7 @@ class Terminal(Struct, frozen=True):
     multiplexer: str = ""
 
     def in_words(self) -> str:
-        size = f"{self.columns}×{self.lines}" if self.is_terminal else "output is no terminal"
+        size = f"{self.columns}×{self.lines}" if self.is_terminal else "output is not a terminal"
         inside = f", inside {self.multiplexer}" if self.multiplexer else ""
         colours = f"{self.colours:,} colours" if self.colours else "no colour"
         return f"terminal {self.name or 'of no name'}, {size}, {colours}, {self.encoding}{inside}"

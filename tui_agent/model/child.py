@@ -131,7 +131,7 @@ class ChildModel:
 
     @property
     def stderr(self) -> tuple[str, ...]:
-        """What the child wrote to its standard error of late."""
+        """What the child wrote to its standard error recently."""
         return self._child.stderr
 
     @property

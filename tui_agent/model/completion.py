@@ -51,7 +51,7 @@ def litellm() -> ModuleType:
 async def complete(request: ModelRequest, schema_rejected: set[str]) -> AsyncGenerator[Chunk, None]:
     """The answer to `request`. Raises `NotNow` where asking again may help, else a `ModelError`.
 
-    An answer that breaks off after its first word ends as cut and is no error. A server that takes no JSON schema is
+    An answer that breaks off after its first word ends as cut, without an error. A server that takes no JSON schema is
     asked again without one, and remembered in `schema_rejected`.
     """
     translator, wire = Translator(request.model), Wire()

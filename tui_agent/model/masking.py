@@ -119,7 +119,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def _without(piece: str, offset: int, spans: Iterable[Span]) -> str:
-    """The piece that begins at `offset`; the mask stands in the piece in which its secret begins."""
+    """The piece that begins at `offset`; the mask is in the piece in which its secret begins."""
     parts, at = [], 0
     for start, end in ((start - offset, end - offset) for start, end in spans):
         if end <= 0 or start >= len(piece):

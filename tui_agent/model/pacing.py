@@ -41,7 +41,7 @@ class Pace:
 
 
 class Allowance:
-    """How many requests a prompt of the person may still make, those of its sub-tasks included; 0 is no limit."""
+    """How many requests a prompt of the person may still make, those of its sub-tasks included; 0 means no limit."""
 
     def __init__(self, most: int = 0) -> None:
         self._most = most

@@ -52,7 +52,7 @@ class RecordedModel:
         self._left: list[Exchange] = list(self.recording.exchanges)
 
     def forget(self, asks: Iterable[str]) -> None:
-        """These requests were answered before the program was started anew: each uses up one exchange of each pass."""
+        """These requests were answered before the program was restarted: each uses up one exchange of each pass."""
         for words in map(folded, asks):
             for purpose in ("plan", "main"):
                 of_that = (x for x in self._left if x.words == words and x.purpose == purpose)
@@ -99,7 +99,7 @@ class RecordedModel:
         if rehearsal:
             return None
         what = f"{self._path.name} has no more answers ({purpose} pass), and none to “{shortened(words)}”"
-        raise ModelError(what, "record it anew, or start without --replay")
+        raise ModelError(what, "record it again, or start without --replay")
 
     def _without_recording(self, purpose: Pass) -> Timed:
         """Says so, in the dialect of the recording. A plan or a summary is not for a person, so it just fails."""
@@ -116,7 +116,7 @@ class RecordedModel:
     def _what_can_be_asked(self) -> tuple[str, list[dict[str, str]]]:
         left = list(dict.fromkeys(self._asks(self._left)))
         if not left:
-            again = "All of them have been asked. Leave and start the rehearsal again to begin anew."
+            again = "All of them have been asked. Leave and restart the rehearsal to begin again."
             return f"{_NONE} {again}\n\n{_REAL}", []
         offered, more = left[:MOST_OFFERED], len(left) - MOST_OFFERED
         requests = "\n".join(f"- {ask}" for ask in offered)

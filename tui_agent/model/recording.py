@@ -85,7 +85,7 @@ def _line(path: Path, number: int, line: bytes, type: type[T]) -> T:
     try:
         return msgspec.json.decode(line, type=type)
     except (msgspec.MsgspecError, RecursionError) as error:
-        what = f"{path} is no recording (line {number}: {error})"
+        what = f"{path} is not a recording (line {number}: {error})"
         raise UsageError(what, "name a file that was made with --record") from error
 
 

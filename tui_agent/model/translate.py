@@ -92,7 +92,7 @@ class Translator:
         )
 
     def _letters(self, part: str, piece: str | None) -> str:
-        """The piece in whole letters: half of a pair waits for the other, and alone it is no letter."""
+        """The piece in whole letters: half of a pair waits for the other, and alone it is nothing."""
         text = self._halves.pop(part, "") + (piece or "")
         if text and "\ud800" <= text[-1] <= "\udbff":
             self._halves[part], text = text[-1], text[:-1]

@@ -40,7 +40,7 @@ _RULES: Final[tuple[tuple[ReferenceKind, re.Pattern[str]], ...]] = (
 
 
 class Reference(Struct, frozen=True):
-    """A sign that may name files, as it was written; `at` is where it stands in the text."""
+    """A sign that may name files, as it was written; `at` is its place in the text."""
 
     kind: ReferenceKind
     text: str

@@ -124,7 +124,7 @@ class Child:
         )
 
     def _count_start(self) -> None:
-        """A child that dies at every start must not be started for ever."""
+        """A child that dies at every start must not be restarted forever."""
         now = time.monotonic()
         if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_SECONDS:
             why = f" ({self._stderr[-1]})" if self._stderr else ""

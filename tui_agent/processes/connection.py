@@ -143,7 +143,7 @@ class Connection:
             else f"ended with status {status}"
         )
         last = f" ({self._stderr[-1]})" if status and status > 0 and self._stderr else ""
-        return ChildFailed(f"The {self._name} process {how}{last}", "try again: it is started anew")
+        return ChildFailed(f"The {self._name} process {how}{last}", "try again: it restarts")
 
     async def _overhear(self) -> None:
         assert self.process.stderr is not None

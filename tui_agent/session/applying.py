@@ -115,13 +115,13 @@ class Applying:
 
     async def _resolve(self, change: Change, picks: Sequence[Pick]) -> Resolved:
         if change.state == "failed":
-            raise EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model anew")
+            raise EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model again")
         now = await self._writing.current(change.path)
         base, new = await asyncio.to_thread(self._texts, change)
         decided = await asyncio.to_thread(apply, change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
             raise EditFailed(
-                f"{decided.path}: {decided.reason}", "look at both, then skip the change or ask anew"
+                f"{decided.path}: {decided.reason}", "look at both, then skip the change or ask again"
             )
         targets = [Target(now, None if decided.rename_to else decided.text)]
         if decided.rename_to:

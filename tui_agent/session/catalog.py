@@ -67,7 +67,7 @@ def new_id() -> str:
 def folder_of(data: Path, session: str) -> Path:
     """Where a session lies, whether it is there or not. Raises SessionError for what cannot be an id."""
     if not _ID.fullmatch(session):
-        raise SessionError(f"{shown(session)} is no session id", "`tui-agent sessions list` shows them")
+        raise SessionError(f"{shown(session)} is not a session id", "`tui-agent sessions list` shows them")
     return data / "sessions" / session
 
 

@@ -32,7 +32,9 @@ class GivingBack:
         change = self.state.review.change(change_id)
         rival = self.state.review.change(change.rival) if change else None
         if change is None or rival is None or change.state != "conflict":
-            raise SessionError(f"{change_id} is no conflict of two sub-tasks", "choose one from the review")
+            raise SessionError(
+                f"{change_id} is not a conflict of two sub-tasks", "choose one from the review"
+            )
         both = (*rival.tasks, *change.tasks)
         others = tuple(name for name in both if name != task)
         if task not in both or not others:

@@ -56,7 +56,7 @@ def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list
         what = f"{shown(str(source))} cannot be read ({error.strerror})"
         raise SessionError(what, "name another file") from error
     except ValueError as error:
-        raise _refused(source, "it is no UTF-8 text") from error
+        raise _refused(source, "it is not UTF-8 text") from error
     found = parsed(text, source, blobs.put_text)
     return [replace(found[0], id=session, workspace=str(workspace), replay=""), *found[1:]]
 
@@ -70,11 +70,11 @@ def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> lis
     try:
         value: Any = json.loads(text)
     except ValueError as error:
-        raise _refused(source, "it is no whole JSON") from error
+        raise _refused(source, "its JSON is not complete") from error
     except RecursionError as error:
         raise _refused(source, TOO_DEEP) from error
     if not isinstance(value, dict) or value.get("type") != exporting.TYPE:
-        raise _refused(source, "it is no export of a session")
+        raise _refused(source, "it is not an export of a session")
     version, events, texts = value.get("version"), value.get("events"), value.get("texts", {})
     if not isinstance(version, int) or version > exporting.VERSION:
         raise _refused(source, "a newer tui-agent wrote it")

@@ -103,7 +103,7 @@ class SubTaskCalls:
             if task.auto_execute and task.state in ("pending", "ready")
         ]
         if not ticked:
-            raise SessionError("No sub-task is ticked that could run", "tick those that shall")
+            raise SessionError("No sub-task is ticked that could run", "tick those that may")
         self.renew_requests()
         await self.journal.record(e.SubTasksWanted(tuple(ticked)))
 

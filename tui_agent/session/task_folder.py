@@ -59,7 +59,7 @@ def read_messages(file: Path) -> list[Message]:
     except OSError as error:
         raise SessionError(f"{shown(str(file))} cannot be read ({error.strerror})", "name another") from error
     except ValueError as error:
-        raise _refused(file, "it is no whole JSON") from error
+        raise _refused(file, "its JSON is not complete") from error
     if not isinstance(value, list) or not value:
         raise _refused(file, "it holds no list of messages")
     for number, message in enumerate(value, 1):
@@ -98,7 +98,8 @@ def _file_of(folder: Path) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise SessionError(
-        f"{shown(str(folder))} is no task folder", f"name one that holds {CURRENT} or {LEGACY}, or an export"
+        f"{shown(str(folder))} is not a task folder",
+        f"name one that holds {CURRENT} or {LEGACY}, or an export",
     )
 
 

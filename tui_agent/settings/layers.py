@@ -59,7 +59,7 @@ def broken_file(path: Path) -> Fault | None:
 
 
 def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
-    """The settings that stand in the bytes of a TOML file called `where`; `lined` for a layer with their lines."""
+    """The settings in the bytes of a TOML file called `where`; `lined` for a layer with their lines."""
     try:
         text, parsed = _parsed(where, content)
     except _Unreadable as error:
@@ -154,7 +154,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
 
 
 class _Unreadable(Exception):
-    """Bytes that are no TOML."""
+    """Bytes that are not TOML."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(str(fault))
@@ -180,7 +180,7 @@ def _broken(where: str, text: str, error: Exception) -> Fault:
     words = str(error)
     found = _AT_LINE.search(words)
     line = int(found.group(1)) if found else text.count("\n") + 1 if "end of document" in words else 0
-    what = "the file is no TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
+    what = "the file is not TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
     return Fault(where, what, "correct it; until then none of its settings is used", line)
 
 

@@ -94,13 +94,13 @@ class SubTaskSettings(Struct, frozen=True):
     """How many sub-tasks one turn may have; what is more is refused by name."""
 
     max_seconds: Count = 1800
-    """Seconds that one sub-task may take; 0 is no limit."""
+    """Seconds that one sub-task may take; 0 means no limit."""
 
     max_tokens: Count = 0
-    """Tokens that one sub-task may use; 0 is no limit."""
+    """Tokens that one sub-task may use; 0 means no limit."""
 
     max_cost: Dollars = 0.0
-    """Dollars that one sub-task may cost; 0 is no limit."""
+    """Dollars that one sub-task may cost; 0 means no limit."""
 
     silent_after: Annotated[int, Meta(ge=1)] = 30
     """Seconds without a word after which a sub-task is shown as silent."""
@@ -113,22 +113,22 @@ class ModelsSettings(Struct, frozen=True):
 
 class LimitSettings(Struct, frozen=True):
     requests: Count = 50
-    """Requests that one prompt may make, those of its sub-tasks included; 0 is no limit."""
+    """Requests that one prompt may make, those of its sub-tasks included; 0 means no limit."""
 
     turn_tokens: Count = 0
-    """Tokens that one turn may use; 0 is no limit."""
+    """Tokens that one turn may use; 0 means no limit."""
 
     session_tokens: Count = 0
-    """Tokens that one session may use; 0 is no limit."""
+    """Tokens that one session may use; 0 means no limit."""
 
     turn_cost: Dollars = 0.0
-    """Dollars that one turn may cost; 0 is no limit. A model of unknown price is then not asked."""
+    """Dollars that one turn may cost; 0 means no limit. Models with unknown pricing are then refused."""
 
     session_cost: Dollars = 0.0
-    """Dollars that one session may cost; 0 is no limit. A model of unknown price is then not asked."""
+    """Dollars that one session may cost; 0 means no limit. Models with unknown pricing are then refused."""
 
     turns: Count = 0
-    """Turns that may run without the person; 0 is no limit."""
+    """Turns that may run without the person; 0 means no limit."""
 
 
 class UndoSettings(Struct, frozen=True):

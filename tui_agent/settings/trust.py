@@ -122,7 +122,7 @@ def files_of(workspace: Path) -> dict[str, str]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Everything below a folder that is no folder; a link counts as itself."""
+    """Every file below a folder; a link counts as itself."""
     try:
         entries = list(os.scandir(folder)) if not folder.is_symlink() else [folder]
     except (FileNotFoundError, NotADirectoryError):

@@ -82,9 +82,9 @@ async def _ask_planner(
             made.append(_bounded(plan))
             return
         if attempt == MOST_ANSWERS:
-            yield _gave_none(planner.model, f"its answer is no plan: {plan.faults[0]}")
+            yield _gave_none(planner.model, f"its answer is not a plan: {plan.faults[0]}")
         faults = "\n".join(f"- {fault}" for fault in plan.faults[:MOST_FAULTS])
-        again = f"That is no plan that can be read:\n{faults}\nAnswer once more, with the JSON object alone."
+        again = f"That plan cannot be read:\n{faults}\nAnswer once more, with the JSON object alone."
         messages = (
             *messages,
             {"role": "assistant", "content": answer[0]},

@@ -72,9 +72,7 @@ def _counted(state: State) -> Iterator[Row]:
     for part in PARTS:
         if part in usage.parts:
             yield ((f"  {part:<14}", "$text"), (f"{usage.parts[part]:>9,}  by our count", "$muted"))
-    begins = (
-        f"{usage.prefix_share:.1%} of the request before begin it; begun anew {usage.resets} times so far"
-    )
+    begins = f"{usage.prefix_share:.1%} of the request before begin it; restarted {usage.resets} times so far"
     yield ((f"  {begins}", "$muted"),)
     yield ((f"  this turn      {_spent(usage.turn)}", "$text"),)
     yield ((f"  this session   {_spent(usage.session)}", "$text"),)

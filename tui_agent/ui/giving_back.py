@@ -19,9 +19,7 @@ async def give_back(app: App[object], session: Session, change: Change) -> None:
     """Ask which of the two, the one that came second first; nothing happens where the person leaves it."""
     rival = session.state.review.change(change.rival)
     if change.state != "conflict" or rival is None:
-        await session.notice(
-            f"{change.path} is no conflict of two sub-tasks, so there is none to give it back to"
-        )
+        await session.notice(f"{change.path} is not a conflict of two sub-tasks, so neither can get it back")
         return
     rows = [
         Row(task, label(f"{task} does its part again, on top of the other"))

@@ -27,7 +27,7 @@ async def go_on(app: App[object], session: Session, text: str) -> bool:
             await session.notice(str(error), "error")
             return None
         if not memory:
-            await session.notice("Nothing was asked yet that could be gone on with")
+            await session.notice("There is nothing to continue yet")
         return memory or None
 
     dialog = TextDialog(f"What goes with “{one_line(words)}”", get(), keep="send it", wrap=True)

@@ -185,7 +185,9 @@ def _read(path: Path, faults: list[str]) -> dict[str, tuple[str, ...]]:
             if f"{pane}.{name}" not in ACTIONS:
                 faults.append(f"{path}: there is no action {pane}.{name}{_nearest(f'{pane}.{name}')}")
             elif keys is None:
-                faults.append(f"{path}: the keys of {pane}.{name} are no text: write a key or a list of keys")
+                faults.append(
+                    f"{path}: the keys of {pane}.{name} are not text: write a key or a list of keys"
+                )
             else:
                 found[f"{pane}.{name}"] = keys
     return found

@@ -1,4 +1,4 @@
-"""Making a pane wider, narrower, taller or shorter: what stands beside it gives way (W3)."""
+"""Making a pane wider, narrower, taller or shorter: its neighbours give way (W3)."""
 
 from __future__ import annotations
 

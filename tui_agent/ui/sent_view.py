@@ -58,9 +58,9 @@ class SentView(Dialog[None], inherit_bindings=False):
 
 
 def _head(exchange: Exchange) -> str:
-    anew = " · begun anew" if exchange.reset else ""
+    restarted = " · restarted" if exchange.reset else ""
     count = len(exchange.messages)
-    size = f"{exchange.tokens:,} tokens{anew} · {count} new messages"
+    size = f"{exchange.tokens:,} tokens{restarted} · {count} new messages"
     return f"turn {exchange.turn} · {exchange.purpose} · {exchange.model} · {size}"
 
 

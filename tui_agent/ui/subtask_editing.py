@@ -1,4 +1,4 @@
-"""The graph by hand: a sub-task added, worded anew, connected or taken out, over the screen."""
+"""The graph by hand: a sub-task added, reworded, connected or taken out, over the screen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def add(app: App[object], session: Session) -> None:
 
 
 async def edit(app: App[object], session: Session, task: SubTask) -> None:
-    """Let a task be worded anew."""
+    """Let a task be reworded."""
 
     async def keep(form: Form) -> None:
         await session.edit_subtask(task.id, form.goal, form.files)

@@ -129,7 +129,7 @@ def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str]) ->
         for key in sorted(colors.keys() - shipped.keys())
     ]
     faults += [
-        f"The theme {name} gives {key} = {colors[key]!r}, which is no colour: write #rrggbb"
+        f"The theme {name} gives {key} = {colors[key]!r}, which is not a colour: write #rrggbb"
         for key in sorted(colors.keys() - usable.keys())
     ]
     return Palette(name, dark, {**shipped, **usable}, tuple(faults))

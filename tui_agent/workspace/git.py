@@ -91,7 +91,7 @@ _SHARED: Final = (
 
 
 class Repository(Struct, frozen=True):
-    """Where a folder stands in a repository: `prefix` is the way down from its top (empty, or ending in `/`).
+    """Where a folder is in a repository: `prefix` is the way down from its top (empty, or ending in `/`).
 
     `git_dir` is this work tree's own; `common_dir` is the one that linked work trees share.
     """

@@ -45,7 +45,7 @@ def list_files(repository: Repository, depth: int = 0) -> Listing | None:
     """The files below the repository's `root`, sorted; None where git cannot tell.
 
     What a sparse checkout leaves out is not there; what was deleted still is, see `deleted_files`. Submodules and
-    other repositories inside are listed by their own rules. A link to a folder is no file and is not followed.
+    other repositories inside are listed by their own rules. A link to a folder is not a file and is not followed.
     """
     with ThreadPoolExecutor(1) as pool:
         special = pool.submit(_special_names, repository.root)

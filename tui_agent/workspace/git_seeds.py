@@ -116,7 +116,7 @@ def _checkout(commit: str) -> tuple[str, ...]:
 
 
 def _link(source: str, target: str) -> None:
-    """The folders of one tree anew in another, and in them links to its files."""
+    """The folders of one tree made in another, with links to its files."""
     with os.scandir(source) as entries:
         for entry in entries:
             path = os.path.join(target, entry.name)

@@ -81,7 +81,7 @@ def _tree(repository: Repository, index: str, written: Sequence[str], untracked:
 
 
 def _from_head(repository: Repository, index: str) -> bool:
-    """Begin anew from the last commit: an index in the middle of a merge is no tree."""
+    """Begin again from the last commit: an index in the middle of a merge is not a tree."""
     if os.path.exists(index):
         os.unlink(index)
     head = git(repository.root, "rev-parse", "--verify", "--quiet", "HEAD")

@@ -94,7 +94,7 @@ def _escaped(text: str, at: int) -> tuple[Sign, int]:
 def _class_at(text: str, at: int) -> tuple[Sign, int]:
     """`[a-z]`, `[!a-z]`, `[\\]a]`; a bracket without its partner in the same name is a letter.
 
-    A backslash before a sign means the sign itself, as in git and in shells, so that `[a\\-z]` is no range.
+    A backslash before a sign means the sign itself, as in git and in shells, so that `[a\\-z]` is not a range.
     """
     found = _CLASS.match(text, at)
     if found is None or not found[2]:

@@ -154,7 +154,7 @@ def _alternative(segments: list[Segment], ignore_case: bool) -> Alternative:
 
 
 def _longest_literal(segments: list[Segment]) -> str:
-    """The longest text that stands in every match; the slashes beside a `**` may be missing from one."""
+    """The longest text that is in every match; the slashes beside a `**` may be missing from one."""
     marked = "\0".join(
         "".join(sign.text if sign.kind == "literal" else "\0" for sign in segment) for segment in segments
     )

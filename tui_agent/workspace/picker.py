@@ -87,6 +87,6 @@ def _matcher(query: str) -> Matcher:
 
 
 def _with_name(score: int, path: str, words: Sequence[str]) -> int:
-    """The score, raised for each word that stands in the file's own name, most where the name begins with it."""
+    """The score, raised for each word in the file's own name, most where the name begins with it."""
     name = path.rpartition("/")[2].lower()
     return score + sum(NAME_BONUS * (1 + name.startswith(word)) for word in words if word in name)

@@ -1,4 +1,4 @@
-"""`paths` and `baseUrl` of a tsconfig: what a module name that is no relative path may mean."""
+"""`paths` and `baseUrl` of a tsconfig: what a module name that is not a relative path may mean."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox
 class Listing(Struct, frozen=True):
     """Paths, sorted, without doubles.
 
-    `unnamed` counts files whose names are no UTF-8: they cannot be shown, asked for by a model or kept in a
+    `unnamed` counts files whose names are not UTF-8: they cannot be shown, asked for by a model or kept in a
     session, so they are left out here, at the edge, and the person is told. `cut` says that there were too many.
     """
 

@@ -168,7 +168,7 @@ def _items(seen: Seen) -> list[dict[str, Any]]:
 def _check_folder(root: str) -> None:
     """The system takes a folder that is not there for one in which nothing happens."""
     if not os.path.isdir(root):
-        raise _failed(FileNotFoundError(f"{root} is no folder"))
+        raise _failed(FileNotFoundError(f"{root} is not a folder"))
 
 
 def _failed(error: Exception) -> ChildFailed:

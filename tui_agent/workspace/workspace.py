@@ -241,7 +241,7 @@ class Workspace:
         self._indexed.set()
 
     async def _watch(self) -> None:
-        """Follow the watcher; when its process dies it is started anew, and what was missed is listed."""
+        """Follow the watcher; when its process dies it is restarted, and what was missed is listed."""
         for _ in range(MOST_WATCHES):
             try:
                 async for item in self._child.stream("watch", {"root": str(self.root)}):
@@ -264,7 +264,7 @@ class Workspace:
             self._want_status()
 
     def _change(self, changes: Sequence[FileChange]) -> None:
-        """Follow a batch; a file that was replaced is told as added by the system, and is no news to the index."""
+        """Follow a batch; a file that was replaced is told as added by the system, and is not news to the index."""
         known = [
             FileChange("changed", change.path)
             if change.kind == "added" and self.index.contains(change.path)

@@ -13,7 +13,7 @@ COMMAND = "Add `cancel` to the command line and to the README."
 
 
 def _part(goal: str, summary: str, changes: dict[str, dict[str, str]], tokens: tuple[int, int, int]) -> Scene:
-    """A sub-task's one answer; `changes` are what is searched and what stands there then, by path."""
+    """A sub-task's one answer; `changes` are the text to search and its replacement, by path."""
     edits: list[dict[str, Any]] = [
         {"path": path, "edits": [{"search": old, "replace": new} for old, new in pairs.items()]}
         for path, pairs in changes.items()

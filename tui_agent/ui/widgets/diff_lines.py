@@ -78,7 +78,7 @@ class DiffLines:
         return one_line(_bare(self._raw(line)))
 
     def column(self, line: DiffLine, character: int) -> int:
-        """Where a character of the line stands in `text`, which has spaces for tabs."""
+        """The place of a character of the line in `text`, which has spaces for tabs."""
         raw = self._raw(line)
         return len(raw[:character].expandtabs(TAB)) if "\t" in raw else character
 

@@ -144,7 +144,7 @@ class DiffView(Lined):
         self._changed()
 
     def _at(self, y: int) -> tuple[int, int] | None:
-        """What stands in a row: the number of the line, and which of its rows; None below the last one."""
+        """What is in a row: the number of the line, and which of its rows; None below the last one."""
         if y >= self._tops[-1]:
             return None
         index = bisect_right(self._tops, y) - 1
@@ -159,7 +159,7 @@ class DiffView(Lined):
         return self._tops[first], self._tops[last + 1] - 1
 
     def _lay_out(self) -> None:
-        """Work out the rows anew where the lines or the room beside the gutter are others."""
+        """Work out the rows again if the lines or the room beside the gutter have changed."""
         room = self._room_of(self.shown) if self.shown else 0
         if self.shown is not self._laid_out or room != self._room:
             self._laid_out, self._room = self.shown, room

@@ -32,7 +32,7 @@ NO_GIT_MARK: GitMark = ((" ", ""), (" ", ""))
 
 
 class Mark(NamedTuple):
-    """`git` stands in front of a name; `after` are signs behind it, each with the name of its colour."""
+    """`git` comes before a name; `after` are signs behind it, each with the name of its colour."""
 
     git: GitMark = NO_GIT_MARK
     after: tuple[tuple[str, str], ...] = ()

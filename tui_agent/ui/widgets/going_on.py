@@ -1,4 +1,4 @@
-"""A line over the chat's input, while what stands there asks to go on: that a memory goes with it, and its key."""
+"""A line over the chat's input, while the text in it asks to continue: that a memory is sent with it, and its key."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Prompt(WritingArea):
     """
 
     class MentionChanged(Message):
-        """The word at the cursor is `@query` now, or (with None) is no mention."""
+        """The word at the cursor is `@query` now, or (with None) not a mention."""
 
         def __init__(self, query: str | None) -> None:
             super().__init__()

@@ -1,4 +1,4 @@
-"""Where the person stands in the transcript: which messages are drawn, and which line of which is the first in view."""
+"""Where the person is in the transcript: which messages are drawn, and which line of which is the first in view."""
 
 from __future__ import annotations
 
