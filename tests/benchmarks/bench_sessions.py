@@ -107,7 +107,7 @@ def resuming(workspace: Path, env: dict[str, str], data: Path) -> Iterator[Figur
     yield Figure("a page of the transcript from disk", max(times), 16, " ms", "slowest of 45")
     pages.forget(path.parent)
     yield Figure(
-        "the first page, made anew", timed(lambda: messages_before(path, 9000, 20)) * 1000, None, " ms"
+        "the first page, made again", timed(lambda: messages_before(path, 9000, 20)) * 1000, None, " ms"
     )
     shutil.rmtree(path.parent)
 
@@ -145,7 +145,7 @@ def searching(data: Path) -> Iterator[Figure]:
         "sessions with a word, as typed in the picker", lambda: search.entries(data, None, "time"), 50
     )
     search._remove(data / search.NAME)
-    yield Figure("made anew after it was lost", timed(lambda: search.entries(data)) * 1000, None, " ms")
+    yield Figure("made again after it was lost", timed(lambda: search.entries(data)) * 1000, None, " ms")
 
 
 def appending(folder: Path) -> Figure:

@@ -33,13 +33,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("words", "says", "status"),
     [
-        (["sessions", "import", "pipe"], "no regular file", 1),
-        (["sessions", "import", "/dev/zero"], "no regular file", 1),
-        (["sessions", "import", "folder"], "no task folder", 1),
+        (["sessions", "import", "pipe"], "not a regular file", 1),
+        (["sessions", "import", "/dev/zero"], "not a regular file", 1),
+        (["sessions", "import", "folder"], "not a task folder", 1),
         (["sessions", "import", "deep.json"], "nested too deeply", 1),
         (["sessions", "import", "task"], "nested too deeply", 1),
-        (["run", "--replay", "pipe", "hello"], "no recording", 2),
-        (["run", "--replay", "deep.jsonl", "hello"], "no recording", 2),
+        (["run", "--replay", "pipe", "hello"], "not a recording", 2),
+        (["run", "--replay", "deep.jsonl", "hello"], "not a recording", 2),
         (["run", "--record", "pipe", "hello"], "cannot be written", 2),
         (["run", "--attach", "pipe", "hello"], "does not exist", 2),
         (["run", "--open", "pipe:3", "hello"], "does not exist", 2),

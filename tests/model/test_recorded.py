@@ -198,10 +198,10 @@ async def test_the_speed_comes_from_the_environment(tmp_path: Path, monkeypatch:
     ("content", "message"),
     [
         (None, "cannot be read .No such file"),
-        ("", "is no recording .line 1"),
-        ('{"type":"session"}\n', "is no recording .line 1"),
+        ("", "is not a recording .line 1"),
+        ('{"type":"session"}\n', "is not a recording .line 1"),
         ('{"type":"recording","version":9}\n', "made by a newer tui-agent"),
-        ('{"type":"recording"}\n{"type":"exchange"}\n', "is no recording .line 2: .*`ask`"),
+        ('{"type":"recording"}\n{"type":"exchange"}\n', "is not a recording .line 2: .*`ask`"),
     ],
 )
 def test_a_file_that_is_no_recording(tmp_path: Path, content: str | None, message: str) -> None:

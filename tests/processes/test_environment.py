@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tui_agent.processes.child import Child
-from tui_agent.processes.environment import for_any, for_models, for_workspace
+from tui_agent.processes.environment import (
+    WHOLE_PATH,
+    avoid_programs_in,
+    for_any,
+    for_models,
+    for_workspace,
+    search_path,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,12 +40,12 @@ PROVIDERS = words("""
 
 def test_what_each_kind_gets() -> None:
     names = [*NOBODYS, *PROVIDERS, "PATH", "HOME", "LC_ALL", "PYTHONUTF8", "COV_CORE_SOURCE", "PYTHONPATH"]
-    environ = dict.fromkeys(names, "value")
+    environ = {**dict.fromkeys(names, "value"), "PATH": "/usr/bin"}
     any_child, models, workspace = for_any(environ), for_models(environ), for_workspace(environ)
     assert set(any_child) == {"PATH", "HOME", "LC_ALL", "PYTHONUTF8", "COV_CORE_SOURCE", "PYTHONPATH"}
     assert any_child["PYTHONPATH"] == str(ROOT)
     assert set(models) == set(PROVIDERS)
-    assert workspace == {}
+    assert workspace == {WHOLE_PATH: "/usr/bin"}
 
 
 @pytest.mark.parametrize("kind", ["any", "workspace", "model"])
@@ -53,3 +60,18 @@ async def test_a_child_finds_no_key_that_is_not_for_it(monkeypatch: pytest.Monke
     await child.close()
     leaked = {name for name, value in found.items() if value == "canary-value"}
     assert leaked == (set(PROVIDERS) if kind == "model" else set())
+
+
+def test_no_program_is_looked_for_in_a_folder_that_others_fill(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "bin").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(work / "bin")
+    whole = os.pathsep.join(
+        ["", ".", "bin", str(work / "bin"), str(tmp_path / "link"), str(work), "/usr/bin"]
+    )
+    avoid_programs_in(str(work))
+    assert for_any({"PATH": whole})["PATH"] == "/usr/bin"
+    told = {**for_any({"PATH": whole}), **for_workspace({"PATH": whole})}
+    assert search_path(told) == "/usr/bin"
+    trusted = search_path(told, trusted=True).split(os.pathsep)
+    assert str(work / "bin") in trusted and "." not in trusted

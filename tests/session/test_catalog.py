@@ -132,5 +132,5 @@ def test_ids_sort_by_time_and_are_folder_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("session", ["", "..", ".", "../x", "a/b", "a\0", "\x1b[31m", "a" * 101, "-x"])
 def test_what_is_no_id(tmp_path: Path, session: str) -> None:
-    with pytest.raises(SessionError, match="no session id"):
+    with pytest.raises(SessionError, match="not a session id"):
         catalog.folder_of(tmp_path, session)

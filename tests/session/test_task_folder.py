@@ -114,5 +114,5 @@ def test_a_damaged_one_is_refused_and_left_untouched(tmp_path: Path, folder: Pat
 
 
 def test_a_folder_without_either(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(SessionError, match="no task folder"):
+    with pytest.raises(SessionError, match="not a task folder"):
         import_session(tmp_path, folder, tmp_path)

@@ -61,7 +61,7 @@ def test_a_file_of_ones_own_changes_what_it_names(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('[review]\naply = "y"\n', "review.aply: did you mean review.apply?"),
-        ("[review]\napply = 3\n", "review.apply are no text"),
+        ("[review]\napply = 3\n", "review.apply are not text"),
         ('apply = "y"\n', "apply stands outside a table"),
         ("[review\n", "cannot be read"),
         ('[review]\napply = "n"\n', "The key n stands for"),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from support.hostile import KEY, PRIVATE, armed
+from support.program import run
+from support.recordings import recorded
 from support.trees import make_repository, make_tree, run_git, until
 
 from tui_agent.errors import ChildFailed
@@ -75,6 +77,30 @@ def fingerprint(root: Path) -> str:
     found = find_git_folder(str(root))
     assert found is not None
     return found.fingerprint
+
+
+async def test_the_child_runs_no_program_of_the_folder_as_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground = armed("a git of the folder's own", tmp_path)
+    monkeypatch.setenv("PATH", ground.environment["PATH"])
+    workspace = Workspace(ground.root)
+    workspace.start()
+    await workspace.ready()
+    assert (await workspace.git_status()).is_repository
+    await workspace.close()
+    assert not ground.ran
+
+
+def test_a_command_runs_no_program_of_the_folder(tmp_path: Path) -> None:
+    ground = armed("a git of the folder's own", tmp_path)
+    for words in (
+        ["doctor", "--json"],
+        ["run", "--replay", str(recorded(tmp_path / "r", ("Hi", "Ho"))), "Hi"],
+    ):
+        done = run(*words, folder=ground.root, environment=ground.environment)
+        assert not done.stderr.count("Traceback") and done.stdout
+    assert not ground.ran
 
 
 def test_a_filter_runs_once_it_is_trusted_and_not_after_it_changed(

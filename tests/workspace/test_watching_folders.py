@@ -116,7 +116,7 @@ async def test_a_folder_that_is_not_there_cannot_be_watched(tmp_path: Path) -> N
 
 async def test_a_folder_that_goes_is_told(tmp_path: Path) -> None:
     root = make_tree(tmp_path / "root", ["a.py"])
-    with pytest.raises(ChildFailed, match="is no folder"):
+    with pytest.raises(ChildFailed, match="is not a folder"):
         async with watching(root) as told:
             root.rename(tmp_path / "other")
             await told.until(lambda seen: False)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tui_agent.errors import UsageError
 from tui_agent.files.visible import escaped
 from tui_agent.headless.options import OpenFile
+from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.files import reason_of
 
 #: More words are no request; a file is named instead.
@@ -19,13 +20,14 @@ _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", 
 
 
 def workspace_folder(path: str) -> Path:
-    """The folder to work in, resolved; it exists and can be listed."""
+    """The folder to work in, resolved; it exists and can be listed. No program is taken from it."""
     if not path:
         raise UsageError("the name of the folder is empty", "name a folder, or none for the one you are in")
     shown = escaped(path)
     try:
         folder = Path(path).expanduser().resolve(strict=True)
         with os.scandir(folder):
+            avoid_programs_in(str(folder))
             return folder
     except FileNotFoundError:
         raise UsageError(f"there is no folder {shown}", "name one that exists, or make it first") from None

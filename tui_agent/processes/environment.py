@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 
 def _words(text: str) -> frozenset[str]:
@@ -55,23 +56,51 @@ _MODEL_FAMILIES = (
     *("AZURE_*", "VERTEX*", "WATSONX_*", "WX_*", "WML_URL", "DATABRICKS_*", "SNOWFLAKE_*", "GIGACHAT_*"),
     *("GITHUB_COPILOT_*", "CHATGPT_*", "XAI_*", "AICORE_*", "OCI_*", "LITELLM_*", "TUI_AGENT_*"),
 )
+#: The variable in which the workspace child finds the person's PATH as it was.
+WHOLE_PATH: Final = "TUI_AGENT_WHOLE_PATH"
+#: Folders that other people fill, each with a slash at its end.
+_avoided: Final[set[str]] = set()
 #: The folder that holds the package: all that a child imports from besides its Python.
 _OURS = str(Path(__file__).parents[2])
 
 
 def for_any(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """What every child gets: no key, no token, no address, and of Python's path our own package alone."""
-    return {**_chosen(environ, _ANY, _ANY_FAMILIES), "PYTHONPATH": _OURS}
+    environ = os.environ if environ is None else environ
+    return {**_chosen(environ, _ANY, _ANY_FAMILIES), "PATH": search_path(environ), "PYTHONPATH": _OURS}
 
 
 def for_workspace(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the child that runs git and watches the folder gets besides."""
-    return _chosen(environ, _WORKSPACE, _WORKSPACE_FAMILIES)
+    """What the child that runs git and watches the folder gets besides; the whole PATH for filters that are trusted."""
+    environ = os.environ if environ is None else environ
+    return {**_chosen(environ, _WORKSPACE, _WORKSPACE_FAMILIES), WHOLE_PATH: environ.get("PATH", os.defpath)}
 
 
 def for_models(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """What the child that talks to providers gets besides: their keys and addresses, proxies, certificates."""
     return _chosen(environ, _MODEL, _MODEL_FAMILIES)
+
+
+def avoid_programs_in(folder: str) -> None:
+    """Never take a program from this folder. One that holds the person's home may hold the person's programs."""
+    avoided = os.path.realpath(folder).rstrip("/") + "/"
+    if not (os.path.realpath(os.path.expanduser("~")) + "/").startswith(avoided):
+        _avoided.add(avoided)
+
+
+def search_path(environ: Mapping[str, str] | None = None, *, trusted: bool = False) -> str:
+    """Where programs are looked for: the PATH without what is relative or, unless `trusted`, in an avoided folder."""
+    environ = os.environ if environ is None else environ
+    whole = environ.get(WHOLE_PATH) if trusted else None
+    return os.pathsep.join(
+        entry
+        for entry in (whole or environ.get("PATH", os.defpath)).split(os.pathsep)
+        if os.path.isabs(entry) and (trusted or not _is_avoided(entry))
+    )
+
+
+def _is_avoided(entry: str) -> bool:
+    return (os.path.realpath(entry) + "/").startswith(tuple(_avoided))
 
 
 def _chosen(

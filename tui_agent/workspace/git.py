@@ -20,7 +20,10 @@ from typing import IO, Any, Final
 
 from msgspec import Struct
 
-os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git we say so ourselves
+# At its import GitPython runs the first git of the PATH, which the workspace may have brought. It finds none here,
+# and says nothing of that; which git is run, and with which environment, is decided below.
+os.environ["GIT_PYTHON_REFRESH"] = "quiet"
+os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = os.devnull
 
 from git import Git
 from git.exc import GitCommandNotFound
@@ -33,8 +36,9 @@ from tui_agent.files.git_folder import (
     format_config,
     is_true,
 )
+from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.workspace.git_person import persons_settings
-from tui_agent.workspace.git_process import Result, avoid_programs_in, find_git, run_git, temporary_folder
+from tui_agent.workspace.git_process import Result, find_git, run_git, temporary_folder
 
 #: How long a call may take, in seconds: one that reads, and one that may write a whole work tree.
 SECONDS, LONG_SECONDS = 60.0, 600.0

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Final
 
@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.folders import remove_folder
+from tui_agent.processes.environment import search_path
 
 #: So begin the names of our temporary folders; the process id of the owner follows.
 TEMPORARY: Final = "tui-agent-git-"
@@ -49,9 +50,6 @@ _LOOK: Final = 0.5
 _LOOKING: Final = 2.0
 #: How long the output of what git started is waited for, once git was killed.
 _PATIENCE: Final = 1.0
-_NONE: Final = frozenset[str]()
-#: Folders that other people fill, each with a slash at its end.
-_avoided: Final[set[str]] = set()
 
 
 class Result(Struct, frozen=True):
@@ -119,15 +117,7 @@ def run_git(
 
 def find_git() -> str:
     """The program, "" where none is installed."""
-    return shutil.which("git", path=_path()) or ""
-
-
-def avoid_programs_in(folder: str) -> None:
-    """Never again take git, or what it starts without trust, from this folder. One that holds the person's home may
-    hold the person's programs."""
-    avoided = os.path.realpath(folder).rstrip("/") + "/"
-    if not (os.path.realpath(os.path.expanduser("~")) + "/").startswith(avoided):
-        _avoided.add(avoided)
+    return shutil.which("git", path=search_path()) or ""
 
 
 @contextmanager
@@ -148,17 +138,7 @@ def _environment(trusted: bool) -> dict[str, str]:
     """
     kept = {key: value for key, value in os.environ.items() if key in _KEPT or key.startswith("LC_")}
     home = {key: os.environ[key] for key in ("HOME", "XDG_CONFIG_HOME") if trusted and key in os.environ}
-    return {**kept, **home, "PATH": _path(_NONE if trusted else _avoided)}
-
-
-def _path(avoided: Collection[str] = _avoided) -> str:
-    """The person's PATH without what is relative or lies in one of these folders."""
-    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(
-        entry
-        for entry in entries
-        if os.path.isabs(entry) and not (os.path.realpath(entry) + "/").startswith(tuple(avoided))
-    )
+    return {**kept, **home, "PATH": search_path(trusted=trusted)}
 
 
 def _ended(process: subprocess.Popen[bytes], root: str, git_folders: Sequence[str], seconds: float) -> Result:

@@ -14,9 +14,8 @@ from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.files.git_folder import TRUSTED_FILTERS
 from tui_agent.processes.child import Child
-from tui_agent.processes.environment import for_workspace
+from tui_agent.processes.environment import avoid_programs_in, for_workspace
 from tui_agent.workspace.copies import WorkCopies
-from tui_agent.workspace.git_process import avoid_programs_in
 from tui_agent.workspace.import_names import Import
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import Listed, list_by_child, list_here
