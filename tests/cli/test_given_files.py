@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["sessions", "import", "folder"], "not a task folder", 1),
         (["sessions", "import", "deep.json"], "nested too deeply", 1),
         (["sessions", "import", "task"], "nested too deeply", 1),
-        (["run", "--replay", "pipe", "hello"], "not a recording", 2),
+        (["run", "--replay", "pipe", "hello"], "no recording", 2),
         (["run", "--replay", "deep.jsonl", "hello"], "not a recording", 2),
         (["run", "--record", "pipe", "hello"], "cannot be written", 2),
         (["run", "--attach", "pipe", "hello"], "does not exist", 2),
