@@ -41,6 +41,8 @@ def litellm() -> ModuleType:
     litellm.num_retries = 0
     litellm.callbacks = []
     litellm.disable_streaming_logging = True
+    # aiohttp drops what has come, and was not read yet, when the connection breaks; httpx hands it over first.
+    litellm.disable_aiohttp_transport = True
     litellm.disable_hf_tokenizer_download = True
     # It would end an answer that says one thing a hundred times: a row of zeros, a table of dashes.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize

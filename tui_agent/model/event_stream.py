@@ -94,15 +94,13 @@ def watch(wire: Wire) -> None:
 
 
 def watch_transports() -> None:
-    """Have every HTTP client that litellm makes from now on send through a `Watched` transport."""
-    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+    """Have every HTTP client that is made from now on send through `Watched` transports, proxies included."""
+    for name in ("_init_transport", "_init_proxy_transport"):
+        setattr(httpx.AsyncClient, name, _making_watched(getattr(httpx.AsyncClient, name)))
 
-    make = AsyncHTTPHandler.create_async_transport
 
-    def make_watched(*args: Any, **options: Any) -> httpx.AsyncBaseTransport:
-        return Watched(make(*args, **options) or httpx.AsyncHTTPTransport())
-
-    AsyncHTTPHandler.create_async_transport = staticmethod(make_watched)  # ty: ignore[invalid-assignment]
+def _making_watched(make: Callable[..., httpx.AsyncBaseTransport]) -> Callable[..., httpx.AsyncBaseTransport]:
+    return lambda *args, **options: Watched(make(*args, **options))
 
 
 class Watched(httpx.AsyncBaseTransport):
