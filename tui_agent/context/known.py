@@ -38,6 +38,8 @@ class KnownFile(Struct, frozen=True):
     masked: bool = False
     #: Whether `written` is to the letter what the model proposed, so that it knows that text too.
     written_known: bool = False
+    #: Which file on disk it is, whatever its name; 0 where that is not known.
+    inode: int = 0
 
     @property
     def hash(self) -> str:
@@ -50,7 +52,7 @@ class KnownFile(Struct, frozen=True):
         return self.freshness not in ("fresh", "edited")
 
 
-TouchKind = Literal["read", "mentioned", "edited", "changed outside"]
+TouchKind = Literal["read", "mentioned", "edited", "undone", "changed outside"]
 
 
 class Touch(Struct, frozen=True):
@@ -81,7 +83,7 @@ def following(touch: Touch, before: Touch | None) -> Touch:
         case "read":
             read_at = touch.at
         case "edited":
-            edited_at = touch.at
+            read_at = edited_at = touch.at  # what the agent writes it has read, too
         case "changed outside":
             outside_at = touch.at
     return replace(touch, read_at=read_at, edited_at=edited_at, outside_at=outside_at)
@@ -122,8 +124,9 @@ def freshness_mark(entry: KnownFile, again: bool = False) -> str:
 
 def table_row(entry: KnownFile, turn: int, again: bool = False) -> str:
     """One row of the table that the model is told, without its end of line."""
-    seen = f"turn {entry.seen_turn}" + (" (this turn)" if entry.seen_turn == turn else "")
-    part = "" if entry.whole else " (in part)"
+    seen = f"turn {entry.seen_turn}" if entry.seen_turn else "never"
+    seen += " (this turn)" if entry.seen_turn == turn and turn else ""
+    part = "" if entry.whole or not entry.seen_turn else " (in part)"
     return f"| {cell(entry.path)} | {seen}{part} | {freshness_mark(entry, again)} | {entry.hash[:12]} |"
 
 

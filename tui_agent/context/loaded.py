@@ -34,6 +34,8 @@ class LoadedFile(Struct, frozen=True):
     action: str = ""
     #: Whether `text` has masks in place of secrets; `md5` and `size` are of the file as it is.
     masked: bool = False
+    #: Which file on disk it is; 0 where that is not known.
+    inode: int = 0
     #: The provider's id for this text, where it was uploaded (P7): then that is sent instead.
     file_id: str = ""
 

@@ -67,6 +67,11 @@ class Change(Struct, frozen=True):
         """Whether the person has yet to decide about it, or about some of its hunks."""
         return self.state in OPEN_STATES
 
+    @property
+    def waits(self) -> bool:
+        """Whether it could still be applied: it is open, or in a conflict that can be settled."""
+        return self.is_open or self.state == "conflict"
+
 
 class Hunk(Struct, frozen=True):
     """A run of lines that differ: lines `start` to `start + len(removed)` of the base give way to `added`.

@@ -27,6 +27,14 @@ def stamp_of(path: Path | str) -> Stamp | None:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
+def inode_of(path: Path | str) -> int:
+    """Which file a path is, not following links; 0 where there is none."""
+    try:
+        return os.lstat(path).st_ino
+    except (OSError, ValueError):
+        return 0
+
+
 def is_settled(stamp: Stamp) -> bool:
     """Whether the last change lies so far back that a later one is sure to give another stamp."""
     return time.time() - stamp[1] / 1e9 > SETTLED

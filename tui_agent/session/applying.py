@@ -18,7 +18,7 @@ from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.session.journal import Journal
-from tui_agent.session.writing import Outcome, Target, Writing
+from tui_agent.session.writing import Outcome, Target, Writing, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
 from tui_agent.workspace.languages import language
@@ -167,25 +167,25 @@ class Applying:
         return [*told, e.ModelOwesNews(_fact(item))]
 
     def _known(self, target: Target, written: str, item: Resolved) -> list[e.Event]:
-        state = self._journal.store.state
-        path = target.now.path
-        entry = state.known.files.get(path)
+        state, change = self._journal.store.state, item.change
+        path, turn = target.now.path, state.turn.number
         if not written:
-            return [] if entry is None else [_gone(path, item.change)]
-        text = target.text or ""
-        turn = state.turn.number
+            return [] if path not in state.known.files else [_gone(path, change)]
+        told = outside(state.known, target, turn, change.base)
         whole = self._seen_whole(path, item)
-        entry = entry or KnownFile(path, written, turn, len(text), language=language(path))
-        entry = replace(
-            entry,
-            whole=whole,
-            written=written,
-            modified_turn=turn,
-            freshness="edited",
-            size=len(text.encode(errors="replace")),
-            lines=len(text.splitlines()),
-        )
-        return [e.KnownFileEdited(entry, item.as_proposed, time.time())]
+        entry = replace(self._entry(path, written, item), whole=whole, modified_turn=turn)
+        entry = as_written(entry, target, self._workspace.root)
+        return [*told, e.KnownFileEdited(entry, item.as_proposed, time.time())]
+
+    def _entry(self, path: str, written: str, item: Resolved) -> KnownFile:
+        """What is known of a file before this was written. What was edited unseen has not been seen by that."""
+        known, change = self._journal.store.state.known.files, item.change
+        entry = known.get(path) or KnownFile(path, "", 0, 0, language=language(path))
+        if change.kind == "create" and item.as_proposed:
+            return replace(entry, md5=written, seen_turn=self._journal.store.state.turn.number)
+        if path == change.rename_to and path not in known and change.path in known:
+            return replace(known[change.path], path=path)
+        return entry
 
     def _seen_whole(self, path: str, item: Resolved) -> bool:
         """Whether the model knows all of a file that was written: of one that it edited unseen only its own part."""

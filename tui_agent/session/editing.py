@@ -29,6 +29,9 @@ class Editing:
         self._workspace = workspace
         self._note_of_save = note
         self._one_save = asyncio.Lock()
+        #: Held while files are written and that is recorded, and while they are hashed and that is recorded: who looks
+        #: at files never sees a change that is half told.
+        self.files_at_rest = asyncio.Lock()
         #: How each open file is stored on disk: encoding, byte-order mark, and the text that was read.
         self._stored: dict[str, TextFile] = {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -29,9 +30,9 @@ from tui_agent.files.text import TextFile, decode
 from tui_agent.session.applying import next_name
 from tui_agent.session.healing import batch_name
 from tui_agent.session.journal import Journal
-from tui_agent.session.writing import Outcome, Target, Writing
+from tui_agent.session.writing import Current, Outcome, Target, Writing, as_written, outside
 from tui_agent.store import events as e
-from tui_agent.store.state import ReviewSlice
+from tui_agent.store.state import KnownSlice, ReviewSlice
 
 
 class Preview(Struct, frozen=True):
@@ -66,6 +67,10 @@ class Undoing:
     def _review(self) -> ReviewSlice:
         return self._journal.store.state.review
 
+    @property
+    def _known(self) -> KnownSlice:
+        return self._journal.store.state.known
+
     async def preview(self, name: str) -> list[Preview]:
         """What undoing an apply (or, where it is undone, doing it again) would make of each file now."""
         point = next((point for point in self._review.checkpoints if point.id == name), None)
@@ -91,12 +96,13 @@ class Undoing:
 
         def events(done: Outcome) -> list[e.Event]:
             point = Checkpoint(name, turn, done.steps, tuple(taken), takes_back=True, folders=done.folders)
-            return [e.CheckpointMade(point), *moves]
+            return [e.CheckpointMade(point), *moves, *self._news(done, undone=True)]
 
         await self._writing.write(name, targets, events, self._emptied(targets))
 
     async def _taken(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[Target]]:
-        now = await self._writing.current(place(change))
+        path = place(change) if change.kind in ("create", "delete") else self._known.moved(place(change))
+        now = await self._writing.current(path)
         base, new = await asyncio.to_thread(
             lambda: (text_under(self._blobs, change.base), text_under(self._blobs, change.new))
         )
@@ -133,10 +139,31 @@ class Undoing:
                     point.id, undone, {step.path: step.after for step in done.steps}, done.folders
                 ),
                 *self._changes(point, undone != point.takes_back),
+                *self._news(done, undone=undone != point.takes_back),
                 e.ModelOwesNews(f"An applied change to {paths} was {word} by the person."),
             ]
 
         await self._writing.write(batch_name(point, undone), targets, events, self._emptied(targets))
+
+    def _news(self, done: Outcome, undone: bool) -> list[e.Event]:
+        """What is known of the files now: none of it is anybody else's doing."""
+        known, now = self._known, time.time()
+        turn = self._journal.store.state.turn.number
+        told: list[e.Event] = []
+        for target in done.targets:
+            entry = known.files.get(target.now.path)
+            if entry is None:
+                continue
+            if target.text is None:
+                told.append(
+                    e.FreshnessChanged(entry.path, "deleted", at=now, by_agent=not undone, undone=undone)
+                )
+                continue
+            told += outside(known, target, turn)
+            versions = {touch.md5 for touch in known.touches if touch.path == entry.path}
+            entry = as_written(entry, target, self._writing.root)
+            told.append(e.KnownFileEdited(entry, target.after in versions, now, undone))
+        return told
 
     def _emptied(self, targets: Sequence[Target]) -> set[str]:
         """The folders of files that go which an apply made for them: they go too, if nothing else is in them."""
@@ -162,7 +189,7 @@ class Undoing:
 
     async def _target(self, step: FileStep) -> tuple[Write | Conflict, Target | None]:
         """What a file is to become for `step.after` to be `step.before` again; no target where it is so already."""
-        now = await self._writing.current(step.path)
+        now = await self._now(step)
         before, after_text = await asyncio.to_thread(self._texts, step)
         decided = await asyncio.to_thread(undo, step, before, after_text, OnDisk(now.text, now.md5))
         if isinstance(decided, Conflict) or not decided.needed:
@@ -171,8 +198,13 @@ class Undoing:
             now = replace(now, stored=await asyncio.to_thread(self._stored, step.before))
         return decided, Target(now, decided.text)
 
+    async def _now(self, step: FileStep) -> Current:
+        """The file of a step as it is now; one that was edited may have been renamed since."""
+        edited = step.before and step.after
+        return await self._writing.current(self._known.moved(step.path) if edited else step.path)
+
     async def _preview(self, step: FileStep) -> Preview:
-        now = await self._writing.current(step.path)
+        now = await self._now(step)
         decided, _ = await self._target(step)
         if isinstance(decided, Conflict):
             return Preview(diff_of(step.path, now.text or "", now.text or ""), decided.reason)

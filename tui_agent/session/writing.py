@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.context.known import KnownFile, Touch
 from tui_agent.edits.change import FileStep
 from tui_agent.edits.hunks import compose, hunks
 from tui_agent.edits.merge import merge
@@ -17,11 +19,13 @@ from tui_agent.errors import FileError, Outdated, SessionError
 from tui_agent.files.batch import Step, Written, heal, write_batch
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import read_for_person
+from tui_agent.files.stamps import inode_of
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.session.editing import Editing
 from tui_agent.session.healing import BATCH, clear_save
 from tui_agent.session.journal import Journal
-from tui_agent.store.events import Event
+from tui_agent.store.events import Event, FileTouched, FreshnessChanged
+from tui_agent.store.state import KnownSlice
 from tui_agent.turn.reading import MAX_BYTES
 from tui_agent.workspace.workspace import Workspace
 
@@ -73,6 +77,35 @@ class Outcome(Struct, frozen=True):
     def merged(self) -> frozenset[str]:
         """The paths of files that another program wrote meanwhile."""
         return frozenset(target.now.path for target in self.targets if target.merged)
+
+
+def as_written(entry: KnownFile, target: Target, root: Path) -> KnownFile:
+    """The entry of a file that has just become what it was to become."""
+    text, after = target.text or "", target.after
+    return replace(
+        entry,
+        written=entry.written if after == entry.md5 else after,
+        freshness="fresh" if after == entry.md5 else "edited",
+        renamed_to="",
+        size=len(encode(target.now.stored, text)),
+        lines=len(text.splitlines()),
+        inode=inode_of(root / target.now.path),
+    )
+
+
+def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> list[Event]:
+    """What another program had made of the file that was written, where nobody has said so yet.
+
+    `base` is the hash that is expected of a file that is not known.
+    """
+    entry, now = known.files.get(target.now.path), time.time()
+    seen = (entry.md5, entry.written) if entry else (base, "")
+    if target.now.text is None or target.now.md5 in seen or (entry is not None and entry.stale):
+        return []
+    if entry is None:
+        touch = Touch(target.now.path, turn, "changed outside", "", active=False, at=now)
+        return [FileTouched(touch)] if base else []
+    return [FreshnessChanged(entry.path, "buffer" if target.now.unsaved else "disk", at=now)]
 
 
 #: From what was written to what happened.
@@ -127,7 +160,8 @@ class Writing:
         def record() -> None:
             asyncio.run_coroutine_threadsafe(self._record(done, events), loop).result()
 
-        await asyncio.to_thread(self._write, name, targets, written, record, leaves)
+        async with self._editing.files_at_rest:
+            await asyncio.to_thread(self._write, name, targets, written, record, leaves)
         for target in targets:
             if not target.in_buffer:
                 await self._editing.look_again(target.now.path)
@@ -171,6 +205,10 @@ class Writing:
             return
         if buffer.unsaved if not target.now.unsaved else buffer.text != target.now.text:
             raise Outdated(f"{target.now.path} was typed in while it was about to be written", "try again")
+
+    @property
+    def root(self) -> Path:
+        return self._workspace.gate.root
 
     @property
     def unfinished(self) -> bool:

@@ -8,17 +8,20 @@ from tui_agent.store.event import Growing, Lasting, Passing
 
 
 class FreshnessChanged(Lasting, frozen=True):
-    """A known file no longer is (or is again) what the model saw; `by_agent` says that an applied change did it."""
+    """A known file no longer is (or is again) what the model saw; `by_agent` says that an applied change did it,
+    `undone` that taking one back did."""
 
     path: str
     freshness: Freshness
     renamed_to: str = ""
     at: float = 0.0
     by_agent: bool = False
+    undone: bool = False
 
 
 class KnownFileEdited(Lasting, frozen=True):
-    """A change that was applied gave a known file (or one that is new) the content `file.written`.
+    """A change that was applied gave a known file (or one that is new) the content `file.written`; one that was
+    `undone` gave it that or, where it is fresh then, `file.md5`.
 
     `as_proposed` says that it is to the letter what the model proposed, so that the model knows it.
     """
@@ -26,6 +29,7 @@ class KnownFileEdited(Lasting, frozen=True):
     file: KnownFile
     as_proposed: bool = False
     at: float = 0.0
+    undone: bool = False
 
 
 class FileTouched(Lasting, frozen=True):

@@ -44,8 +44,10 @@ def _loaded(state: State, event: e.FileLoaded) -> State:
 
 def _edited(state: State, event: e.KnownFileEdited) -> State:
     file = event.file
-    seen = file.written if event.as_proposed else ""
+    seen = file.md5 if file.freshness == "fresh" else file.written if event.as_proposed else ""
     state = _know(state, replace(file, written_known=event.as_proposed))
+    if event.undone:
+        return _touch(state, Touch(file.path, state.turn.number, "undone", seen, at=event.at))
     unbundled = tuple(dict.fromkeys((*state.conversation.unbundled, file.path)))
     state = replace(state, conversation=replace(state.conversation, unbundled=unbundled))
     return _touch(state, Touch(file.path, file.modified_turn, "edited", seen, at=event.at))
@@ -56,7 +58,7 @@ def _freshness(state: State, event: e.FreshnessChanged) -> State:
     if entry is None:
         return state
     now = replace(entry, freshness=event.freshness, renamed_to=event.renamed_to)
-    kind = "edited" if event.by_agent else "changed outside"
+    kind = "edited" if event.by_agent else "undone" if event.undone else "changed outside"
     touch = Touch(event.path, state.turn.number, kind, "", not now.stale, at=event.at)
     return _touch(_know(state, now), touch)
 

@@ -226,6 +226,24 @@ class KnownSlice(Struct, frozen=True):
     def stale(self) -> tuple[KnownFile, ...]:
         return tuple(entry for entry in self.files.values() if entry.stale)
 
+    def moved(self, path: str) -> str:
+        """Where the file that was known under this path is now: that path itself unless it was renamed."""
+        passed = {path}
+        while (entry := self.files.get(path)) and entry.freshness == "renamed":
+            if entry.renamed_to in passed:
+                break
+            path = entry.renamed_to
+            passed.add(path)
+        return path
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """The names under which the file at this path is known, its own first."""
+        return (path, *(old for old in self.files if old != path and self.moved(old) == path))
+
+    def entry(self, path: str) -> KnownFile | None:
+        """What is known of the file at this path, under its own name or an older one."""
+        return next((self.files[name] for name in self.names(path) if name in self.files), None)
+
 
 class Buffer(Struct, frozen=True):
     """An open file. `text` is what the editor shows; `disk` is the hash of the file it was read from.

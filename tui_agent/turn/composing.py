@@ -224,8 +224,9 @@ class _Newest:
 
 
 def _as_proposed(gathered: Gathered) -> Mapping[str, str]:
-    """Files read again that are to the letter what the model proposed, by path."""
-    return {path: entry.written for path, entry in gathered.again.items() if entry.written_known}
+    """Files read again that are to the letter what the model proposed, and that it knows whole, by path."""
+    again = gathered.again.items()
+    return {path: entry.written for path, entry in again if entry.written_known and entry.whole}
 
 
 def _rows(state: State, all_of_them: bool) -> dict[str, str]:

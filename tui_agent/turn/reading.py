@@ -15,6 +15,7 @@ from tui_agent.context.loaded import InView, LoadedFile, cost, read_files_result
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TuiAgentError
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.judging import Judged, judge_file
+from tui_agent.files.stamps import inode_of
 from tui_agent.files.text import decode, encode, md5
 from tui_agent.store import events as e
 from tui_agent.store.state import State
@@ -56,6 +57,7 @@ async def load(desk: Desk, path: str, loaded_by: LoadedBy, action: str = "") -> 
         unsaved=newer is not None,
         action=action,
         masked=bool(hidden),
+        inode=inode_of(desk.workspace.root / path),
     )
 
 
@@ -72,6 +74,7 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
         loaded_by=file.loaded_by,
         whole=not file.masked,
         masked=file.masked,
+        inode=file.inode,
         modified_turn=before.modified_turn if before else 0,
     )
 

@@ -84,7 +84,7 @@ def _rank(file: KnownFile) -> int:
 def _row(file: KnownFile, columns: tuple[Column, ...], width: int) -> Line:
     if not columns:
         mark = Piece("  " if file.freshness == "fresh" else "⚠ ", "stale")
-        return Line((mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn}", "muted"),))
+        return Line((mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn or 'never'}", "muted"),))
     name, *cells = _cells(file.path, [each.words(file) for each in columns], width)
     inks = ["muted" if file.freshness == "fresh" else "stale", *["muted"] * (len(cells) - 1)]
     pieces = [Piece(text, ink) for text, ink in zip(cells, inks, strict=True)]
