@@ -44,6 +44,14 @@ def rebased(
     return reworked(change, now, now_hash, merged.text, put_text, MERGED)
 
 
+def followed(change: Change, path: str) -> Change:
+    """The change of a file that was renamed to `path` since; a rename to there leaves only the rest of it to do."""
+    if change.rename_to != path:
+        return replace(change, path=path)
+    rest = replace(change, path=path, kind="edit", rename_to="")
+    return rest if rest.hunks else replace(rest, state="applied", reason=THERE_ALREADY)
+
+
 def reworked(
     change: Change, base: str, base_hash: str, new: str, put_text: Callable[[str], str], reason: str
 ) -> Change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tui_agent.context.known import Freshness, KnownFile
 from tui_agent.errors import TuiAgentError
@@ -11,8 +11,6 @@ from tui_agent.files.gate import Gate, read_for_person
 from tui_agent.files.stamps import Stamp, is_settled, stamp_of
 from tui_agent.files.text import md5
 from tui_agent.turn.reading import MAX_BYTES
-
-MOST_CANDIDATES = 50
 
 
 class Hashes:
@@ -41,26 +39,17 @@ class Hashes:
         for path in [path for path in self._seen if path not in kept]:
             del self._seen[path]
 
-    def freshness(self, entry: KnownFile, candidates: Sequence[str] = ()) -> tuple[Freshness, str]:
-        """What a known file is now, and for `renamed` its new path: one of `candidates` with its content."""
+    def freshness(self, entry: KnownFile, renamed_to: str = "") -> tuple[Freshness, str]:
+        """What a known file is now, and for `renamed` its new path: that where it was found, if it is gone."""
         try:
             found = self.get(entry.path)
         except TuiAgentError:
             if os.path.lexists(f"{self._root}/{entry.path}"):
                 return "disk", ""
-            return self._gone(entry, candidates)
+            for path in filter(None, (renamed_to, entry.renamed_to)):
+                if os.path.isfile(f"{self._root}/{path}"):
+                    return "renamed", path
+            return "deleted", ""
         if found == entry.md5:
             return "fresh", ""
         return ("edited", "") if found == entry.written else ("disk", "")
-
-    def _gone(self, entry: KnownFile, candidates: Sequence[str]) -> tuple[Freshness, str]:
-        if entry.renamed_to and (self._gate.root / entry.renamed_to).is_file():
-            return "renamed", entry.renamed_to
-        wanted = {entry.md5, entry.written} - {""}
-        for path in candidates[:MOST_CANDIDATES]:
-            try:
-                if entry.size and self.get(path) in wanted:
-                    return "renamed", path
-            except TuiAgentError:
-                continue  # what cannot be read is not it
-        return "deleted", ""

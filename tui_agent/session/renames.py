@@ -1,52 +1,68 @@
-"""Where a file that is gone may be now: guesses to hash, from what was added and what bears its name."""
+"""Known files that are gone: which of them were renamed, asked of the workspace where that may be news."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from tui_agent.context.known import KnownFile
-from tui_agent.workspace.index import Index
-
-MOST_LOOKED_AT = 500
-
-
-def candidates(
-    root: Path, index: Index, added: Iterable[str], gone: Sequence[KnownFile]
-) -> dict[str, list[str]]:
-    """For each file that is gone the paths of its size: what is new first, then its name elsewhere, its neighbours."""
-    if not gone:
-        return {}
-    added = list(added)
-    named = index.named({_name(entry.path) for entry in gone})
-    return {entry.path: _for_one(root, index, added, named[_name(entry.path)], entry) for entry in gone}
+from tui_agent.context.known import KnownFile, Touch
+from tui_agent.errors import ChildFailed
+from tui_agent.workspace.repository import Gone
+from tui_agent.workspace.workspace import Workspace
 
 
-def _for_one(
-    root: Path, index: Index, added: Sequence[str], named: Sequence[str], entry: KnownFile
-) -> list[str]:
-    folder = entry.path.rpartition("/")[0]
-    beside = [f"{folder}/{name}" if folder else name for name in _names(root / folder)]
-    paths = dict.fromkeys([*reversed(added), *named, *beside])
-    paths.pop(entry.path, None)
-    return [path for path in list(paths)[:MOST_LOOKED_AT] if _size(root / path) == entry.size]
+class Renames:
+    """Remembers when each known file was there last: what lay elsewhere by then is a copy, and no new name of it."""
 
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._there_at: dict[str, float] = {}
+        #: What was found of a file that is gone ("": nothing), and at which revision of the index.
+        self._found: dict[str, tuple[int, str]] = {}
+        self._one_at_a_time = asyncio.Lock()
 
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
+    def missing(self, entries: Sequence[KnownFile]) -> list[KnownFile]:
+        """Those of the files that are not where they were, nor where they were renamed to. Blocking."""
+        self.note(entry.path for entry in entries)
+        return [
+            entry
+            for entry in entries
+            if not any(
+                path and os.path.lexists(self._workspace.root / path)
+                for path in (entry.path, entry.renamed_to)
+            )
+        ]
 
+    def note(self, paths: Iterable[str]) -> None:
+        """Those of the paths that are there are there now. Blocking."""
+        now = time.time()
+        there = [path for path in paths if os.path.lexists(self._workspace.root / path)]
+        self._there_at.update(dict.fromkeys(there, now))
 
-def _names(folder: Path) -> list[str]:
-    """What lies in a folder now: the index may not have heard of it yet."""
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
+    async def find(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
+        """Where files that are gone are now, by their old paths; those that were deleted are left out.
 
+        A file is looked for again only where the index has changed since.
+        """
+        async with self._one_at_a_time:
+            revision = self._workspace.index.revision
+            wanted = [entry for entry in gone if self._found.get(entry.path, (-1, ""))[0] != revision]
+            if wanted:
+                found = await self._ask(wanted, touches)
+                self._found.update({one.path: (revision, found.get(one.path, "")) for one in wanted})
+        return {entry.path: new for entry in gone if (new := self._found[entry.path][1])}
 
-def _size(path: Path) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return -1
+    async def _ask(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
+        touched = {touch.path: touch.at for touch in touches if touch.kind in ("read", "edited")}
+        files = [self._gone(entry, touched.get(entry.path, 0.0)) for entry in gone]
+        try:
+            return await self._workspace.repository.renamed(files)
+        except ChildFailed:
+            return {}  # until the child is there again they count as deleted
+
+    def _gone(self, entry: KnownFile, touched: float) -> Gone:
+        hashes = tuple(filter(None, (entry.md5, entry.written)))
+        there_at = max(touched, self._there_at.get(entry.path, 0.0))
+        return Gone(entry.path, hashes, entry.size, entry.inode, there_at)

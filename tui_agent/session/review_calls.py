@@ -14,6 +14,7 @@ from tui_agent.workspace.repository import CommitPlan
 if TYPE_CHECKING:
     from tui_agent.session.decisions import Decisions
     from tui_agent.session.turns import Turns
+    from tui_agent.session.watching import Watching
 
 
 class ReviewCalls:
@@ -21,6 +22,7 @@ class ReviewCalls:
 
     _decisions: Decisions
     _turns: Turns
+    _watching: Watching
 
     async def _draft(self, changes: str) -> str:
         raise NotImplementedError
@@ -37,6 +39,7 @@ class ReviewCalls:
         All that is pending waits for a reply that is still being proposed, and says so.
         """
         if picks or await self._turns.batch_complete():
+            await self._watching.look_for_gone()
             await self._decisions.apply(picks)
 
     async def skip(self, picks: Sequence[Pick] = ()) -> None:
@@ -45,14 +48,17 @@ class ReviewCalls:
 
     async def undo(self, checkpoint: str = "") -> None:
         """Take back an apply: the one named, or the last that was not undone."""
+        await self._watching.look_for_gone()
         await self._decisions.undo(checkpoint)
 
     async def redo(self, checkpoint: str = "") -> None:
         """Do again what was undone: the apply named, or the last that was undone."""
+        await self._watching.look_for_gone()
         await self._decisions.redo(checkpoint)
 
     async def take_back(self, picks: Sequence[Pick]) -> None:
         """Take applied hunks or changes out of their files again; what was written since stays."""
+        await self._watching.look_for_gone()
         await self._decisions.take_back(picks)
 
     async def preview(self, checkpoint: str) -> list[Preview]:

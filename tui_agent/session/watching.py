@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from tui_agent.context.known import Freshness, KnownFile
+from tui_agent.edits.rebase import followed
 from tui_agent.session.editing import Editing
 from tui_agent.session.hashing import Hashes
 from tui_agent.session.journal import Journal
-from tui_agent.session.renames import candidates
+from tui_agent.session.renames import Renames
 from tui_agent.store import events as e
 from tui_agent.store.state import Buffer
 from tui_agent.workspace.workspace import FileChange, GitStatus, Workspace
 from tui_agent.workspace.workspace import Watching as WatchState
-
-MOST_ADDED = 1000
 
 
 class Watching:
@@ -29,10 +28,10 @@ class Watching:
         self._editing = editing
         self._waiting: set[str] = set()
         self._doubted: set[str] = set()
-        #: What was added since the program began, the newest last, as far as it is remembered.
-        self._added: dict[str, None] = {}
+        #: Whether files were added that may be copies, or new names, of known ones.
+        self._added = False
         self._hashes = Hashes(workspace.gate)
-        self._one_at_a_time = asyncio.Lock()
+        self._renames = Renames(workspace)
         self._looking: asyncio.Task[None] | None = None
         self._notices: set[asyncio.Task[None]] = set()
 
@@ -60,9 +59,7 @@ class Watching:
         """Paths that changed wait in one set, so that a burst is looked at once; none means that any may have."""
         if not changes:
             self._doubted.update(self._journal.store.state.known.files)
-        self._added.update((change.path, None) for change in changes if change.kind == "added")
-        for path in list(self._added)[:-MOST_ADDED]:
-            del self._added[path]
+        self._added = self._added or any(change.kind == "added" for change in changes)
         self._wait_for(change.path for change in changes)
 
     def on_text(self, path: str) -> None:
@@ -86,6 +83,9 @@ class Watching:
         while self._waiting or self._doubted:
             paths, self._waiting = self._waiting, set()
             doubted, self._doubted = self._doubted - paths, set()
+            if self._added:
+                self._added = False
+                await asyncio.to_thread(self._renames.note, list(self._journal.store.state.known.files))
             await self.look_at(paths)
             files = self._journal.store.state.known.files
             await self._check([files[path] for path in doubted if path in files])
@@ -110,21 +110,41 @@ class Watching:
         """Before a request: every known file is what its content says, whatever the watcher saw or missed (K3)."""
         await self._check(list(self._journal.store.state.known.files.values()))
 
+    async def look_for_gone(self) -> None:
+        """Before something is written: known files that are no longer where they were may have a new name."""
+        known = self._journal.store.state.known
+        entries = [entry for entry in known.files.values() if entry.freshness not in ("deleted", "renamed")]
+        gone = await asyncio.to_thread(self._renames.missing, entries)
+        await self._check(gone)
+
     async def _check(self, entries: Sequence[KnownFile]) -> None:
         """Say which of these are no longer, or are again, what the model saw; nothing is said while they stay."""
         if not entries:
             return
+        missing = await asyncio.to_thread(self._renames.missing, entries)
+        renamed = (
+            await self._renames.find(missing, self._journal.store.state.known.touches) if missing else {}
+        )
         buffers = {b.path: b for b in self._journal.store.state.buffers.open if b.unsaved}
         # the record too: whoever looks next must see what was said, or the same news is told twice
-        async with self._one_at_a_time:
-            found = await asyncio.to_thread(self._freshness_of, entries, buffers)
-            await self._journal.record_then(
-                lambda: [
-                    e.FreshnessChanged(entry.path, freshness, renamed_to, time.time())
-                    for entry, (freshness, renamed_to) in zip(entries, found, strict=True)
-                    if self._is_news(entry, freshness, renamed_to)
-                ]
-            )
+        async with self._editing.files_at_rest:
+            found = await asyncio.to_thread(self._freshness_of, entries, buffers, renamed)
+            await self._journal.record_then(lambda: self._news(entries, found))
+
+    def _news(
+        self, entries: Sequence[KnownFile], found: Mapping[str, tuple[Freshness, str]]
+    ) -> list[e.Lasting]:
+        """What has become of these files, and that the changes which wait for a renamed one follow it."""
+        news: list[e.Lasting] = []
+        for entry in entries:
+            freshness, renamed_to = found[entry.path]
+            if not self._is_news(entry, freshness, renamed_to):
+                continue
+            news.append(e.FreshnessChanged(entry.path, freshness, renamed_to, time.time()))
+            waiting = [c for c in self._journal.store.state.review.changes if c.path == entry.path]
+            if freshness == "renamed":
+                news += [e.ChangeReworked(followed(c, renamed_to)) for c in waiting if c.waits]
+        return news
 
     def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
         """Whether that differs from what is said, of an entry that is still the one that was looked at."""
@@ -134,19 +154,15 @@ class Watching:
         return (now.freshness, now.renamed_to) != (freshness, renamed_to)
 
     def _freshness_of(
-        self, entries: Sequence[KnownFile], unsaved: dict[str, Buffer]
-    ) -> list[tuple[Freshness, str]]:
+        self, entries: Sequence[KnownFile], unsaved: Mapping[str, Buffer], renamed: Mapping[str, str]
+    ) -> dict[str, tuple[Freshness, str]]:
         self._hashes.keep_only(self._journal.store.state.known.files)
-        found = {
+        return {
             entry.path: (self._of_buffer(entry, unsaved[entry.path]), "")
             if entry.path in unsaved
-            else self._hashes.freshness(entry)
+            else self._hashes.freshness(entry, renamed.get(entry.path, ""))
             for entry in entries
         }
-        gone = [entry for entry in entries if found[entry.path][0] == "deleted"]
-        places = candidates(self._workspace.root, self._workspace.index, list(self._added), gone)
-        found |= {entry.path: self._hashes.freshness(entry, places[entry.path]) for entry in gone}
-        return [found[entry.path] for entry in entries]
 
     def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
         """Text that is not saved is the newest version: it may be the very one that the model saw."""

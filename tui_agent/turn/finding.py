@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from tui_agent.store import events as e
 from tui_agent.turn import looking, planner
 from tui_agent.turn.climbing import find, follow_all
 from tui_agent.turn.desk import Decision, Desk, Gathered
+from tui_agent.workspace.patterns import escape
 
 
 async def plan_and_find(
@@ -22,6 +23,8 @@ async def plan_and_find(
 ) -> AsyncGenerator[e.Event, None]:
     """Which files the request needs, and then those files."""
     await desk.workspace.ready()
+    if desk.look is not None:
+        await desk.look()  # a file that was renamed is found under its new name
     made: list[Plan] = []
     async for event in planner.make_plan(desk, gathered, request, made):
         yield event
@@ -30,7 +33,7 @@ async def plan_and_find(
         plan = replace(plan, files=await asyncio.to_thread(completed, plan.files, desk.workspace.index))
     attached = [_attachment(path) for path in attachments]
     carried = [_taken_up(decision) for decision in desk.decided()]
-    actions = _named_once([*attached, *carried, *plan.files], set())
+    actions = _named_once(_renamed(desk, [*attached, *carried, *plan.files]), set())
     yield e.PlanMade(gathered.turn, plan.source, actions, plan.directories, plan.faults)
     if desk.ask is None:  # on a screen they stand in the plan
         for fault in plan.faults:
@@ -52,7 +55,7 @@ async def answer(desk: Desk, gathered: Gathered, reply: Reply) -> AsyncGenerator
     taken = {slot.action.name for slot in desk.state().plan.actions}
     carried = [_taken_up(decision) for decision in desk.decided()]
     files = await asyncio.to_thread(completed, reply.files, desk.workspace.index)
-    actions = _named_once([*carried, *files], taken)
+    actions = _named_once(_renamed(desk, [*carried, *files]), taken)
     if actions:
         yield e.ActionsAdded(actions)
     for action in actions:
@@ -80,6 +83,18 @@ def _taken_up(decision: Decision) -> FileAction:
 
 def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:
     return action.name in attachments or any(f"@{pattern}" in request for pattern in action.patterns)
+
+
+def _renamed(desk: Desk, actions: Iterable[FileAction]) -> Iterator[FileAction]:
+    """The actions, each with the new name of what it asks for by an old one: the first thing that the program tries."""
+    known = desk.state().known
+    for action in actions:
+        paths = [pattern.removeprefix("./") for pattern in action.patterns]
+        new = [escape(known.moved(path)) for path in paths if known.moved(path) != path]
+        if action.by == "program":
+            yield replace(action, patterns=(*new, *action.patterns))
+        else:
+            yield replace(action, extra=tuple(dict.fromkeys((*new, *action.extra))))
 
 
 def _named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileAction, ...]:

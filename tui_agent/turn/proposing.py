@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers.values import ChangeRequest, Refusal, Reply, TodoItem
 from tui_agent.context.blocks import restored
+from tui_agent.context.known import table_row
 from tui_agent.edits.change import Change
 from tui_agent.edits.joining import joined
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
@@ -50,6 +52,11 @@ async def propose(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGen
     spelled: dict[str, str] = {}
     for number, request in enumerate(reply.changes, first):
         todo = _todo_id(request, reply, todos) or _todo_of_earlier(desk, gathered.turn, request.path)
+        asked, request = request.path, await _under_its_name_now(desk, request)
+        if asked != request.path:
+            sentence = f"{asked} was renamed to {request.path}: the change to it is one to that file"
+            yield e.NoticeGiven("info", sentence)
+            yield e.ModelOwesNews(f"{sentence}.")
         change, may_come_back = await _change(desk, gathered.turn, number, request, todo, spelled)
         change = await _beside_sub_tasks(desk, change)
         yield e.ChangeProposed(change)
@@ -113,6 +120,24 @@ async def _change(
         return failed, False
 
 
+async def _under_its_name_now(desk: Desk, request: ChangeRequest) -> ChangeRequest:
+    """The request for the file that was renamed since the model saw it, by its new name.
+
+    Whole content stays where it is meant to go by a model that was told of the new name.
+    """
+    entry = desk.state().known.files.get(request.path)
+    if entry is None or await asyncio.to_thread(os.path.lexists, desk.workspace.root / request.path):
+        return request
+    if desk.look is not None:
+        await desk.look()
+    row = desk.state().conversation.rows.get(request.path)
+    told = entry.freshness == "renamed" and row == table_row(entry, 0)
+    path = desk.state().known.moved(request.path)
+    if path == request.path or path == request.rename_to or (told and request.content is not None):
+        return request
+    return replace(request, path=path, then=tuple(replace(step, path=path) for step in request.then))
+
+
 def _as_in_the_file(request: ChangeRequest) -> ChangeRequest:
     """The request without the marks that kept text from closing its block, where the model copied them."""
     return replace(
@@ -131,7 +156,7 @@ def _check_sight(desk: Desk, request: ChangeRequest, base: tuple[str, str] | Non
     """Raise EditFailed for a change that could only be right by chance: the model was not shown what it changes."""
     if base is None:
         return
-    entry = desk.state().known.files.get(request.path)
+    entry = desk.state().known.entry(request.path)
     if entry is not None and entry.masked and request.content is not None:
         why = f"secrets in {request.path} were not shown to you, so its whole content cannot be replaced"
         raise EditFailed(why, "send the change as search and replace edits")
@@ -142,7 +167,7 @@ def _check_sight(desk: Desk, request: ChangeRequest, base: tuple[str, str] | Non
 
 def _check_masks(desk: Desk, change: Change, base: tuple[str, str] | None) -> None:
     """Raise EditFailed where a change would write the mask itself in place of a secret."""
-    entry = desk.state().known.files.get(change.path)
+    entry = desk.state().known.entry(change.path)
     if entry is None or not entry.masked or base is None:
         return
     new = text_under(desk.blobs, change.new) or ""
@@ -154,7 +179,7 @@ def _check_masks(desk: Desk, change: Change, base: tuple[str, str] | None) -> No
 def _without_secrets(desk: Desk, change: Change) -> Change:
     """The change as the model and a log may know it: no secret in its reason, and held for the person if its file is
     one. Blocking."""
-    entry = desk.state().known.files.get(change.path)
+    entry = desk.state().known.entry(change.path)
     secret = desk.workspace.gate.place(change.path, "write").secret
     if change.state == "failed" and entry is not None and entry.masked:
         secret = True
@@ -233,7 +258,7 @@ def _todo_of_earlier(desk: Desk, turn: int, path: str) -> str:
 
 
 def _seen(desk: Desk, path: str) -> Seen:
-    entry = desk.state().known.files.get(path)
+    entry = desk.state().known.entry(path)
     if entry is None:
         return "never"
     return "whole" if entry.whole else "part"
@@ -256,9 +281,10 @@ async def _base(desk: Desk, request: ChangeRequest) -> tuple[str, str] | None:
 def _seen_version(desk: Desk, request: ChangeRequest) -> str:
     """The hash of the version that the change names, or else of the latest that the model saw."""
     known = desk.state().known
-    versions = [touch.md5 for touch in known.touches if touch.path == request.path and touch.md5]
+    names = known.names(request.path)
+    versions = [touch.md5 for touch in known.touches if touch.path in names and touch.md5]
     if not versions:
-        entry = known.files.get(request.path)
+        entry = known.entry(request.path)
         return entry.md5 if entry else ""
     named = request.base_hash.strip().lower()
     if not named:

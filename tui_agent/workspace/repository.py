@@ -26,6 +26,17 @@ class CommitPlan(Struct, frozen=True):
     cut: bool = False
 
 
+class Gone(Struct, frozen=True):
+    """A file that is no longer at `path`: the hashes (MD5) that its content may have, its size in bytes, its inode (0:
+    not known), and when it was there last, in seconds since the epoch."""
+
+    path: str
+    hashes: tuple[str, ...]
+    size: int
+    inode: int
+    there_at: float
+
+
 class Repository:
     """The repository that a folder is in, if any."""
 
@@ -53,6 +64,12 @@ class Repository:
         if found is False:
             raise FileError("the commit of that apply is not kept any more", "compare with another")
         return None if found is None else b64decode(found)
+
+    async def renamed(self, gone: Sequence[Gone]) -> dict[str, str]:
+        """Where files that are gone are now, by their old paths; the deleted are left out. Raises `ChildFailed`."""
+        return await self._child.ask(
+            "renamed", {"root": str(self._root), "gone": msgspec.to_builtins(list(gone))}
+        )
 
     async def commit_plan(self, paths: Sequence[str]) -> CommitPlan:
         """What a commit would hold: what is staged, else those of the paths that changed. Raises `ChildFailed`."""

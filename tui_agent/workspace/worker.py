@@ -26,6 +26,8 @@ from tui_agent.workspace.git_worktrees import (
     take_snapshot,
     tidy,
 )
+from tui_agent.workspace.renames import find_renamed
+from tui_agent.workspace.repository import Gone
 
 #: Paths in one message: the interface takes it in within a millisecond or two.
 CHUNK: Final = 2000
@@ -70,6 +72,12 @@ async def watch(params: dict[str, Any], send: Send) -> None:
     async with aclosing(watcher.run()) as items:
         async for item in items:
             await send(item)
+
+
+async def renamed(params: dict[str, Any], send: Send) -> dict[str, str]:
+    """{root, gone: the fields of `Gone` for each file} → see `find_renamed`."""
+    gone = msgspec.convert(params["gone"], list[Gone])
+    return await asyncio.to_thread(find_renamed, params["root"], gone)
 
 
 async def git_status(params: dict[str, Any], send: Send) -> dict[str, Any]:
@@ -214,6 +222,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "git_worktrees_remove": git_worktrees_remove,
         "ignored": ignored_paths,
         "imports": imports,
+        "renamed": renamed,
     }
 
 

@@ -1,0 +1,163 @@
+"""Where files that are gone are now, by their content and by git's rename detection. Lives in the child."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tui_agent.errors import ChildFailed
+from tui_agent.files.gate import Gate
+from tui_agent.files.text import md5
+from tui_agent.workspace.git import Repository, find_repository, git
+from tui_agent.workspace.git_listing import list_files, list_without_repository
+from tui_agent.workspace.git_trees import tree_on_disk
+from tui_agent.workspace.repository import Gone
+
+#: The file system's clock may be so many seconds behind ours.
+TICK: Final = 0.02
+#: Of files that may be the one that is gone so many are read, and none that is larger, in bytes.
+MOST_READ: Final = 200
+MOST_BYTES: Final = 4 << 20
+#: How many commits back git looks for the one that took a file away, and for how many seconds.
+MOST_COMMITS: Final = 2000
+SECONDS: Final = 10.0
+
+
+def find_renamed(root: str, gone: Sequence[Gone]) -> dict[str, str]:
+    """Where each of these files is now, by its old path; those that were deleted are left out.
+
+    A file that was there already while the old one was is a copy of it, and never what it became. Of new files the
+    one with the same content is taken, else the one that git finds similar enough to the last version in a commit.
+    """
+    repository = find_repository(root)
+    listing = list_files(repository) if repository else None
+    candidates = dict(_new_files(root, (listing or list_without_repository(root)).paths, gone))
+    found = _by_content(root, repository, candidates, gone)
+    left = [one for one in gone if one.path not in found]
+    if repository and left:
+        try:
+            found |= _by_git(repository, candidates, left)
+        except ChildFailed:
+            pass  # git took too long: what it cannot say in time counts as deleted
+    return found
+
+
+def _new_files(root: str, paths: Iterable[str], gone: Sequence[Gone]) -> Iterator[tuple[str, os.stat_result]]:
+    """Regular files that may have come to their place since the first of these files went."""
+    since = min(one.there_at for one in gone) - TICK
+    inodes = {one.inode for one in gone}
+    for path in paths:
+        try:
+            status = os.lstat(os.path.join(root, path))
+        except OSError:
+            continue  # git lists what it tracks, also where it is not on disk
+        if stat.S_ISREG(status.st_mode) and (status.st_ctime > since or status.st_ino in inodes):
+            yield path, status
+
+
+def _is_new(one: Gone, status: os.stat_result) -> bool:
+    """Whether it is the same file under another name, or came after the old one was seen last.
+
+    Renaming a folder leaves the times of the files in it alone, and a check-out makes new files.
+    """
+    return status.st_ino == one.inode or status.st_ctime > one.there_at - TICK
+
+
+def _by_content(
+    root: str, repository: Repository | None, candidates: Mapping[str, os.stat_result], gone: Sequence[Gone]
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
+    for one in gone:
+        fitting = [
+            path
+            for path, status in candidates.items()
+            if 0 < status.st_size == one.size <= MOST_BYTES and _is_new(one, status)
+        ]
+        fitting.sort(key=lambda path: _distance(one, path, candidates[path]))
+        for path in [path for path in fitting if path not in found.values()][:MOST_READ]:
+            if path not in hashes:
+                hashes[path] = _hash(os.path.join(root, path))
+            if hashes[path] in one.hashes and not _was_beside(repository, one.path, path):
+                found[one.path] = path
+                break
+    return found
+
+
+def _distance(one: Gone, path: str, status: os.stat_result) -> tuple[bool, bool, str]:
+    """How far a file is from being the old one: another inode, another name."""
+    return status.st_ino != one.inode, os.path.basename(path) != os.path.basename(one.path), path
+
+
+def _hash(path: str) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            return md5(file.read(MOST_BYTES + 1))
+    except OSError:
+        return ""  # what cannot be read is not it
+
+
+def _was_beside(repository: Repository | None, old: str, new: str) -> bool:
+    """Whether the last commit has both: whatever their times say, the one is a copy of the other."""
+    return repository is not None and len(_in_commit(repository, "HEAD", [old, new])) == 2
+
+
+def _by_git(
+    repository: Repository, candidates: Mapping[str, os.stat_result], gone: Sequence[Gone]
+) -> dict[str, str]:
+    """What git's rename detection says, from the last commit that has a file to the folder as it is now."""
+    there = _in_commit(repository, "HEAD", [one.path for one in gone])
+    bases: dict[str, list[Gone]] = {}
+    for one in gone:
+        base = "HEAD" if one.path in there else _last_with(repository, one.path)
+        if base:
+            bases.setdefault(base, []).append(one)
+    small = [path for path, status in candidates.items() if status.st_size <= MOST_BYTES]
+    tree = tree_on_disk(repository, Gate(Path(repository.root)).without_secrets(small)) if bases else ""
+    found: dict[str, str] = {}
+    for base, files in bases.items() if tree else ():
+        renamed = _renames(repository, base, tree, candidates)
+        for one in files:
+            new = renamed.get(one.path, "")
+            if new in candidates and _is_new(one, candidates[new]):
+                found[one.path] = new
+    return found
+
+
+def _renames(repository: Repository, base: str, tree: str, candidates: Collection[str]) -> dict[str, str]:
+    """What was renamed between the two, by the old path. What is not new is left out: git takes the most similar."""
+    added = _compared(repository, base, tree, "--no-renames", "--diff-filter=A", "--name-only")
+    others = (f":(exclude,literal){path}" for path in added if path and path not in candidates)
+    how = ("--find-renames", "--diff-filter=R", "--name-status")
+    words = _compared(repository, base, tree, *how, only=(".", *others))
+    return dict(zip(words[1::3], words[2::3], strict=False))
+
+
+def _compared(repository: Repository, base: str, tree: str, *how: str, only: Sequence[str] = ()) -> list[str]:
+    told = git(
+        repository.root, "diff-tree", "-r", "-z", "--relative", *how, base, tree, "--", *only, seconds=SECONDS
+    )
+    return [os.fsdecode(word) for word in told.out.split(b"\0")]
+
+
+def _last_with(repository: Repository, path: str) -> str:
+    """The last commit that has a file which the newest one has not; "" where none of the last ones took it away."""
+    root = repository.root
+    older = git(root, "rev-list", "--max-count=1", f"--skip={MOST_COMMITS}", "HEAD").text
+    span = ("HEAD", *((f"^{older}",) if older else ()))
+    told = git(
+        root,
+        *("log", "-1", "--format=%H", "--no-renames", "--diff-filter=D"),
+        *(*span, "--", f":(literal){path}"),
+        seconds=SECONDS,
+    )
+    return f"{told.text}^" if told.ok and told.text else ""
+
+
+def _in_commit(repository: Repository, commit: str, paths: Sequence[str]) -> set[str]:
+    told = git(repository.root, "ls-tree", "-z", "--name-only", commit, "--", *paths)
+    return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
