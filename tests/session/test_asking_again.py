@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from support.sessions import calls, model_of, open_session, reply
 
+from tui_agent.edits.change import Pick
+from tui_agent.errors import EditFailed, SessionError, Unreachable
+from tui_agent.headless.run import apply_all
 from tui_agent.session.session import Session
 
 TEXT = "def fetch(url):\n    return get(url)\n\n\ndef push(url):\n    return post(url)\n"
@@ -165,3 +169,83 @@ def _on_request(session: Session, act) -> None:
             yield chunk
 
     model.stream = stream
+
+
+async def conflicting(session: Session, workspace: Path, mine: str = "mine") -> None:
+    """The person has changed the line that the pending change is about, and applies it."""
+    (workspace / "api.py").write_text(TEXT.replace("get(url)", f"get({mine})"))
+    with pytest.raises(EditFailed, match=r"api\.py"):
+        await session.apply()
+
+
+async def test_a_conflict_at_apply_is_read_and_asked_again_at_most_twice(workspace: Path) -> None:
+    path = workspace / "api.py"
+    lines = ["get(url)", "get(mine)", "get(yours)"]
+    answers = [reply(str(n), fileChanges=[edit(f"return {was}", "return 5")]) for n, was in enumerate(lines)]
+    async with open_session(workspace, answers) as session:
+        await turn(session)
+        for number, mine in enumerate(("mine", "yours", "ours"), 1):
+            await conflicting(session, workspace, mine)
+            await session.finished()
+            assert len(model_of(session).requests) == min(number + 1, 3)
+            if number < 3:
+                assert states(session) == [*[("api.py", "skipped")] * number, ("api.py", "pending")]
+                assert "could not be applied" in last_words(session)
+                assert f"2:     return get({mine})" in last_words(session)
+        assert states(session)[-1] == ("api.py", "conflict")
+        assert session.state.turn.number == 1 and session.state.turn.ok
+        assert path.read_text() == TEXT.replace("get(url)", "get(ours)")
+
+
+async def test_all_is_applied_when_the_model_has_answered(workspace: Path) -> None:
+    again = reply("Again.", fileChanges=[edit("return get(mine)", "return get(mine, 5)")])
+    async with open_session(workspace, [RIGHT, again]) as session:
+        await turn(session)
+        (workspace / "api.py").write_text(TEXT.replace("get(url)", "get(mine)"))
+        assert await apply_all(session, 0) == ""
+        assert "get(mine, 5)" in (workspace / "api.py").read_text()
+
+
+async def test_what_the_person_settles_meanwhile_stays(workspace: Path) -> None:
+    async with open_session(workspace, [RIGHT, RIGHT]) as session:
+        await turn(session)
+        _on_request(session, lambda: asked.set())
+        real, asked, settled = model_of(session).stream, asyncio.Event(), asyncio.Event()
+
+        async def stream(request):
+            await settled.wait()
+            async for chunk in real(request):
+                yield chunk
+
+        model_of(session).stream = stream
+        await conflicting(session, workspace)
+        await session.settle("c1.1", ["theirs"])
+        settled.set()
+        await session.finished()
+        assert asked.is_set() and states(session) == [("api.py", "merged")]
+        assert "decided about meanwhile" in session.state.notices.items[-1].text
+
+
+@pytest.mark.parametrize("error", [Unreachable("It is not there", "start it"), ValueError("a fault")])
+async def test_a_model_that_cannot_be_asked_again_leaves_the_conflict(
+    workspace: Path, error: Exception
+) -> None:
+    async with open_session(workspace, [RIGHT, error]) as session:
+        await turn(session)
+        await conflicting(session, workspace)
+        await session.finished()
+        assert states(session) == [("api.py", "conflict")] and session.state.turn.ok
+        assert "asked again without success" in session.state.notices.items[-1].text
+        await session.skip()
+        assert states(session) == [("api.py", "skipped")]
+        with pytest.raises(SessionError, match="Nothing is pending"):
+            await session.skip()
+
+
+async def test_what_the_person_wrote_is_not_asked_again(workspace: Path) -> None:
+    async with open_session(workspace, [RIGHT]) as session:
+        await turn(session)
+        await session.edit_hunk(Pick("c1.1", 0), "    return get(url, 6)\n")
+        await conflicting(session, workspace)
+        await session.finished()
+        assert len(model_of(session).requests) == 1 and states(session) == [("api.py", "conflict")]

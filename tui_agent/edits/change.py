@@ -54,6 +54,8 @@ class Change(Struct, frozen=True):
     comments: tuple[Comment, ...] = ()
     tasks: tuple[str, ...] = ()
     rival: str = ""
+    #: How often the model was asked again for it, because what it proposed before conflicted.
+    asked: int = 0
 
     @property
     def called(self) -> str:

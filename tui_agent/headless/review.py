@@ -25,11 +25,21 @@ async def _decide(options: DecideOptions) -> int:
         session.subscribe(_say)
         await session.tell_opening()
         before = session.state
-        await _carry_out(session, options)
-        _print_changes(before, session.state)
+        try:
+            await _carry_out(session, options)
+        finally:
+            await _answered(session)
+            _print_changes(before, session.state)
         return 1 if _unhappy(session.state, options) else 0
     finally:
         await session.close()
+
+
+async def _answered(session: Session) -> None:
+    """Wait for the model, where it is asked again for what conflicts."""
+    if session.state.turn.running:
+        await session.start_services()
+        await session.finished()
 
 
 async def _carry_out(session: Session, options: DecideOptions) -> None:

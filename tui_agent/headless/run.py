@@ -80,7 +80,7 @@ async def _turn(session: Session, options: RunOptions, teller: Teller, out: Sequ
     turn = session.state.turn
     left = ""
     if turn.ok and options.apply == "all":
-        left = await _apply_all(session, proposed)
+        left = await apply_all(session, proposed)
         if out and not left:
             left = f"Applied, but {_count(out)} did not fit into the request: ask again for the rest"
     status = exit_status(turn) or (1 if left else 0)
@@ -98,17 +98,21 @@ async def _stop(session: Session) -> None:
     await session.stop_subtasks()
 
 
-async def _apply_all(session: Session, before: int) -> str:
+async def apply_all(session: Session, before: int) -> str:
     """Apply the whole batch or nothing; the sentence why something is left, if so. `before` is how many changes
     there were before this turn and its sub-tasks."""
-    mine = {change.id for change in session.state.review.changes[before:]}
-    if not mine:
+    if len(session.state.review.changes) == before:
         return ""
-    try:
-        await session.apply()
-    except errors.TuiAgentError as error:
-        return str(error)
-    left = [change for change in session.state.review.changes if change.id in mine and change.state in LEFT]
+    while True:
+        proposed = len(session.state.review.changes)
+        try:
+            await session.apply()
+            break
+        except errors.TuiAgentError as error:
+            await session.finished()  # the model is asked again for what conflicts, a few times only
+            if len(session.state.review.changes) == proposed:
+                return str(error)
+    left = [change for change in session.state.review.changes[before:] if change.state in LEFT]
     return f"Not applied: {', '.join(change.path for change in left)}" if left else ""
 
 

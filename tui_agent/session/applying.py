@@ -133,10 +133,11 @@ class Applying:
 
     async def _refuse(self, refused: Sequence[tuple[Change, TuiAgentError]]) -> None:
         for change, error in refused:
-            await self._journal.record(
-                e.ChangeMoved(change.id, "conflict", reason=str(error)),
-                e.ModelOwesNews(f"{change.called} could not be applied: {error.what}"),
-            )
+            if change.state != "failed":
+                await self._journal.record(
+                    e.ChangeMoved(change.id, "conflict", reason=str(error)),
+                    e.ModelOwesNews(f"{change.called} could not be applied: {error.what}."),
+                )
         names = ", ".join(change.path for change, _ in refused)
         raise EditFailed(f"Nothing was written, {names} conflicts", str(refused[0][1]))
 

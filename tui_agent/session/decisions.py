@@ -55,9 +55,10 @@ class Decisions:
             await self._looked_at_again(lambda: self._applying.apply(changes, picks))
 
     async def skip(self, picks: Sequence[Pick]) -> None:
-        """Decide against what was picked; with no picks against every open change."""
+        """Decide against what was picked; with no picks against every change that is open or conflicts."""
         async with self._one_at_a_time:
-            for change in self._open_changes(picks):
+            waiting = [change for change in self._journal.store.state.review.changes if change.waits]
+            for change in self._open_changes(picks) if picks or not waiting else waiting:
                 state, hunks = skip(change, picks)
                 await self._journal.record(
                     e.ChangeMoved(change.id, state, hunks), e.ModelOwesNews(_skipped(change, picks))

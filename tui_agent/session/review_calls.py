@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.edits.change import Diff, Pick
+from tui_agent.edits.change import Change, Diff, Pick
 from tui_agent.edits.conflicts import ConflictView, Side
+from tui_agent.errors import EditFailed
 from tui_agent.session.undoing import Preview
 from tui_agent.session.versions import Version
+from tui_agent.store.state import State
+from tui_agent.turn.sending_back import may_ask_again
 from tui_agent.workspace.repository import CommitPlan
 
 if TYPE_CHECKING:
@@ -23,6 +26,11 @@ class ReviewCalls:
     _decisions: Decisions
     _turns: Turns
     _watching: Watching
+    model_name: str
+
+    @property
+    def state(self) -> State:
+        raise NotImplementedError
 
     async def _draft(self, changes: str) -> str:
         raise NotImplementedError
@@ -36,14 +44,26 @@ class ReviewCalls:
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
         """Write what was picked (nothing picked: all that is pending), all or nothing.
 
-        All that is pending waits for a reply that is still being proposed, and says so.
+        All that is pending waits for a reply that is still being proposed, and says so. Raises `EditFailed` where
+        something conflicts; the model is then asked again for it, as if in the turn that proposed it.
         """
         if picks or await self._turns.batch_complete():
             await self._watching.look_for_gone()
-            await self._decisions.apply(picks)
+            before = self.state.review.changes
+            try:
+                await self._decisions.apply(picks)
+            except EditFailed:
+                self._ask_again([change for change in self.state.review.changes if change not in before])
+                raise
+
+    def _ask_again(self, changes: Sequence[Change]) -> None:
+        """What conflicts goes back to the model at once, a few times only; a rehearsal has nothing else to say."""
+        conflicts = [change for change in changes if may_ask_again(change)]
+        if conflicts and self.model_name and not self.state.session.rehearsal:
+            self._turns.ask_again(conflicts)
 
     async def skip(self, picks: Sequence[Pick] = ()) -> None:
-        """Decide against what was picked (nothing picked: all that is pending)."""
+        """Decide against what was picked (nothing picked: all that is pending or in conflict)."""
         await self._decisions.skip(picks)
 
     async def undo(self, checkpoint: str = "") -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Literal
 
+from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.session.journal import Journal
 from tui_agent.store import events as e
@@ -18,6 +19,8 @@ ASK_FOR_THE_REST = "before it was complete: send “continue” to ask for the r
 #: Seconds between two tellings of what streams: a frame or two of the screen.
 TOLD_EVERY = 0.03
 Part = Literal["summary", "message", "reasoning", ""]
+#: What a turn does, as events.
+Steps = Callable[[Desk], AsyncGenerator[e.Event, None]]
 
 
 class Turns:
@@ -41,6 +44,8 @@ class Turns:
         self._batch_awaited = False
         self._question: tuple[str, asyncio.Future[Decision]] | None = None
         self._decisions: list[Decision] = []
+        #: What conflicted when it was applied, and the model is asked about when the turn that runs has ended.
+        self._conflicts: list[Change] = []
 
     @property
     def state(self) -> State:
@@ -68,6 +73,14 @@ class Turns:
             self._journal.tell(e.DraftChanged(""))
             self._journal.forget(["draft"])
 
+    def ask_again(self, conflicts: Sequence[Change]) -> None:
+        """Go on with the last turn for changes that conflicted when they were applied, at once or when it has ended."""
+        self._conflicts += conflicts
+        if not self.running:
+            self._stopped = False
+            self._journal.tell(e.PhaseChanged("planning"))
+            self._begin_next()
+
     async def set_queue(self, queue: Sequence[str]) -> None:
         await self._journal.record(e.QueueChanged(tuple(queue)))
 
@@ -75,7 +88,7 @@ class Turns:
         """End the running turn; what came so far stays. The queue is not begun."""
         if self._task is None or self._task.done():
             return
-        self._stopped = True
+        self._stopped, self._conflicts = True, []
         if self._work is not None:
             self._work.cancel()
         await asyncio.wait([self._task])
@@ -179,7 +192,12 @@ class Turns:
         return begun
 
     def _begin_next(self) -> None:
-        if self.state.input.queue:
+        waiting = [self.state.review.change(change.id) for change in self._conflicts]
+        conflicts = [change for change in waiting if change is not None and change.state == "conflict"]
+        self._conflicts = []
+        if conflicts:
+            self._task = asyncio.create_task(self._run_again(conflicts), name="turn")
+        elif self.state.input.queue:
             self._begin(self.state.input.queue[0], (), queued=True)
 
     async def _run(
@@ -192,8 +210,33 @@ class Turns:
             begun.set_exception(error)
             return
         begun.set_result(None)
+
+        def steps(desk: Desk) -> AsyncGenerator[e.Event, None]:
+            from tui_agent.turn.turn import run
+
+            return run(desk, turn, text, attachments)
+
+        await self._to_its_end(turn, steps)
+
+    async def _run_again(self, conflicts: Sequence[Change]) -> None:
+        turn = self.state.turn.number
+
+        def steps(desk: Desk) -> AsyncGenerator[e.Event, None]:
+            from tui_agent.turn.turn import run_again
+
+            return run_again(desk, turn, conflicts)
+
+        await self._to_its_end(turn, steps, again=True)
+
+    async def _to_its_end(self, turn: int, steps: Steps, *, again: bool = False) -> None:
+        """Run the turn, and say how it ended. One that goes on for conflicts had ended well before: where the model
+        cannot be asked again, the person is left to settle them."""
         started = time.monotonic()
-        ended = await self._ended(turn, text, attachments)
+        ended = await self._ended(turn, steps)
+        if again and not ended["ok"] and not self._stopped:
+            sentence = f"The model was asked again without success: {ended['error']}"
+            await self._journal.record(e.NoticeGiven("warning", sentence))
+            ended = {"ok": True}
         seconds = round(time.monotonic() - started, 3)
         await self._journal.record(*left_off(self.state), e.TurnEnded(turn, seconds=seconds, **ended))
         if ended["ok"]:
@@ -201,9 +244,9 @@ class Turns:
         if not self._stopped:
             self._begin_next()
 
-    async def _ended(self, turn: int, text: str, attachments: Sequence[str]) -> dict:
+    async def _ended(self, turn: int, steps: Steps) -> dict:
         """Run the turn to its end; how it ended, as fields of `TurnEnded`."""
-        self._work = asyncio.create_task(self._drive(turn, text, attachments), name=f"turn {turn}")
+        self._work = asyncio.create_task(self._drive(steps), name=f"turn {turn}")
         if self._stopped:  # while its beginning was written
             self._work.cancel()
         try:
@@ -225,15 +268,13 @@ class Turns:
             return {"ok": False, "error": sentence, "kind": "ReplyCut"}
         return {"ok": True}
 
-    async def _drive(self, turn: int, text: str, attachments: Sequence[str]) -> None:
-        from tui_agent.turn.turn import run
-
+    async def _drive(self, steps: Steps) -> None:
         await self._prepare()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
         pieces = Pieces(self._tell)
         try:
-            async for event in run(self._desk(), turn, text, attachments):
+            async for event in steps(self._desk()):
                 if isinstance(event, e.ReplyStreamed):
                     pieces.add(event)
                     continue

@@ -57,7 +57,13 @@ async def propose(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGen
             sentence = f"{asked} was renamed to {request.path}: the change to it is one to that file"
             yield e.NoticeGiven("info", sentence)
             yield e.ModelOwesNews(f"{sentence}.")
+        if back.is_settled(desk, request.path):
+            sentence = f"{request.path} was decided about meanwhile: what the model proposes anew is left out"
+            yield e.NoticeGiven("info", sentence)
+            yield e.ModelOwesNews(f"{sentence}.")
+            continue
         change, may_come_back = await _change(desk, gathered.turn, number, request, todo, spelled)
+        change = replace(change, asked=back.asked.get(change.path, 0))
         change = await _beside_sub_tasks(desk, change)
         yield e.ChangeProposed(change)
         if change.state == "failed":

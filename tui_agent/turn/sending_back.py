@@ -17,12 +17,21 @@ MOST_CONFLICTS = 2
 
 @dataclass
 class SendingBack:
-    """What the last reply proposed that could not be taken, and how often the model was asked again."""
+    """What was proposed and could not be taken, and how often the model was asked again."""
 
     failed: list[Change] = field(default_factory=list)
     conflicts: list[Change] = field(default_factory=list)
+    #: Whether the model is owed the reasons already.
+    told: bool = False
     asked_failed: int = 0
-    asked_conflicts: int = 0
+    #: The conflicts that the model is asked about now, and how often it was asked about their files, by path.
+    again: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
+
+    def is_settled(self, desk: Desk, path: str) -> bool:
+        """Whether the person has decided meanwhile about a conflict that the model was asked about."""
+        change = desk.state().review.change(self.again.get(path, ""))
+        return change is not None and change.state != "conflict"
 
     def note(self, change: Change) -> None:
         """A change was proposed; only one whose text could be right is worth asking again."""
@@ -40,8 +49,11 @@ class SendingBack:
         if not failed and not conflicts:
             return
         paths = list(dict.fromkeys(change.path for change in conflicts))
-        for change in conflicts:
+        self.again = {change.path: change.id for change in conflicts}
+        self.asked |= {change.path: change.asked + 1 for change in conflicts}
+        for change in conflicts if not self.told else ():
             yield e.ModelOwesNews(f"Your change to {change.path} could not be merged: {change.reason}.")
+        self.told = False
         async for event in load_files(desk, gathered, _there(desk, paths), "request"):
             yield event
         names = ", ".join(dict.fromkeys(change.path for change in (*failed, *conflicts)))
@@ -49,18 +61,25 @@ class SendingBack:
             f"Not taken: {names}; the reasons stand above. Send the changes to these files anew, each file's "
             "changes complete, against the newest version of the file. All your other changes are kept."
         )
-        yield e.NoticeGiven("info", f"Asking the model again for {names}: the change had no certain place")
+        why = (
+            "the change had no certain place" if failed else "the file has changed where it was to be changed"
+        )
+        yield e.NoticeGiven("info", f"Asking the model again for {names}: {why}")
 
     def _take(self) -> tuple[list[Change], list[Change]]:
         failed, self.failed = self.failed, []
         conflicts, self.conflicts = self.conflicts, []
         if self.asked_failed >= MOST_FAILED:
             failed = []
-        if self.asked_conflicts >= MOST_CONFLICTS:
-            conflicts = []
         self.asked_failed += bool(failed)
-        self.asked_conflicts += bool(conflicts)
-        return failed, conflicts
+        return failed, [change for change in conflicts if may_ask_again(change)]
+
+
+def may_ask_again(change: Change) -> bool:
+    """Whether the model may be asked (again) for a change that conflicts: what the person or a sub-task had a part in
+    is for the person to settle."""
+    mine = not change.by_hand and not change.tasks
+    return change.state == "conflict" and mine and change.asked < MOST_CONFLICTS
 
 
 def _there(desk: Desk, paths: list[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
+from tui_agent.edits.change import Change
 from tui_agent.store.events import Event, NoticeGiven
 from tui_agent.turn import asking, finding, gathering, proposing, uploading
 from tui_agent.turn.desk import Desk, Gathered
@@ -18,9 +19,28 @@ async def run(
 
     Raises a `ModelError` when no answer came; whoever runs it says how the turn ended.
     """
-    gathered, back = Gathered(query=request, turn=turn), SendingBack()
+    gathered = Gathered(query=request, turn=turn)
     async for event in finding.plan_and_find(desk, gathered, request, attachments):
         yield event
+    async for event in _steps(desk, gathered, SendingBack()):
+        yield event
+
+
+async def run_again(desk: Desk, turn: int, conflicts: Sequence[Change]) -> AsyncGenerator[Event, None]:
+    """Go on with a turn for changes that conflicted when they were applied: their files are read, the model is asked.
+
+    Raises as `run` does.
+    """
+    gathered, back = Gathered(query="", turn=turn), SendingBack(conflicts=list(conflicts), told=True)
+    await desk.workspace.ready()
+    async for event in back.ask_again(desk, gathered):
+        yield event
+    if gathered.query:
+        async for event in _steps(desk, gathered, back):
+            yield event
+
+
+async def _steps(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGenerator[Event, None]:
     for step in range(1, desk.settings.max_steps + 1):
         async for event in gathering.gather(desk, gathered):
             yield event
