@@ -115,6 +115,19 @@ async def test_the_request_holds_what_was_given_and_nothing_else(
     }
 
 
+@pytest.mark.parametrize(("name", "sees"), [("openai/gpt-4o", True), ("openai/test-model", False)])
+async def test_an_image_goes_out_where_the_model_can_see(
+    model: ChildModel, provider: Provider, name: str, sees: bool
+) -> None:
+    message = {"role": "user", "content": "Look", "images": [{"media_type": "image/png", "data": "AAAA"}]}
+    provider.answer("ok")
+    await answer(model, request(model=name, messages=(message,)))
+    words = {"type": "text", "text": "Look"}
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    (sent,) = provider.requests[-1].body["messages"]
+    assert sent == {"role": "user", "content": [words, image] if sees else "Look"}
+
+
 async def test_many_requests_at_once_each_get_their_own_answer(model: ChildModel, provider: Provider) -> None:
     provider.answer(*(lambda received: Answer(f"to {received.last_text}") for _ in range(12)))
     answers = await asyncio.gather(*(answer(model, request(f"number {n}")) for n in range(12)))

@@ -11,6 +11,8 @@ from pathlib import Path
 MOST_BYTES = 512 * 1024 * 1024
 #: Of JSON that Python's own reader gives up on, which it does below a thousand levels.
 TOO_DEEP = "it is nested too deeply"
+#: Of JSON with the escape of half a surrogate pair, which no text can hold.
+HALF_A_LETTER = "it holds half of a letter (a lone surrogate)"
 
 
 def read_given(path: Path, most: int = MOST_BYTES) -> bytes:

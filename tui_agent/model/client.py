@@ -18,7 +18,8 @@ Message = dict[str, Any]
 
 
 class ModelRequest(Struct, frozen=True):
-    """One request. `messages` and `tools` are in the shapes of the OpenAI chat API, as litellm takes them.
+    """One request. `messages` and `tools` are in the shapes of the OpenAI chat API, as litellm takes them; `images`
+    beside a message's content ({`media_type`, `data` in base 64}) go out as parts of it where the model can see.
 
     `schema` is a JSON schema that the reply must follow, for providers that can hold a model to one;
     `timeout` is in seconds from when the request is sent, or from the last sign of life after that.

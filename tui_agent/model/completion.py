@@ -6,12 +6,12 @@ import asyncio
 import inspect
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
 
-from tui_agent.model.client import Abilities, Chunk, EndChunk, ModelRequest, UsageChunk
+from tui_agent.model.client import Abilities, Chunk, EndChunk, Message, ModelRequest, UsageChunk
 from tui_agent.model.event_stream import Wire, watch, watch_transports
 from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
 from tui_agent.model.marking import marked
@@ -189,6 +189,26 @@ def _takes_schema(model: str) -> bool:
 def _takes_marks(model: str) -> bool:
     """Every model of Anthropic's does, also one that litellm has not heard of yet."""
     return model.startswith("anthropic/") or abilities(model).cache_marks
+
+
+def with_images(messages: Sequence[Message], model: str) -> list[Message]:
+    """The messages, each with its images as parts behind its text, where litellm says that the model can see."""
+    if not any("images" in message for message in messages):
+        return list(messages)
+    try:
+        sees = bool(litellm().supports_vision(model))
+    except Exception:  # litellm raises plain exceptions here: whatever it is, the model is unknown to it
+        sees = False
+    return [_with_parts(message, message.get("images") or () if sees else ()) for message in messages]
+
+
+def _with_parts(message: Message, images: Sequence[dict[str, str]]) -> Message:
+    plain = {key: value for key, value in message.items() if key != "images"}
+    if not images:
+        return plain
+    urls = [f"data:{image['media_type']};base64,{image['data']}" for image in images]
+    parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return {**plain, "content": [{"type": "text", "text": plain["content"]}, *parts]}
 
 
 def abilities(model: str) -> Abilities:

@@ -55,8 +55,9 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     async def stream(params: dict[str, Any], send: Send) -> None:
         request = msgspec.convert(params["request"], ModelRequest)
         messages = tuple(uploading.with_files(request.messages, request.files))
-        request = replace(request, messages=messages)
         await ready()
+        messages = tuple(await asyncio.to_thread(completion.with_images, messages, request.model))
+        request = replace(request, messages=messages)
         await send(SentChunk())
         attempts = with_retries(lambda: completion.complete(request, schema_rejected), params["retries"])
         async with aclosing(attempts) as chunks:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.given import TOO_DEEP, read_given
+from tui_agent.files.given import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.names import shown
 from tui_agent.session import catalog, exporting, task_folder
 from tui_agent.session.forking import write
@@ -29,24 +29,27 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
     """
     blobs = Blobs(data / "blobs")
     session = catalog.new_id()
-    folder = _task_folder(source)
+    history: Path | None = None
     try:
-        if folder is None:
-            events = _exported(source, session, workspace, blobs)
+        if source.is_dir() or source.name in task_folder.NAMES:
+            history, messages = _history(source)
+            events = task_folder.events_of(messages, session, workspace, blobs)
+            events += task_folder.known_files(history.parent, messages, workspace)
         else:
-            events = task_folder.events_of(folder, session, workspace, blobs)
+            events = _exported(source, session, workspace, blobs)
     except RecursionError:
         raise _refused(source, TOO_DEEP) from None
+    except UnicodeEncodeError:
+        raise _refused(source, HALF_A_LETTER) from None
     write(data, session, events, **_meta(events, workspace))
-    if folder is not None and remove_legacy:
-        task_folder.remove_legacy(folder, catalog.folder_of(data, session) / catalog.LOG, blobs)
+    if history is not None and remove_legacy:
+        task_folder.remove_legacy(history, catalog.folder_of(data, session) / catalog.LOG, blobs)
     return session
 
 
-def _task_folder(source: Path) -> Path | None:
-    if source.is_dir():
-        return source
-    return source.parent if source.name in task_folder.NAMES else None
+def _history(source: Path) -> tuple[Path, list[task_folder.Message]]:
+    """The file with the messages, and these: the file that was named, or the newer of a folder that was."""
+    return task_folder.read_folder(source) if source.is_dir() else (source, task_folder.read_messages(source))
 
 
 def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:

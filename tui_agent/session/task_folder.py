@@ -1,26 +1,38 @@
 """Task folders as Roo Code and its relatives keep them: a list of messages in Anthropic's form, as JSON.
 
-`api_conversation_history.json` holds it; older versions called it `claude_messages.json`.
+`api_conversation_history.json` holds it; older versions called it `claude_messages.json`. Beside it,
+`task_metadata.json` says which files the agent had in view.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tui_agent.errors import FileError, SessionError
+from tui_agent.context.blocks import inert
+from tui_agent.context.known import KnownFile, Touch
+from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.given import read_given
+from tui_agent.files.gate import Gate, read_for_person
+from tui_agent.files.given import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.names import shown
+from tui_agent.files.text import md5
 from tui_agent.session import log
 from tui_agent.store import events as e
 from tui_agent.store.events import Lasting
 from tui_agent.store.state import SentMessage
+from tui_agent.turn.beginning import SUMMARY
+from tui_agent.turn.reading import MAX_BYTES
+from tui_agent.turn.sent import as_sent
+from tui_agent.workspace.languages import language
 
 CURRENT, LEGACY = "api_conversation_history.json", "claude_messages.json"
+METADATA = "task_metadata.json"
+#: A time beyond the year 5000 is none.
+MOST_MILLISECONDS = 10**14
 NAMES = (CURRENT, LEGACY)
 #: What a request is marked with that came from there: the next real one begins the conversation anew.
 MODEL = "imported"
@@ -32,34 +44,186 @@ _TOOL_ANSWER = re.compile(r"\A\s*\[[\w-]+(?: for '.*?')?\] Result:", re.DOTALL)
 Message = dict[str, Any]
 
 
-def events_of(folder: Path, session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
-    """The session that a task folder makes: each message as it was, and who said what. Raises SessionError."""
-    messages = read_messages(_file_of(folder))
+def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
+    """The session that these messages make: each as it was, who said what, and the conversation that goes on."""
     events: list[Lasting] = [e.SessionStarted(session, str(workspace))]
     turn = 0
     for message in messages:
         sent = SentMessage(message["role"], blobs.put_text(as_text(message)))
         words = "\n\n".join(_words(message)).strip()
+        if message.get("isSummary"):
+            events.append(e.RequestSent(max(turn, 1), "main", (sent,), model=MODEL, prefix_share=1.0))
+            events.append(e.SummaryMade(max(turn, 1), words))
+            continue
         if message["role"] == "assistant":
             summary, text = _parted(words)
             events.append(e.ReplyRead(max(turn, 1), summary, text, sent=sent))
             continue
-        if words or not turn:
+        if words or not turn:  # see `_begins_turn`
             events += [e.TurnEnded(turn, True)] if turn else []
             turn += 1
             events.append(e.TurnStarted(turn, words))
-        events.append(e.RequestSent(turn, "main", (sent,), model=MODEL))
-    return [*events, e.TurnEnded(turn, True)]
+        events.append(e.RequestSent(turn, "main", (sent,), model=MODEL, prefix_share=1.0))
+    talk = tuple(SentMessage(one["role"], blobs.put_text(as_sent(one))) for one in conversation(messages))
+    return [*events, e.ConversationBegun(turn, "first", talk, model=MODEL), e.TurnEnded(turn, True)]
+
+
+def conversation(messages: Sequence[Message]) -> list[Message]:
+    """The messages as a conversation of ours, a system message first: words, with images beside them.
+
+    Of what was summarised the first message is kept, which is the task, and the last summary stands for the rest.
+    """
+    last = max((n for n, message in enumerate(messages) if message.get("isSummary")), default=0)
+    names = {str(block.get("id")): str(block.get("name")) for m in messages for block in _blocks(m)}
+    talk: list[Message] = [{"role": "system", "content": ""}]
+    for number, message in enumerate(messages):
+        if not 0 < number < last:
+            talk += _in_our_words(message, names)
+    return talk
+
+
+def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
+    """The message without what nobody can read, nothing where that is all."""
+    said = [_said(block, names) for block in _blocks(message)]
+    text = "\n\n".join(words for words, _ in said if words)
+    images = [image for _, found in said for image in found]
+    if message.get("isSummary"):
+        text = f"{SUMMARY}\n\n{inert(text)}"
+    elif message["role"] == "user":
+        text = inert(text)
+    if text:
+        role = "user" if message.get("isSummary") else message["role"]
+        yield {"role": role, "content": text, **({"images": images} if images else {})}
+
+
+def _said(block: Message, names: Mapping[str, str]) -> tuple[str, list[Message]]:
+    """What a block says, in words, and the images that it holds."""
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text, []
+        case {"type": "image", "source": {"type": "base64", "media_type": str(kind), "data": str(data)}}:
+            return f"[An image, {kind}]", [{"media_type": kind, "data": data}]
+        case {"type": "image"}:
+            return "[An image that is not kept here]", []
+        case {"type": "tool_use", "name": str(name)}:
+            return f"[Call of {name}]\n{json.dumps(block.get('input'), ensure_ascii=False)}", []
+        case {"type": "tool_result"}:
+            said = [_said(part, names) for part in _blocks(block)]
+            failed = ", an error" if block.get("is_error") is True else ""
+            heading = f"[Result of {names.get(str(block.get('tool_use_id')), 'a call')}{failed}]"
+            words = "\n".join([heading, *(words for words, _ in said if words)])
+            return words, [image for _, found in said for image in found]
+    return "", []
+
+
+def _blocks(message: Message) -> list[Message]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> list[Lasting]:
+    """What `task_metadata.json` says of the files that the agent had in view, as far as they are of the workspace.
+
+    What a file held then is not kept there: one that was not written since counts as seen in part, as it is now, and
+    any other as one that has changed. Raises SessionError where the file cannot be read.
+    """
+    file = folder / METADATA
+    value = _json(file) if file.is_file() else {}
+    records = value.get("files_in_context") if isinstance(value, dict) else None
+    found: dict[str, list[Message]] = {}
+    for record in records if isinstance(records, list) else ():
+        if isinstance(record, dict) and isinstance(record.get("path"), str):
+            found.setdefault(record["path"].removeprefix("./"), []).append(record)
+    if not found:
+        return []
+    gate, times = Gate(workspace), _turn_times(messages)
+    return [event for path, of_one in found.items() for event in _known_file(gate, path, of_one, times)]
+
+
+def _known_file(gate: Gate, path: str, records: Sequence[Message], times: Sequence[float]) -> list[Lasting]:
+    try:
+        place = gate.place(path, "read")
+        data = read_for_person(gate, path, MAX_BYTES) if place.exists else b""
+    except TuiAgentError:
+        return []
+    seen, edited = (max(_at(record, key) for record in records) for key in ("roo_read_date", "roo_edit_date"))
+    written = place.absolute.stat().st_mtime if place.exists else 0.0
+    same = place.exists and written <= max(seen, edited) and records[-1].get("record_state") == "active"
+    mentioned = records[-1].get("record_source") == "file_mentioned"
+    entry = KnownFile(
+        place.path,
+        md5(data) if same else "",
+        _turn(seen or edited, times),
+        len(data),
+        lines=len(data.splitlines()),
+        language=language(path),
+        loaded_by="mention" if mentioned else "request",
+        whole=False,
+        modified_turn=_turn(edited, times) if edited else 0,
+    )
+    touches: list[Lasting] = [
+        e.FileTouched(Touch(place.path, _turn(at, times), kind, "", kind == "edited", at))
+        for kind, key in (("edited", "roo_edit_date"), ("changed outside", "user_edit_date"))
+        if (at := max(_at(record, key) for record in records))
+    ]
+    return [*touches, e.FileLoaded(entry, at=seen)]
+
+
+def _at(record: Message, key: str) -> float:
+    """A time of a record in seconds since the epoch, 0 where there is none; it is kept in milliseconds."""
+    value = record.get(key)
+    return value / 1000 if isinstance(value, int | float) and 0 < value < MOST_MILLISECONDS else 0.0
+
+
+def _turn_times(messages: Sequence[Message]) -> list[float]:
+    """When each turn began, in seconds since the epoch; 0 where that is not kept."""
+    return [_at(message, "ts") for number, message in enumerate(messages) if _begins_turn(message, number)]
+
+
+def _turn(at: float, times: Sequence[float]) -> int:
+    """The turn in which something happened: the last where nobody knows."""
+    return sum(time <= at for time in times) or 1 if at and all(times) else len(times)
+
+
+def _begins_turn(message: Message, number: int) -> bool:
+    """Whether the person says something with it; the first message does in any case."""
+    return message["role"] == "user" and not message.get("isSummary") and (not number or any(_words(message)))
+
+
+def read_folder(folder: Path) -> tuple[Path, list[Message]]:
+    """The file of a task folder that holds its messages, and these: the newer one where there are two.
+
+    Raises SessionError, which offers the older one where only that can be read.
+    """
+    there = [folder / name for name in NAMES if (folder / name).is_file()]
+    if not there:
+        raise SessionError(
+            f"{shown(str(folder))} is no task folder",
+            f"name one that holds {CURRENT} or {LEGACY}, or an export",
+        )
+    try:
+        return there[0], read_messages(there[0])
+    except SessionError as error:
+        if not all(_can_be_read(file) for file in there[1:]) or len(there) == 1:
+            raise
+        older = shown(str(there[1]))
+        raise SessionError(
+            error.what, f"it stays as it is; {older} can be read: name that instead"
+        ) from error
+
+
+def _can_be_read(file: Path) -> bool:
+    try:
+        return bool(read_messages(file))
+    except SessionError:
+        return False
 
 
 def read_messages(file: Path) -> list[Message]:
     """The messages of such a file. Raises SessionError where it is not whole; it is only read."""
-    try:
-        value = json.loads(read_given(file).decode())
-    except OSError as error:
-        raise SessionError(f"{shown(str(file))} cannot be read ({error.strerror})", "name another") from error
-    except ValueError as error:
-        raise _refused(file, "its JSON is not complete") from error
+    value = _json(file)
     if not isinstance(value, list) or not value:
         raise _refused(file, "it holds no list of messages")
     for number, message in enumerate(value, 1):
@@ -68,13 +232,27 @@ def read_messages(file: Path) -> list[Message]:
     return value
 
 
-def remove_legacy(folder: Path, path: Path, blobs: Blobs) -> None:
-    """Remove the older file, if it is the one that was read and every message of it is in the log at `path`.
+def _json(file: Path) -> Any:
+    try:
+        value = json.loads(read_given(file).decode())
+        json.dumps(value, ensure_ascii=False).encode()
+    except OSError as error:
+        raise SessionError(f"{shown(str(file))} cannot be read ({error.strerror})", "name another") from error
+    except UnicodeEncodeError as error:
+        raise _refused(file, HALF_A_LETTER) from error
+    except ValueError as error:
+        raise _refused(file, "it is no whole JSON") from error
+    except RecursionError as error:
+        raise _refused(file, TOO_DEEP) from error
+    return value
+
+
+def remove_legacy(file: Path, path: Path, blobs: Blobs) -> None:
+    """Remove the file that was read, if it is an older one and every message of it is in the log at `path`.
 
     Raises SessionError where that cannot be shown; the file stays.
     """
-    file = folder / LEGACY
-    if _file_of(folder) != file:
+    if file.name != LEGACY:
         return
     kept = [message for event in log.events_of(path) for message in _sent_of(event)]
     try:
@@ -91,16 +269,6 @@ def remove_legacy(folder: Path, path: Path, blobs: Blobs) -> None:
 
 def as_text(message: Message) -> str:
     return json.dumps(message, ensure_ascii=False, sort_keys=True)
-
-
-def _file_of(folder: Path) -> Path:
-    for name in NAMES:
-        if (folder / name).is_file():
-            return folder / name
-    raise SessionError(
-        f"{shown(str(folder))} is not a task folder",
-        f"name one that holds {CURRENT} or {LEGACY}, or an export",
-    )
 
 
 def _is_message(value: Any) -> bool:

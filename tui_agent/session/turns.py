@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
@@ -232,7 +232,7 @@ class Turns:
         """Run the turn, and say how it ended. One that goes on for conflicts had ended well before: where the model
         cannot be asked again, the person is left to settle them."""
         started = time.monotonic()
-        ended = await self._ended(turn, steps)
+        ended: dict[str, Any] = await self._ended(turn, steps)
         if again and not ended["ok"] and not self._stopped:
             sentence = f"The model was asked again without success: {ended['error']}"
             await self._journal.record(e.NoticeGiven("warning", sentence))

@@ -22,6 +22,11 @@ from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.sent import as_sent
 
 Dialect = Literal["tools", "structured"]
+#: So begins a message that stands for older ones.
+SUMMARY = "# Summary of the conversation so far\nIt stands in place of the older messages, which are no longer shown."
+LEFT_OUT = "# The older messages of this conversation are no longer shown"
+#: What an image in a message costs, in tokens: what the common models take for a large one.
+IMAGE_TOKENS = 1_600
 Why = Literal["first", "model", "files", "condensed", "edited"]
 
 
@@ -101,8 +106,10 @@ async def keep(
 
 
 def _sent(message: Message, blob: str, tokens: int, sizes: Sizes | None) -> SentMessage:
+    tokens += IMAGE_TOKENS * len(message.get("images") or ())
     if sizes is None:
-        return SentMessage(message["role"], blob, tokens)
+        stands_for_older = message["role"] == "user" and _countable(message).startswith((SUMMARY, LEFT_OUT))
+        return SentMessage(message["role"], blob, tokens, kind="summary" if stands_for_older else "")
     characters = max(1, len(_countable(message)))
     files = min(tokens, tokens * sizes.files // characters)
     rules = min(tokens - files, tokens * sizes.instructions // characters)

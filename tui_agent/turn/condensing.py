@@ -6,8 +6,6 @@ import asyncio
 import difflib
 from collections.abc import AsyncGenerator, Sequence
 
-from msgspec.structs import replace
-
 from tui_agent.context import budget, memory
 from tui_agent.context.blocks import inert, restored
 from tui_agent.context.budget import Shares
@@ -18,15 +16,13 @@ from tui_agent.files.text import decode
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store import events as e
 from tui_agent.store.state import SentMessage, State
-from tui_agent.turn.beginning import begin, keep
+from tui_agent.turn.beginning import LEFT_OUT, SUMMARY, begin, keep
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.exchange import Answer, cut_off, exchange, open_request
 from tui_agent.turn.instructing import instruct
 from tui_agent.turn.limits import check_limits
 from tui_agent.turn.remembering import memory_of
 
-TITLE = "# Summary of the conversation so far\nIt stands in place of the older messages, which are no longer shown."
-LEFT_OUT = "# The older messages of this conversation are no longer shown"
 #: How much of a message the model that summarises gets to see, in characters.
 MOST_OF_A_MESSAGE = 8000
 CHARACTERS_A_TOKEN = 3
@@ -60,7 +56,7 @@ async def condense(
         gathered.no_summary = not words
     if words:
         yield e.SummaryMade(gathered.turn, words[0])
-        text = f"{TITLE}\n\n{inert(words[0])}"
+        text = f"{SUMMARY}\n\n{inert(words[0])}"
     else:
         start = budget.newest_share(messages, shares.keep_on_failure)
         yield e.SummaryMade(gathered.turn, "", kept=len(messages) - start, of=len(messages))
@@ -74,7 +70,7 @@ async def edited(desk: Desk, gathered: Gathered, text: str) -> e.ConversationBeg
     messages = desk.state().conversation.messages
     if not any(message.kind == "summary" for message in messages):
         return None
-    summary = await _summary_message(desk, gathered, f"{TITLE}\n\n{inert(text)}")
+    summary = await _summary_message(desk, gathered, f"{SUMMARY}\n\n{inert(text)}")
     carried = [summary if message.kind == "summary" else message for message in messages[1:]]
     async for _ in instruct(desk, gathered):
         pass  # the texts in force go into the system prompt; what changed is told by the next turn
@@ -136,12 +132,12 @@ async def _summary_message(desk: Desk, gathered: Gathered, text: str) -> SentMes
     pending = await asyncio.to_thread(_pending, desk, state)
     content = "\n\n".join(part for part in (text, certain, pending) if part)
     (sent,), _ = await keep(desk, [{"role": "user", "content": content}])
-    return replace(sent, kind="summary")
+    return sent
 
 
 def words_of(content: str) -> str:
     """The summary alone, out of the message that holds it beside what is certain."""
-    return restored(content.removeprefix(TITLE).partition(f"\n\n{memory.TITLE}")[0].strip())
+    return restored(content.removeprefix(SUMMARY).partition(f"\n\n{memory.TITLE}")[0].strip())
 
 
 def _pending(desk: Desk, state: State) -> str:
