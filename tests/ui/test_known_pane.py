@@ -3,9 +3,10 @@ from __future__ import annotations
 from support.panes import HOSTILE, NotedSession, PaneApp
 
 from tui_agent.context.known import KnownFile, Touch
+from tui_agent.files.sizes import size_in_words
 from tui_agent.store.state import KnownSlice, State
 from tui_agent.ui.panes.known import KnownPane
-from tui_agent.ui.panes.known_rows import columns_for, modified_since, size
+from tui_agent.ui.panes.known_rows import columns_for, modified_since
 
 FILES = (
     KnownFile("src/api.py", "9a906fd5909d0000", 4, 1200, modified_turn=4),
@@ -135,7 +136,7 @@ def test_columns_are_given_up_from_the_right():
 
 
 def test_sizes_are_short():
-    assert [size(n) for n in (0, 999, 12_345, 3_000_000)] == ["0 B", "999 B", "12.3 kB", "3.0 MB"]
+    assert [size_in_words(n) for n in (0, 999, 12_345, 3_000_000)] == ["0 B", "999 B", "12.3 kB", "3.0 MB"]
 
 
 async def test_an_empty_table_says_what_it_is_for():

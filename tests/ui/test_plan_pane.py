@@ -8,7 +8,7 @@ from textual.widgets import Input
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.planning.chain import Attempt, Outcome
-from tui_agent.store.state import ActionSlice, PlanSlice, State, TurnSlice
+from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice, State, TurnSlice
 from tui_agent.ui.panes.plan import PlanPane
 from tui_agent.ui.panes.plan_rows import duration
 from tui_agent.ui.widgets.rows import Rows
@@ -164,12 +164,17 @@ async def test_many_files_are_folded_until_asked_for():
 
 
 async def test_folders_faults_and_who_planned_it_are_named():
-    state = planned(
-        looked(), directories=(DirectoryAction("src", True, "*.ts"),), faults=("Too many patterns.",)
+    listed = (
+        ListedFolder(DirectoryAction("docs", False, "*.md"), 12),
+        ListedFolder(DirectoryAction("build"), error="build is ignored"),
     )
+    folders = (DirectoryAction("src", True, "*.ts"),)
+    state = planned(looked(), directories=folders, listed=listed, faults=("Too many patterns.",))
     app = shown(replace(state, plan=replace(state.plan, source="model")))
     async with app.run_test(size=(40, 14)):
         assert app.line_with("src/ ").endswith("*.ts · and below")
+        assert app.line_with("docs/ ").endswith("*.md  12 entries")
+        assert app.line_with("build/ ").endswith("build is ignored")
         assert "! Too many patterns." in app.text
         assert str(app.pane.title_text) == "Plan 0/1 · model"
 

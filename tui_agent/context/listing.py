@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from tui_agent.context.blocks import cell, item, name
+from tui_agent.files.sizes import size_in_words
 
 MAX_ENTRIES = 100
 MAX_DEPTH = 3
@@ -16,13 +17,16 @@ MAX_REQUESTS = 10
 class Listing(Struct, frozen=True):
     """A folder's entries as (name, type, size in bytes), or the sentence why there are none.
 
-    `total` is how many there are in all; only the first `MAX_ENTRIES` are held.
+    `total` is how many there are in all; only the first `MAX_ENTRIES` are held. `filter` is the pattern that their
+    names fit, empty for all of them; a `recursive` listing goes down some levels.
     """
 
     path: str
     entries: tuple[tuple[str, str, int], ...] = ()
     total: int = 0
     error: str = ""
+    filter: str = ""
+    recursive: bool = False
 
 
 def section(listings: Sequence[Listing]) -> str:
@@ -33,7 +37,7 @@ def section(listings: Sequence[Listing]) -> str:
 
 
 def _table(listing: Listing) -> str:
-    title = f"### {name(listing.path or '.')}"
+    title = f"### {name(listing.path or '.')}" + (f" (only {name(listing.filter)})" if listing.filter else "")
     if listing.error:
         return f"{title}\n{item(listing.error)}"
     rows = "\n".join(_rows(listing.entries))
@@ -44,4 +48,4 @@ def _table(listing: Listing) -> str:
 
 def _rows(entries: Iterable[tuple[str, str, int]]) -> Iterable[str]:
     for entry, kind, size in entries:
-        yield f"| {cell(entry)} | {kind} | {size if kind == 'file' else ''} |"
+        yield f"| {cell(entry)} | {kind} | {size_in_words(size) if kind == 'file' else ''} |"

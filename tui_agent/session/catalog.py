@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SessionError, TooNew
 from tui_agent.files.names import shown
+from tui_agent.files.sizes import size_in_words
 from tui_agent.session import database
 from tui_agent.store.state import State
 
@@ -50,8 +51,7 @@ class Entry(Struct, frozen=True):
 
     @property
     def size_in_words(self) -> str:
-        size = self.size
-        return f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size // 1024} kB"
+        return size_in_words(self.size)
 
     @property
     def title(self) -> str:

@@ -156,10 +156,6 @@ def _instructions(state: State, event: e.InstructionsRead) -> State:
     return replace(state, instructions=event.files)
 
 
-def _listed(state: State, event: e.DirectoryListed) -> State:
-    return state
-
-
 FOLDS = {
     e.ConversationBegun: _begun,
     e.SummaryMade: _summary,
@@ -172,5 +168,4 @@ FOLDS = {
     e.ReplyRead: _read,
     e.ModelOwesNews: _owes,
     e.UsageCounted: _usage,
-    e.DirectoryListed: _listed,
 }

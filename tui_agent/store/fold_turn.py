@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from tui_agent.answers.plans import DirectoryAction
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.store import events as e
 from tui_agent.store.state import (
     TRANSCRIPT_WINDOW,
     ActionSlice,
     ChatMessage,
+    ListedFolder,
     PlanSlice,
     ReplySlice,
     State,
@@ -166,6 +168,18 @@ def _left_out(state: State, event: e.FilesLeftOut) -> State:
     return replace(state, plan=plan, known=replace(state.known, files=files))
 
 
+def _listed(state: State, event: e.DirectoryListed) -> State:
+    directory = DirectoryAction(event.path, event.recursive, event.filter)
+    listed = (*state.plan.listed, ListedFolder(directory, event.total, event.error))
+    waiting = tuple(one for one in state.plan.directories if _plainly(one) != _plainly(directory))
+    return replace(state, plan=replace(state.plan, listed=listed, directories=waiting))
+
+
+def _plainly(directory: DirectoryAction) -> DirectoryAction:
+    """The same folder in the same words, however its path was written."""
+    return replace(directory, path=directory.path.strip().removeprefix("./").strip("/") or ".")
+
+
 def _retry(state: State, event: e.RetryCounted) -> State:
     turn = replace(state.turn, phase="retrying", retry_seconds=event.seconds, retry_why=event.why)
     return replace(state, turn=turn)
@@ -262,6 +276,7 @@ FOLDS = {
     e.MatchChosen: _chosen,
     e.ActionReopened: _reopened,
     e.FilesLeftOut: _left_out,
+    e.DirectoryListed: _listed,
     e.RetryCounted: _retry,
     e.ReplyStreamed: _streamed,
     e.ReplyGrew: _grew,

@@ -118,13 +118,22 @@ class ActionSlice(Struct, frozen=True):
     question: str = ""
 
 
+class ListedFolder(Struct, frozen=True):
+    """A folder that was listed for the model: how many entries it has, or why there is no listing."""
+
+    directory: DirectoryAction
+    entries: int = 0
+    error: str = ""
+
+
 class PlanSlice(Struct, frozen=True):
-    """The plan of the turn: who made it and how far it has come."""
+    """The plan of the turn: who made it and how far it has come. `directories` are those still to be listed."""
 
     turn: int = 0
     source: Literal["model", "words"] = "words"
     actions: tuple[ActionSlice, ...] = ()
     directories: tuple[DirectoryAction, ...] = ()
+    listed: tuple[ListedFolder, ...] = ()
     faults: tuple[str, ...] = ()
 
 

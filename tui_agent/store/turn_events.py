@@ -147,11 +147,14 @@ class FilesLeftOut(Lasting, frozen=True):
 
 
 class DirectoryListed(Lasting, frozen=True):
-    """A folder was listed for the model; `entries` are (name, type, size in bytes)."""
+    """A folder was listed for the model; `entries` are (name, type, size in bytes), the first of so many in `total`."""
 
     path: str
     entries: tuple[tuple[str, str, int], ...] = ()
     error: str = ""
+    filter: str = ""
+    recursive: bool = False
+    total: int = 0
 
 
 class TurnEnded(Lasting, frozen=True):

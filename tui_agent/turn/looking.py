@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import os
 import re
+import stat
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction
 from tui_agent.answers.values import SearchRequest
@@ -20,6 +24,7 @@ from tui_agent.files.text import TextFile, decode
 from tui_agent.store import events as e
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.workspace.index import Index
+from tui_agent.workspace.walk import is_text
 
 MAX_PLACES = 50
 MAX_SEARCHED_BYTES = 1024 * 1024
@@ -40,31 +45,67 @@ async def list_directories(
             yield e.NoticeGiven("warning", sentence)
             gathered.facts.append(f"{sentence}.")
             return
-        found = await asyncio.to_thread(_list, desk.workspace.gate, desk.workspace.index, request)
+        found = await _listing(desk, request)
         gathered.listings.append(found)
         gathered.listed += 1
-        yield e.DirectoryListed(found.path, found.entries, found.error)
+        yield e.DirectoryListed(
+            found.path, found.entries, found.error, found.filter, found.recursive, found.total
+        )
 
 
-def _list(gate: Gate, index: Index, request: DirectoryAction) -> Listing:
+async def _listing(desk: Desk, request: DirectoryAction) -> Listing:
+    """The listing; of a folder that the index leaves out it says so, and names in it that only links have."""
+    gate, index = desk.workspace.gate, desk.workspace.index
+    found = await asyncio.to_thread(_list, gate, index, request)
+    if found.error:
+        return found
+    folder = "" if found.path == "." else f"{found.path}/"
+    if not found.total and folder and await desk.workspace.ignored([f"{folder}any file"]):
+        return replace(found, error=f"{found.path} is ignored, by git or an ignore file: it is not listed")
+    links = await asyncio.to_thread(_folder_links, gate, index, found)
+    if not links:
+        return found
+    ignored = await desk.workspace.ignored([folder + link for link in links])
+    return await asyncio.to_thread(
+        _list, gate, index, request, [link for link in links if folder + link not in ignored]
+    )
+
+
+def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> Listing:
+    """What the index has in a folder, and these `links` to folders, which it does not have."""
     folder = request.path.strip().removeprefix("./").strip("/")
+    about = Listing(request.path, filter=request.filter, recursive=request.recursive)
     if folder in ("", "."):
         root, folder = gate.root, ""
     else:
         try:
             root = gate.place(folder, "list").absolute
         except TuiAgentError as error:
-            return Listing(request.path, error=str(error))
+            return replace(about, error=str(error))
     if not root.is_dir():
-        return Listing(request.path, error=f"there is no folder {request.path}")
+        return replace(about, error=f"there is no folder {request.path}")
     paths = index.below(folder)
-    names = sorted(set(_below(paths, folder, MAX_DEPTH if request.recursive else 1)))
+    names = sorted({*_below(paths, folder, MAX_DEPTH if request.recursive else 1), *links})
     if request.filter:
         names = [
             name for name in names if fnmatch.fnmatchcase(name.rstrip("/").rpartition("/")[2], request.filter)
         ]
     entries = tuple(_entry(root, name) for name in names[:MAX_ENTRIES])
-    return Listing(folder or ".", entries, total=len(names))
+    return replace(about, path=folder or ".", entries=entries, total=len(names))
+
+
+def _folder_links(gate: Gate, index: Index, found: Listing) -> list[str]:
+    """Links to folders in a folder that is listed and, where it is recursive, in those below; at most so many."""
+    top = gate.root if found.path == "." else gate.root / found.path
+    inner = [name for name, kind, _ in found.entries if kind == "folder" and name.count("/") < MAX_DEPTH]
+    links: list[str] = []
+    for folder in ("", *(inner if found.recursive else ())):
+        try:
+            with os.scandir(top / folder) as entries:
+                links += [folder + entry.name for entry in entries if entry.is_symlink() and entry.is_dir()]
+        except OSError:
+            continue  # it went just now
+    return [link for link in sorted(links) if is_text(link)][:MAX_ENTRIES]
 
 
 def _below(paths: Sequence[str], folder: str, depth: int) -> Iterator[str]:
@@ -82,9 +123,10 @@ def _entry(root: Path, name: str) -> tuple[str, str, int]:
     if name.endswith("/"):
         return name, "folder", 0
     try:
-        return name, "file", (root / name).lstat().st_size
+        status = (root / name).lstat()
     except OSError:
         return name, "file", 0
+    return name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size
 
 
 async def search_text(desk: Desk, request: SearchRequest) -> str:

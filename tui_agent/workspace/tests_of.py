@@ -1,73 +1,150 @@
-"""Where the tests of a source file are, by the names that people give them."""
+"""Where the tests of a source file are, by the names and the places that people give them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from tui_agent.workspace.index import Index
 
-_SCRIPTS = ("ts", "tsx", "js", "jsx", "mts", "cts", "mjs", "cjs")
+_SCRIPTS: Final = ("ts", "tsx", "js", "jsx", "mts", "cts", "mjs", "cjs", "vue", "svelte")
+#: What a script's name has before its ending where it is a test.
+_SCRIPT_MARKS: Final = (".test", ".spec", "_test", "-test", "_spec", "-spec", ".cy", ".e2e")
+_JAVA_ENDINGS: Final = ("Test", "Tests", "TestCase", "IT", "ITCase")
+#: In folders of these names a file that is called like the source is its test.
+_TEST_FOLDERS: Final = frozenset({"tests", "test", "__tests__", "spec", "specs", "e2e"})
+#: Folders that sources lie in and tests do not repeat.
+_SOURCE_FOLDERS: Final = frozenset({"src", "lib", "app", "source", "main"})
+#: A crate as a whole: what lies in its `tests/` tests that.
+_CRATES: Final = ("lib.rs", "main.rs")
 
 
 def is_test(path: str) -> bool:
-    """Whether a file is a test itself, by its name."""
-    name = path.rpartition("/")[2]
+    """Whether a file is a test itself, by its name or the folder that it lies in."""
+    folder, _, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
+    in_tests = not _TEST_FOLDERS.isdisjoint(folder.split("/"))
     match ending:
         case "py":
-            return stem.startswith("test_") or stem.endswith("_test") or stem == "conftest"
+            return (
+                stem.startswith("test_")
+                or stem.endswith(("_test", "_tests"))
+                or stem in ("conftest", "tests")
+            )
         case "go":
             return stem.endswith("_test")
         case "rs":
-            return stem == "tests" or path.startswith("tests/") or "/tests/" in path
+            return (
+                in_tests or stem == "tests" or stem.startswith("test_") or stem.endswith(("_test", "_tests"))
+            )
         case "java":
-            return stem.endswith(("Test", "Tests", "IT"))
-    return ending in _SCRIPTS and stem.endswith((".test", ".spec", "-test", "_test", ".e2e"))
+            return stem.endswith(_JAVA_ENDINGS) or (stem.startswith("Test") and stem[4:5].isupper())
+    return ending in _SCRIPTS and (in_tests or stem.endswith(_SCRIPT_MARKS))
 
 
 def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
     """For each source file those of its tests that there are, the nearest first. Looks at every path once."""
-    names = {path: _names(path) for path in paths if not is_test(path)}
-    wanted = {name for found in names.values() for name in found}
+    sources = [path for path in paths if not is_test(path)]
+    marked = {path: _names(path) for path in sources}
+    plain = {path: _plain_names(path) for path in sources}
+    wanted = {name for names in (*marked.values(), *plain.values()) for name in names}
     if not wanted:
         return {}
     places = index.named(wanted)
+
+    def called(names: Iterable[str]) -> set[str]:
+        return {place for name in names for place in places[name] if place.rpartition("/")[2] == name}
+
     return {
         path: sorted(
             {
-                place
-                for name in found
-                for place in places[name]
-                if place.endswith(f"/{name}") or place == name
-            },
-            key=lambda place: (-_alike(path, place), place),
+                *called(marked[path]),
+                *(place for place in called(plain[path]) if _mirrors(path, place)),
+                *_beside(path, index),
+            }
+            - {path},
+            key=_nearest_to(path),
         )
-        for path, found in names.items()
+        for path in sources
     }
 
 
 def _names(path: str) -> list[str]:
-    name = path.rpartition("/")[2]
-    stem, dot, ending = name.rpartition(".")
-    if not dot or not stem:
-        return []
+    """The names of a file's tests, wherever they lie."""
+    stem, ending = _parted(path)
     match ending:
         case "py":
-            stem = path.split("/")[-2] if stem == "__init__" and "/" in path else stem
-            return [f"test_{stem}.py", f"{stem}_test.py"]
+            return [f"test_{stem}.py", f"{stem}_test.py", f"{stem}_tests.py"]
         case "go":
             return [f"{stem}_test.go"]
         case "rs":
             return [f"{stem}_test.rs", f"test_{stem}.rs", f"{stem}_tests.rs"]
         case "java":
-            return [f"{stem}Test.java", f"{stem}Tests.java", f"{stem}IT.java"]
+            return [f"Test{stem}.java", *(f"{stem}{mark}.java" for mark in _JAVA_ENDINGS)]
     if ending not in _SCRIPTS:
         return []
-    stem = path.split("/")[-2] if stem == "index" and "/" in path else stem
-    return [f"{stem}{mark}.{other}" for mark in (".test", ".spec", "_test", "-test") for other in _SCRIPTS]
+    return [f"{stem}{mark}.{other}" for mark in _SCRIPT_MARKS for other in _SCRIPTS]
 
 
-def _alike(path: str, test: str) -> int:
-    """How many folders of the source's path the test's path has too: its own tests lie nearest, or mirror it."""
-    there = set(test.split("/")[:-1])
-    return sum(folder in there for folder in path.split("/")[:-1])
+def _plain_names(path: str) -> list[str]:
+    """The names of a file's tests in a folder for tests, where they need no mark."""
+    stem, ending = _parted(path)
+    if ending == "rs":
+        return [f"{stem}.rs"]
+    return [f"{stem}.{other}" for other in _SCRIPTS] if ending in _SCRIPTS else []
+
+
+def _parted(path: str) -> tuple[str, str]:
+    """What a file is called after and its ending: an `index.ts`, a `mod.rs` or an `__init__.py` after its folder."""
+    folder, _, name = path.rpartition("/")
+    stem, _, ending = name.rpartition(".")
+    if stem in ("index", "__init__", "mod") and folder:
+        stem = folder.rpartition("/")[2]
+    return stem, ending if stem else ""
+
+
+def _mirrors(path: str, test: str) -> bool:
+    """Whether a file in a folder for tests stands for the source: `tests/a.ts` or `tests/x/a.ts` for `src/x/a.ts`."""
+    folders, places = path.split("/")[:-1], test.split("/")[:-1]
+    if _TEST_FOLDERS.isdisjoint(places):
+        return False
+    ours = [folder for folder in folders if folder not in _SOURCE_FOLDERS]
+    theirs = [folder for folder in places if folder not in _TEST_FOLDERS | _SOURCE_FOLDERS]
+    return theirs in (ours, ours[: len(theirs)], ours[len(ours) - len(theirs) :])
+
+
+def _beside(path: str, index: Index) -> list[str]:
+    """Tests whose names say less than whose they are: those of a Go file's package, of a Rust module or crate, and a
+    Django application's."""
+    folder, _, name = path.rpartition("/")
+    stem, ending = _parted(path)
+    match ending:
+        case "go":
+            files = [file for file in index.folder(folder)[1] if file.endswith("_test.go")]
+            own = [file for file in files if file.startswith(f"{stem}_")]
+            chosen = own or [file for file in files if file == f"{folder.rpartition('/')[2]}_test.go"]
+            return [_join(folder, file) for file in chosen]
+        case "rs" if name in _CRATES:
+            tests = _join(folder.rpartition("/")[0], "tests")
+            return [f"{tests}/{file}" for file in index.folder(tests)[1] if file.endswith(".rs")]
+        case "rs":
+            inner = folder if name == "mod.rs" else _join(folder, stem)
+            return [place for place in (_join(inner, "tests.rs"),) if index.contains(place)]
+        case "py":
+            return [place for place in (_join(folder, "tests.py"),) if index.contains(place)]
+    return []
+
+
+def _nearest_to(path: str) -> Callable[[str], tuple[int, str]]:
+    """By how many folders of the source's path the test's path has too: its own tests lie nearest, or mirror it."""
+    folders = path.split("/")[:-1]
+
+    def rank(test: str) -> tuple[int, str]:
+        there = set(test.split("/")[:-1])
+        return -sum(folder in there for folder in folders), test
+
+    return rank
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tui_agent.context.known import KnownFile, freshness_mark
+from tui_agent.files.sizes import size_in_words
 from tui_agent.ui.widgets.lines import Line, Piece, column
 from tui_agent.ui.widgets.rows import Row
 
@@ -29,20 +30,13 @@ def modified_since(file: KnownFile) -> str:
     return freshness_mark(file).replace("\ufe0f", "")
 
 
-def size(count: int) -> str:
-    """Bytes for the eye: `812 B`, `12.3 kB`, `4.0 MB`."""
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
-
-
 #: In the order in which they are given up from the right.
 COLUMNS = (
     Column("Modified since", 16, modified_since),
     Column("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "never"),
     Column("Hash", 12, lambda file: file.md5[:12]),
     Column("Seen", 5, lambda file: "whole" if file.whole else "part"),
-    Column("Size", 8, lambda file: size(file.size)),
+    Column("Size", 8, lambda file: size_in_words(file.size)),
     Column("Loaded by", 9, lambda file: file.loaded_by),
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from tui_agent.answers.plans import DirectoryAction
 from tui_agent.planning.chain import OTHER_CASE, Attempt
-from tui_agent.store.state import ActionSlice, PlanSlice
+from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.marks import ACTIONS, ATTEMPTS, UNTRIED
 from tui_agent.ui.widgets.rows import Row
@@ -27,6 +27,7 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
     rows = []
     for index, action in enumerate(plan.actions):
         rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
+    rows += [_directory(listed.directory, _found_in(listed)) for listed in plan.listed]
     rows += [_directory(directory) for directory in plan.directories]
     rows += [Row("", Line((Piece(f"! {fault}", "warning"),)), wraps=True, hang=2) for fault in plan.faults]
     return rows
@@ -168,12 +169,21 @@ def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
     yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("nothing: leave it out"))))
 
 
-def _directory(directory: DirectoryAction) -> Row:
+def _directory(directory: DirectoryAction, outcome: Piece | None = None) -> Row:
     detail = " · ".join(
         part for part in (directory.filter, "and below" if directory.recursive else "") if part
     )
     path = Piece(directory.path.rstrip("/") + "/", "", "start")
-    return Row("", Line((Piece("▸ ", "muted"), path), (Piece(detail, "muted"),) if detail else ()))
+    right = [Piece(detail, "muted")] if detail else []
+    if outcome is not None:
+        right += [Piece("  "), outcome] if detail else [outcome]
+    return Row("", Line((Piece("▸ ", "muted"), path), tuple(right)))
+
+
+def _found_in(listed: ListedFolder) -> Piece:
+    if listed.error:
+        return Piece(listed.error, "warning")
+    return Piece("1 entry" if listed.entries == 1 else f"{listed.entries:,} entries", "muted")
 
 
 def duration(ms: float) -> str:
