@@ -140,9 +140,7 @@ async def test_files_give_way_and_those_that_matter_stay(workspace: Path) -> Non
         assert "b3 = 00000001" in system["content"] and "b0 = 00000001" not in str(system)
         assert '<context filename="AGENTS.md">\nBe brief.\n</context>' in system["content"]
         assert "b3 = " not in str(talk) and "b4 = 00000001" in talk[-1]["content"]
-        assert (
-            '{"path": "big/b0.py", "md5"' in talk[0]["content"] and '"truncated": true' in talk[0]["content"]
-        )
+        assert '{"path": "big/b0.py", "truncated": true}' in talk[0]["content"]
         assert next(m["content"] for m in talk if m["role"] == "user").endswith(
             "Look at big/b0.py\n</user_query>"
         )

@@ -25,6 +25,35 @@ class Shares(Struct, frozen=True):
     keep_on_failure: float = 0.75
 
 
+def filling(costs: Sequence[int], room: int, near: int, firm: int = 0) -> list[int]:
+    """The places of what to take of things that matter less and less, so that `room` is full to within `near`.
+
+    The first `firm` are taken wherever they fit. Of the others an earlier one gives way to a later one only where
+    else the room would stay empty, or be overfull, by more than `near`.
+    """
+    taken = []
+    for place, cost in enumerate(costs[:firm]):
+        if cost <= room + near:
+            taken.append(place)
+            room -= cost
+    if room + near < 0:
+        return taken
+    rest = costs[firm:]
+    within = (1 << room + near + 1) - 1
+    reached = [1]  # bit n: there are some among the last ones that make n together
+    for cost in reversed(rest):
+        reached.append((reached[-1] | reached[-1] << cost) & within)
+    sums = reached.pop()
+    lowest = max(0, room - near)
+    goal = sums >> lowest << lowest or 1 << sums.bit_length() - 1
+    spent = 0
+    for place, cost in enumerate(rest, firm):
+        if reached.pop() << spent + cost & goal:
+            taken.append(place)
+            spent += cost
+    return taken
+
+
 def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
     """Where the newest messages that fit into `room` begin; the last exchange is kept whatever its size.
 

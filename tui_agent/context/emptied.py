@@ -1,7 +1,7 @@
-"""Older messages without the contents that give way (C4): paths, hashes and words stay.
+"""Older messages without the contents that give way (C4): paths and words stay.
 
-What was written by us has a known shape: a `read_files` result is one line of JSON, bundled files are a section,
-the editor's state is a block. What a model wrote is JSON; where it is not, it stays as it is.
+What was written by us has a known shape: a `read_files` result is one line of JSON, tables, listings and bundled
+files are sections, the editor's state is a block. What a model wrote is JSON; where it is not, it stays as it is.
 """
 
 from __future__ import annotations
@@ -16,35 +16,48 @@ Message = dict[str, Any]
 _QUERY = "<user_query>\n"
 _EDITOR = re.compile(r"<additional_data>\n.*\n</additional_data>", re.DOTALL)
 _PATHS = re.compile(r"<file_contents path=(\"[^\"\n]*\"|'[^'\n]*')")
-_BUNDLE = re.compile(
-    r"(## AUTO-BUNDLED FILES\n)(.*?)(?=\n\n(?:## (?!#)|Since your last message:|\{\"type\"|<)|\Z)", re.DOTALL
-)
+_END = r"(?=\n\n(?:## (?!#)|Since your last message:|\{\"type\"|<)|\Z)"
+_TABLE = re.compile(rf"\A## KNOWN FILES\n.*?{_END}\n*", re.DOTALL)
+_BUNDLE = re.compile(rf"(## AUTO-BUNDLED FILES\n)(.*?){_END}", re.DOTALL)
 _BUNDLED = re.compile(r"^### .* \(\d+ bytes, \d+ lines, md5 [0-9a-f]+\)$", re.MULTILINE)
-_GONE = ("content", "fileId")
+_LISTINGS = re.compile(rf"(## DIRECTORY LISTING RESULTS\n)(.*?){_END}", re.DOTALL)
+_LISTED = re.compile(r"^### .*$", re.MULTILINE)
+_FOUND = re.compile(rf"(## SEARCH RESULTS\n[^\n]*\n).*?{_END}", re.DOTALL)
+_NOT_SHOWN = "(no longer shown)"
+_GONE = ("content", "fileId", "md5", "lines")
 _CONTENTS = ("content", "edits", "diff")
 
 
-def emptied(message: Message, keep: Collection[str] = ()) -> Message:
-    """The message without files' contents; of proposed changes those to paths in `keep` stay whole."""
+def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = True) -> Message:
+    """The message without files' contents; of proposed changes those to paths in `keep` stay whole.
+
+    The table of known files goes: what follows tells it again. `answered` says that the turn is over, so that what
+    was listed and searched for it goes too.
+    """
     match message["role"]:
         case "user" | "tool":
-            return message | {"content": _without_contents(str(message.get("content") or ""))}
+            text = _without_contents(str(message.get("content") or ""), answered)
+            return message | {"content": text or _NOT_SHOWN}
         case "assistant":
             return _without_changes(message, keep)
     return message
 
 
-def _without_contents(text: str) -> str:
+def _without_contents(text: str, answered: bool) -> str:
     """The person's own words, which come last, are not touched."""
     at = text.rfind(_QUERY)
-    ours, words = (text[:at], text[at:]) if at >= 0 else (text, "")
+    ours, words = (text[:at].rstrip("\n"), text[at:]) if at >= 0 else (text, "")
+    ours = _TABLE.sub("", ours)
+    if answered:
+        ours = _LISTINGS.sub(lambda found: found[1] + "\n".join(_LISTED.findall(found[2])), ours)
+        ours = _FOUND.sub(rf"\1{_NOT_SHOWN}", ours)
     ours = _BUNDLE.sub(lambda found: found[1] + "\n".join(_BUNDLED.findall(found[2])), ours)
     ours = _EDITOR.sub(_editor, ours)
     lines = [
         _without_files(line) if line.startswith('{"type": "read_files"') else line
         for line in ours.split("\n")
     ]
-    return "\n".join(lines) + words
+    return "\n\n".join(part for part in ("\n".join(lines), words) if part)
 
 
 def _editor(found: re.Match[str]) -> str:

@@ -41,7 +41,7 @@ class ContextSettings(Struct, frozen=True):
     """Share of the window at which files are taken out of the prompt."""
 
     reset_to: Share = 0.5
-    """Share of the window that files may fill after that; below reset_at."""
+    """Share of the window that the request then fills, as near as whole files allow; below reset_at."""
 
     condense_at: Share = 0.9
     """Share of the window at which older messages are summarised."""

@@ -111,7 +111,7 @@ async def _ask_once(desk: Desk, gathered: Gathered, composed: Composed) -> Async
     answer = _Reply(desk, composed.event.protocol == "tools")
     async for event in exchange(desk, composed.request, paid, answer):
         yield event
-    gathered.handed_over()
+    gathered.handed_over(composed.event)
     reply = await asyncio.to_thread(answer.finish, model)
     gathered.reply = reply
     (sent,), _ = await keep(desk, [answer.message(reply)])

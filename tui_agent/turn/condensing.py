@@ -31,10 +31,11 @@ SOURCE_SHARE = 0.6
 
 
 async def condense(
-    desk: Desk, gathered: Gathered, shares: Shares, *, all_of_them: bool = False
+    desk: Desk, gathered: Gathered, shares: Shares, room: int = 0, *, all_of_them: bool = False
 ) -> AsyncGenerator[e.Event, None]:
     """The conversation begins again with a summary of what is older and the newest messages as they were.
 
+    Those may have `room` tokens, and no more than `KEPT_SHARE` of the window; the last exchange is kept at any size.
     With `all_of_them` no message is kept, but for one whose calls still wait for their results. A summary that
     fails is not asked for again in the same turn.
     """
@@ -45,8 +46,8 @@ async def condense(
     if all_of_them:
         start = len(messages) - bool(state.conversation.open_calls)
     else:
-        room = int(shares.window * budget.KEPT_SHARE)
-        start = budget.newest(messages, [message.tokens for message in sent], room)
+        most = min(room, int(shares.window * budget.KEPT_SHARE))
+        start = budget.newest(messages, [message.tokens for message in sent], most)
     if not start or (all_of_them and all(message.kind == "summary" for message in sent[:start])):
         return
     words: list[str] = []

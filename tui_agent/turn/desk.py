@@ -18,6 +18,7 @@ from tui_agent.model.client import Model
 from tui_agent.model.pacing import Allowance
 from tui_agent.model.provider_files import ProviderFiles
 from tui_agent.settings.schema import Settings
+from tui_agent.store.events import RequestSent
 from tui_agent.store.state import Decision, State
 from tui_agent.turn.sent import Sent
 from tui_agent.turn.texts import Texts
@@ -100,9 +101,14 @@ class Gathered:
     no_summary: bool = False
     #: How the registry had each file of this turn before it was loaded.
     before: dict[str, KnownFile | None] = field(default_factory=dict)
+    #: What earlier requests of this turn carried: the paths of files, and the blobs of the messages.
+    shown: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
 
-    def handed_over(self) -> None:
+    def handed_over(self, sent: RequestSent) -> None:
         """The request is on its way: nothing of this is sent twice."""
+        self.shown.update(sent.files)
+        self.own.update(message.blob for message in sent.messages)
         self.query = ""
         self.files, self.listings, self.found, self.facts = [], [], [], []
         self.again, self.bundled, self.memory = {}, [], ""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+import sys
+from collections.abc import AsyncGenerator, Collection, Sequence
 
-from msgspec.structs import replace
-
-from tui_agent.context.budget import Shares
+from tui_agent.context.budget import Shares, filling
 from tui_agent.context.emptied import emptied
 from tui_agent.context.known import KnownFile
-from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.loaded import InView, LoadedFile, read_files_result
 from tui_agent.errors import ContextTooLong, TuiAgentError
 from tui_agent.model.client import Message
 from tui_agent.store import events as e
@@ -26,7 +25,11 @@ Events = AsyncGenerator[e.Event, None]
 #: Emptying files must free at least this share of the window, or the cache is broken for too little.
 WORTHWHILE = 0.1
 #: A reset may end so far from its target, as a share of the window.
-NEAR = 0.03
+NEAR = 0.02
+#: So many times the files that fit are looked at, to find those that fill the room.
+MATERIAL = 3
+#: The rank of files that nothing needs now.
+LAST = 3
 
 
 async def fit(desk: Desk, gathered: Gathered, ceiling: int, composed: list[Composed]) -> Events:
@@ -51,11 +54,11 @@ async def fit(desk: Desk, gathered: Gathered, ceiling: int, composed: list[Compo
         request.size > shares.window * shares.reset_at
         and _files_in(desk.state()) >= shares.window * WORTHWHILE
     ):
-        async for event in _give_way(desk, gathered, shares):
+        async for event in _give_way(desk, gathered, shares, int(request.size - shares.window * WORTHWHILE)):
             yield event
         request = await compose(desk, gathered)
     if request.size > shares.window * shares.condense_at:
-        async for event in condense(desk, gathered, shares):
+        async for event in _condense(desk, gathered, shares, request):
             yield event
         request = await compose(desk, gathered)
     for step in (_empty_all, _drop_messages, _shorten_editor, _leave_out_files):
@@ -100,39 +103,56 @@ def _files_in(state: State) -> int:
     return sum(message.files for message in state.conversation.messages)
 
 
-async def _give_way(desk: Desk, gathered: Gathered, shares: Shares) -> Events:
+async def _give_way(desk: Desk, gathered: Gathered, shares: Shares, most: int = sys.maxsize) -> Events:
     """Older contents are emptied, and the files that matter are in the system prompt as they are now.
 
-    With them the request comes as near to `reset_to` as whole files allow.
+    With them the request comes as near to `reset_to` as whole files allow. Where it would still have more than
+    `most` tokens, since what it needs is what is there already, nothing changes.
     """
     state = desk.state()
+    before = state.conversation.messages[1:]
     pending = {change.path for change in state.review.open}
-    messages = [emptied(message, pending) for message in (await conversation(desk))[1:]]
-    carried, _ = await keep(desk, messages)
-    carried = tuple(
-        _as_before(new, old) for new, old in zip(carried, state.conversation.messages[1:], strict=True)
-    )
+    messages = [
+        emptied(message, pending, answered=sent.blob not in gathered.own)
+        for message, sent in zip((await conversation(desk))[1:], before, strict=True)
+    ]
+    carried = tuple(map(_as_before, (await keep(desk, messages))[0], before))
+    gathered.own |= {new.blob for new, old in zip(carried, before, strict=True) if old.blob in gathered.own}
 
-    async def with_files(files: Sequence[LoadedFile]) -> tuple[e.ConversationBegun, int]:
+    async def with_files(files: Sequence[LoadedFile]) -> tuple[e.ConversationBegun, Composed]:
         begun = await begin(desk, gathered, "files", carried, files)
-        return begun, (await compose(desk, gathered, fold(state, begun))).size
+        return begun, await compose(desk, gathered, fold(state, begun))
 
-    begun, bare = await with_files(())
-    target = int(shares.window * shares.reset_to)
-    working = await _working(desk, gathered, target - bare)
-    size = bare
+    begun, request = await with_files(())
+    working, out = await _working(desk, gathered, shares, request)
     while working:
-        begun, size = await with_files(working)
-        if size <= target + shares.window * NEAR:
+        begun, request = await with_files(working)
+        over = request.size > shares.window * (shares.reset_to + 2 * NEAR)
+        if not over or working[-1].path in gathered.shown:
             break
         working.pop()
     if not working:
-        begun, _ = await with_files(())
+        begun, request = await with_files(())
+    if request.size > most:
+        return
     for file in working:
-        before = state.known.files.get(file.path)
-        if before is not None and before.md5 != file.md5:
-            yield e.FileLoaded(known_file(file, gathered.turn, before))
+        known = state.known.files.get(file.path)
+        if known is not None and known.md5 != file.md5:
+            yield e.FileLoaded(known_file(file, gathered.turn, known))
+    for event in left_out(gathered, "", out, of=len(gathered.shown)):
+        yield event
     yield begun
+
+
+async def _condense(desk: Desk, gathered: Gathered, shares: Shares, request: Composed) -> Events:
+    """So many older messages give way to a summary that the request comes to `reset_to`; files fill what is left."""
+    older = desk.state().conversation.messages[1:]
+    room = int(shares.window * shares.reset_to) - request.size + sum(message.tokens for message in older)
+    async for event in condense(desk, gathered, shares, room):
+        yield event
+    if desk.state().conversation.messages[1:] != older:
+        async for event in _give_way(desk, gathered, shares):
+            yield event
 
 
 def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
@@ -140,70 +160,96 @@ def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
     return SentMessage(new.role, new.blob, new.tokens, 0, old.instructions, old.kind)
 
 
-async def _working(desk: Desk, gathered: Gathered, room: int) -> list[LoadedFile]:
-    """The files that matter, newest text, as many as fit, those that matter most first."""
-    there = {file.path for file in (*gathered.files, *gathered.bundled)}
-    files: list[LoadedFile] = []
-    for entry in _by_rank(desk.state()):
-        if entry.path in there or entry.freshness in ("deleted", "renamed") or room <= 0:
+async def _working(
+    desk: Desk, gathered: Gathered, shares: Shares, bare: Composed
+) -> tuple[list[LoadedFile], list[str]]:
+    """The files that matter, newest text, those that matter most first, that fit into a request beside all else.
+
+    What this turn has shown already stays while there is room at all, and is else named; the rest up to `reset_to`.
+    """
+    room, most, near = (int(shares.window * share) for share in (shares.reset_to, shares.condense_at, NEAR))
+    room, most = room - bare.size, most - bare.size
+    shown, out, files, costs = [], [], [], []
+    firm = 0
+    for entry, rank in _by_rank(desk.state(), gathered.shown):
+        if entry.path in bare.event.files or entry.freshness in ("deleted", "renamed"):
             continue
+        if rank and sum(cost for cost in costs if cost <= room + near) > MATERIAL * room:
+            break
         try:
             file = await load(desk, entry.path, entry.loaded_by)
         except TuiAgentError:
             continue  # what cannot be read now is marked in the table
-        (cost,) = await costs_of(desk, gathered, [file])
-        if cost <= room:
-            room -= cost
+        cost = await _cost(desk, file)
+        if rank:
             files.append(file)
-    return files
+            costs.append(cost)
+            firm += rank < LAST
+        elif cost <= most:
+            shown.append(file)
+            room, most = room - cost, most - cost
+        else:
+            out.append(file.path)
+    return [*shown, *(files[place] for place in filling(costs, room, near, firm))], out
 
 
-def _by_rank(state: State) -> Iterator[KnownFile]:
-    """Known files by how much they matter: open or pending, named in open todos, then the most recently used."""
+async def _cost(desk: Desk, file: LoadedFile) -> int:
+    """What a file adds to the system prompt, in tokens."""
+    text = read_files_result([file], InView())
+    return (await desk.model.count(desk.state().model.name, [text], wait=True)).counts[0]
+
+
+def _by_rank(state: State, shown: Collection[str]) -> list[tuple[KnownFile, int]]:
+    """Known files by how much they matter, each with its rank.
+
+    0: this turn has shown it, 1: open or pending, 2: named in an open todo, `LAST`: the most recently used.
+    """
     pending = {change.path for change in state.review.open}
     opened = {buffer.path for buffer in state.buffers.open}
     todos = "\n".join(f"{todo.text}\n{todo.details}" for todo in state.todos if not todo.done)
     tied = {change for todo in state.todos if not todo.done for change in todo.changes}
     tied_paths = {change.path for change in state.review.changes if change.id in tied}
 
-    def matters(entry: KnownFile) -> int:
-        path = entry.path
-        if path in opened or path in pending:
+    def matters(path: str) -> int:
+        if path in shown:
             return 0
-        return 1 if path in tied_paths or path in todos else 2
+        if path in opened or path in pending:
+            return 1
+        return 2 if path in tied_paths or path in todos else LAST
 
+    ranked = [(entry, matters(entry.path)) for entry in state.known.files.values()]
     seen = [
-        entry
-        for entry in state.known.files.values()
-        if entry.whole or entry.path in state.conversation.files or matters(entry) < 2
+        (entry, rank)
+        for entry, rank in ranked
+        if entry.whole or entry.path in state.conversation.files or rank < LAST
     ]
-    return iter(
-        sorted(
-            seen,
-            key=lambda entry: (matters(entry), -max(entry.seen_turn, entry.modified_turn), entry.path),
-        )
+    return sorted(
+        seen, key=lambda each: (each[1], -max(each[0].seen_turn, each[0].modified_turn), each[0].path)
     )
 
 
 async def _empty_all(desk: Desk, gathered: Gathered, ceiling: int) -> Events:
-    """Contents that were too few to be worth a reset, and the files in the system prompt."""
+    """Contents that were too few to be worth a reset."""
     if _files_in(desk.state()):
         yield _removed("the contents of the files that earlier turns read")
-        async for event in _give_way(desk, gathered, replace(_shares(desk, ceiling), reset_to=0.0)):
+        async for event in _give_way(desk, gathered, _shares(desk, ceiling)):
             yield event
 
 
 async def _drop_messages(desk: Desk, gathered: Gathered, ceiling: int) -> Events:
     """All older messages give way to a summary, or to nothing where none comes."""
-    shares = _shares(desk, ceiling)
+    shares, older = _shares(desk, ceiling), desk.state().conversation.messages[1:]
     while True:
         before = len(desk.state().conversation.messages)
         async for event in condense(desk, gathered, shares, all_of_them=True):
             yield event
         if len(desk.state().conversation.messages) >= before or not gathered.no_summary:
-            return
+            break
         if (await compose(desk, gathered)).size <= ceiling:
-            return
+            break
+    if desk.state().conversation.messages[1:] != older:
+        async for event in _give_way(desk, gathered, shares):
+            yield event
 
 
 async def _shorten_editor(desk: Desk, gathered: Gathered, ceiling: int) -> Events:

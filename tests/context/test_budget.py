@@ -1,0 +1,33 @@
+"""What fills the room that is left: what matters most, and no gap that something else would fill."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.context.budget import filling
+
+COSTS = st.lists(st.integers(1, 60), max_size=9)
+
+
+@given(COSTS, st.integers(0, 150), st.integers(0, 10))
+def test_the_room_is_full_wherever_it_can_be(costs: list[int], room: int, near: int) -> None:
+    taken = filling(costs, room, near)
+    sums = {sum(some) for count in range(len(costs) + 1) for some in combinations(costs, count)}
+    spent = sum(costs[place] for place in taken)
+    if any(abs(each - room) <= near for each in sums):
+        assert abs(spent - room) <= near
+    else:
+        assert spent == max(each for each in sums if each <= room + near)
+    assert taken == sorted(set(taken))
+
+
+def test_what_matters_more_gives_way_only_where_the_room_would_stay_empty() -> None:
+    assert filling([10, 10, 10, 10], 20, 0) == [0, 1]
+    assert filling([30, 50, 40], 80, 5) == [0, 1]
+    assert filling([70, 50, 30], 80, 5) == [1, 2]  # the first alone would leave a gap
+    assert filling([70, 50, 30], 80, 5, firm=1) == [0]
+    assert filling([90, 50, 30], 80, 5, firm=1) == [1, 2]
+    assert filling([5], -1, 0) == []

@@ -1,0 +1,40 @@
+"""What of an older message gives way, and what stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_agent.context.emptied import emptied
+from tui_agent.context.known import table
+from tui_agent.context.listing import Listing, section
+
+TABLE = table(["| a.py | turn 1 | No | 9a906fd5909d |"])
+LISTED = section([Listing("src", (("a.py", "file", 3),), 1), Listing("docs", (("b.md", "file", 3),), 1)])
+FOUND = "## SEARCH RESULTS\n“x” in *.py\na.py:3: x = 1"
+READ = '{"type": "read_files", "files": [{"path": "a.py", "md5": "9a", "lines": 1, "content": "1: x"}]}'
+T, U = (f"### {name} (3 bytes, 1 lines, md5 9a)" for name in ("t.py", "u.py"))
+BUNDLED = f"## AUTO-BUNDLED FILES\n{T}\nTests a.py\n1: y\n\n{U}\n1: z"
+QUERY = "<user_query>\n## KNOWN FILES\nis what I ask about\n</user_query>"
+
+LEFT = {
+    TABLE: "",
+    LISTED: "## DIRECTORY LISTING RESULTS\n### src\n### docs",
+    FOUND: "## SEARCH RESULTS\n“x” in *.py\n(no longer shown)",
+    READ: '{"type": "read_files", "files": [{"path": "a.py", "truncated": true}]}',
+    BUNDLED: f"## AUTO-BUNDLED FILES\n{T}\n{U}",
+    QUERY: QUERY,
+}
+
+
+@pytest.mark.parametrize("parts", [*((part,) for part in LEFT), (*LEFT,), (TABLE, QUERY), (LISTED, FOUND)])
+def test_paths_and_words_stay(parts: tuple[str, ...]) -> None:
+    left = [text for part in parts if (text := LEFT[part])]
+    for role in ("user", "tool"):
+        content = emptied({"role": role, "content": "\n\n".join(parts)})["content"]
+        assert content == ("\n\n".join(left) or "(no longer shown)")
+
+
+def test_what_the_turn_that_goes_on_has_listed_and_found_stays() -> None:
+    message = {"role": "user", "content": "\n\n".join((TABLE, LISTED, FOUND, READ))}
+    left = "\n\n".join((LISTED, FOUND, LEFT[READ]))
+    assert emptied(message, answered=False)["content"] == left
