@@ -6,26 +6,45 @@ python tests/benchmarks/bench_windows.py [SESSIONS]
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import sys
+import sysconfig
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench_context import CountingModel, tokens
+from bench_context import CountingModel
 from figures import Figure, show
-from support.sessions import model_of, open_session, reply
+from support.sessions import Reply, calls, open_session, reply
 
+from tui_agent.context.loaded import numbered
+from tui_agent.model import counter
+from tui_agent.model.client import Chunk, ModelRequest, TokenCount
+from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.turn.composing import AROUND_A_MESSAGE
 
 SESSIONS = 25
-WINDOWS = (12_000, 20_000, 32_000)
-WORDS = ("alpha", "beta", "gamma", "return", "import", "value", "self", "config", "handler", "request")
-#: What the registry says of a file's tokens is an estimate; it is off by no more than this.
-MOST_OFF = 1.6
+TURNS = 18
+WINDOWS = (16_000, 32_000, 64_000, 64_000, 128_000, 128_000)
+#: The larger the window, the more often all files of a folder are asked for: in every turn at so many tokens.
+FOLDERS = 200_000
+TARGET, NEAR = 0.5, 0.05
+#: So many sessions wait for their disks and children beside each other.
+AT_ONCE = 3
+LARGEST = 40_000
+#: Where a folder in memory is, if there is one: disks are not what is measured here.
+MEMORY = next((folder for folder in ("/dev/shm",) if os.access(folder, os.W_OK)), None)
+#: Why a reset could not land at its target.
+FULL = "the talk and what this turn reads are more"
+ALL_IN = "all that is known is in, and is less"
+TOO_LARGE = "each file that is left is larger than the gap"
 
 
 @dataclass
@@ -35,99 +54,252 @@ class Seen:
     requests: int = 0
     over: int = 0
     largest: float = 0.0
-    #: Resets after which what must stay was more than the target.
-    full: int = 0
-    landed: list[float] = field(default_factory=list)
+    #: Where each reset landed, and why it could not at the target.
+    resets: list[tuple[float, str]] = field(default_factory=list)
+
+    def add(self, other: Seen) -> None:
+        self.requests += other.requests
+        self.over += other.over
+        self.largest = max(self.largest, other.largest)
+        self.resets += other.resets
 
 
-def text(chance: random.Random, size: int) -> str:
-    lines = []
-    while sum(map(len, lines)) < size:
-        lines.append("    " * chance.randrange(3) + " ".join(chance.choices(WORDS, k=chance.randrange(2, 9))))
-    return "\n".join(lines) + "\n"
+@cache
+def tokens_of(text: str) -> int:
+    vocabulary = counter.load("o200k_base")
+    assert vocabulary is not None
+    return len(vocabulary.encode_ordinary(text))
+
+
+class Answering(CountingModel):
+    """Answers from a list, and where that is empty in a sentence; every text is counted once."""
+
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+        return TokenCount(tuple(map(tokens_of, texts)), exact=True)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        if request.purpose == "condense":
+            self.replies.insert(0, "They looked at files and talked about what these do. " * 20)
+        elif not self.replies:
+            self.replies.append(reply("It does what its name says."))
+        async for chunk in super().stream(request):
+            yield chunk
+
+
+@cache
+def library() -> dict[str, list[Path]]:
+    """Python's own sources, by folder: what people's files are like in size and words."""
+    root = Path(sysconfig.get_paths()["stdlib"])
+    folders: dict[str, list[Path]] = {}
+    for folder, below, names in os.walk(root):
+        below[:] = sorted(set(below) - {"site-packages", "test", "tests", "lib2to3", "__pycache__"})
+        paths = [Path(folder, name) for name in sorted(names) if name.endswith(".py")]
+        fitting = [path for path in paths if 200 < path.stat().st_size < LARGEST]
+        if len(fitting) > 2:
+            folders[Path(folder).relative_to(root).as_posix()] = fitting
+    return folders
+
+
+def project(root: Path, chance: random.Random) -> dict[str, list[str]]:
+    """A project of some folders with some of the library's files; its paths by folder."""
+    made: dict[str, list[str]] = {}
+    for folder in chance.sample(sorted(library()), 6):
+        name = "src" if folder == "." else f"src/{folder}"
+        (root / name).mkdir(parents=True, exist_ok=True)
+        files = library()[folder]
+        for path in chance.sample(files, min(len(files), chance.randrange(3, 10))):
+            (root / name / path.name).write_text(path.read_text(errors="replace"))
+            made.setdefault(name, []).append(f"{name}/{path.name}")
+    return made
+
+
+def prose(chance: random.Random, words: int) -> str:
+    said = (
+        "the",
+        "value",
+        "is",
+        "read",
+        "from",
+        "a",
+        "file",
+        "and",
+        "kept",
+        "where",
+        "it",
+        "belongs",
+        "request",
+    )
+    return " ".join(chance.choices(said, k=words))
+
+
+@dataclass(frozen=True)
+class Play:
+    """One session and the person in it, who does what `chance` says."""
+
+    session: Session
+    model: Answering
+    chance: random.Random
+    folders: dict[str, list[str]]
+    window: int
+
+    async def turn(self) -> None:
+        """What a person does between two answers, and the request."""
+        chance, root = self.chance, self.session.workspace.root
+        paths = [path for files in self.folders.values() for path in files]
+        known = list(self.session.state.known.files)
+        if known and chance.random() < 0.25:
+            with (root / chance.choice(known)).open("a") as file:
+                file.write(f"# {prose(chance, chance.randrange(3, 200))}\n")
+        if chance.random() < 0.15:
+            await self.session.open_file(chance.choice(paths))
+        wanted = chance.sample(paths, chance.choice((0, 1, 1, 2, 2, 3)))
+        words = f"What do {' and '.join(wanted)} do?" if wanted else prose(chance, chance.randrange(4, 60))
+        if chance.random() < self.window / FOLDERS:
+            words = f"Look at all files in {chance.choice(sorted(self.folders))}/"
+        match chance.randrange(10):
+            case 0:
+                words = "continue"
+            case 1:
+                words += "\n\n" + prose(chance, chance.randrange(100, 2000))
+            case 2:
+                self.model.replies.append(self.asks(chance.choice(paths)))
+        self.model.replies.append(self.answers([*wanted, *known[-3:]]))
+        await self.session.submit(words)
+        await self.session.finished()
+        assert self.session.state.turn.ok, self.session.state.turn.error
+        if self.session.state.review.open:
+            await self.session.apply()
+
+    def asks(self, path: str) -> Reply:
+        """The model asks for one more file."""
+        action = {"type": "file", "name": "One more", "patterns": [path]}
+        if self.model.tools:
+            return calls(("read_files", {"actions": [action]}))
+        return reply("Needs one more.", fileRequests=[action])
+
+    def answers(self, paths: Iterable[str]) -> Reply:
+        """Words, and now and then a change to one of the files."""
+        chance, root = self.chance, self.session.workspace.root
+        long = prose(chance, int(chance.lognormvariate(4.5, 0.9)))
+        there = [path for path in paths if (root / path).is_file()]
+        if not there or chance.random() > 0.35:
+            return long if self.model.tools else reply("Answers it.", message=long)
+        path = chance.choice(there)
+        lines = (root / path).read_text(errors="replace").splitlines()
+        line = chance.choice([line for line in lines if lines.count(line) == 1 and line.strip()])
+        edit = {"search": line, "replace": f"{line}\n# {prose(chance, chance.randrange(3, 60))}"}
+        change = {"path": path, "edits": [edit]}
+        if self.model.tools:
+            return calls(("propose_changes", {"changes": [change]}), text=long)
+        return reply("Changes it.", message=long, fileChanges=[change])
 
 
 async def one(seed: int, seen: Seen) -> None:
     chance = random.Random(seed)
     window = chance.choice(WINDOWS)
-    paths = [f"src/m{number}.py" for number in range(24)]
-    with TemporaryDirectory(prefix="tui-agent-bench-") as folder:
+    protocol = chance.choice(("structured", "tools"))
+    model = Answering([], protocol)
+    with TemporaryDirectory(prefix="tui-agent-bench-", dir=MEMORY) as folder:
         root = Path(folder)
-        (root / "src").mkdir()
-        for path in paths:
-            (root / path).write_text(text(chance, int(chance.lognormvariate(8.0, 0.9))))
+        folders = project(root, chance)
 
-        def prepare(session) -> None:
-            words = [text(chance, chance.randrange(60, 1500)) for _ in range(40)]
-            session.model = CountingModel(
-                [reply(f"Answer {n}.", message=word) for n, word in enumerate(words)]
-            )
-            session.model.plans = []
+        def prepare(session: Session) -> None:
+            session.model = model
 
         settings = (f"context.window={window}", "planner_model=none")
-        async with open_session(root, [], prepare=prepare, overrides=settings) as session:
-            sizes: list[float] = []
+        async with open_session(root, [], protocol=protocol, prepare=prepare, overrides=settings) as session:
 
             def watch(event: e.Event, state: State) -> None:
-                if not (isinstance(event, e.RequestSent) and event.purpose == "main" and event.reset):
-                    return
-                bare = event.tokens - state.conversation.messages[0].files
-                if state.conversation.why != "files":
-                    return
-                if bare > window / 2:
-                    seen.full += 1  # this turn's files and the words alone are more
-                elif event.tokens > window / 2 or _could_fill(state, window / 2 - event.tokens):
-                    sizes.append(event.tokens / window)
+                reset = isinstance(event, e.RequestSent) and event.purpose == "main" and event.reset
+                if reset and state.conversation.why != "first":
+                    size = event.tokens + AROUND_A_MESSAGE * len(state.conversation.messages)
+                    system = session.kept.blobs.get_text(state.conversation.messages[0].blob)
+                    seen.resets.append((size / window, why_not(state, root, system, size, window)))
 
             session.subscribe(watch)
-            for turn in range(18):
-                if turn % 3 == 1:
-                    path = chance.choice(paths)
-                    (root / path).write_text(text(chance, int(chance.lognormvariate(8.0, 0.9))))
-                if turn % 7 == 3:
-                    await session.open_file(chance.choice(paths))
-                wanted = chance.sample(paths, chance.randrange(0, 4)) if turn % 5 else ["all files in src/"]
-                await session.submit(f"Look at {', '.join(wanted)} ({turn})" if wanted else f"Why? ({turn})")
-                await session.finished()
-                assert session.state.turn.ok, session.state.turn.error
-            for request in model_of(session).requests:
-                texts = [str(message["content"]) for message in request.messages]
-                size = (tokens(texts) + AROUND_A_MESSAGE * len(texts)) / window
-                seen.requests += 1
-                seen.over += size > 1
-                seen.largest = max(seen.largest, size)
-            seen.landed += sizes
+            play = Play(session, model, chance, folders, window)
+            for _ in range(TURNS):
+                await play.turn()
+    for request in model.requests:
+        size = size_of(request) / window
+        seen.requests += 1
+        seen.over += size > 1
+        seen.largest = max(seen.largest, size)
 
 
-def _could_fill(state: State, gap: float) -> bool:
-    """Whether a whole file that the model knows was left over and would have fitted into the gap."""
-    return any(
-        entry.path not in state.conversation.files and entry.whole and 0 < entry.tokens * MOST_OFF <= gap
+def size_of(request: ModelRequest) -> int:
+    """All that is sent, in tokens, counted from outside."""
+    texts = [json.dumps([request.tools, request.schema])]
+    for message in request.messages:
+        texts += [str(message["content"]), *(json.dumps(call) for call in message.get("tool_calls", ()))]
+    return sum(map(tokens_of, texts)) + AROUND_A_MESSAGE * len(request.messages)
+
+
+def why_not(state: State, root: Path, system: str, size: int, window: int) -> str:
+    """Why a reset could not land where it should; "" where it did, or could have."""
+    if abs(size / window - TARGET) <= NEAR:
+        return ""
+    if size / window > TARGET:
+        text = json.loads(system)["content"].partition("# Working files\n")[2]
+        working = {file["path"] for file in json.loads(text)["files"]} if text else set()
+        known, turn = state.known.files, state.turn.number
+        return "" if any(known[path].seen_turn < turn for path in working) else FULL
+    left = [
+        entry.path
         for entry in state.known.files.values()
-        if entry.freshness not in ("deleted", "renamed")
-    )
+        if entry.path not in state.conversation.files and entry.whole and (root / entry.path).is_file()
+    ]
+    if not left:
+        return ALL_IN
+    smallest = min(tokens_of(numbered((root / path).read_text(errors="replace"))) for path in left)
+    return "" if size + smallest < (TARGET + NEAR) * window else TOO_LARGE
 
 
-async def main() -> None:
+async def several(seeds: Sequence[int]) -> Seen:
+    seen, waiting = Seen(), list(seeds)
+
+    async def work() -> None:
+        while waiting:
+            await one(waiting.pop(), seen)
+
+    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+    return seen
+
+
+def share(seeds: Sequence[int]) -> Seen:
+    with TemporaryDirectory(prefix="tui-agent-bench-home-", dir=MEMORY) as home:
+        os.environ["TUI_AGENT_HOME"] = home
+        return asyncio.run(several(seeds))
+
+
+def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else SESSIONS
     seen = Seen()
-    with TemporaryDirectory(prefix="tui-agent-bench-home-") as home:
-        os.environ["TUI_AGENT_HOME"] = home
-        for seed in range(count):
-            await one(seed, seen)
-    off = max((abs(share - 0.5) for share in seen.landed), default=0.0)
-    ends = f"from {min(seen.landed, default=0):.2f} to {max(seen.landed, default=0):.2f} of the window"
-    note = f"{len(seen.landed)} resets beside {seen.full} after which this turn alone needs more, {ends}"
+    workers = os.cpu_count() or 1
+    with ProcessPoolExecutor(workers) as pool:
+        for part in pool.map(share, [range(first, count, workers) for first in range(workers)]):
+            seen.add(part)
+    landed = [share for share, why in seen.resets if not why]
+    off = max((abs(share - TARGET) for share in landed), default=0.0)
+    ends = f"{len(landed)} resets, from {min(landed, default=0):.2f} to {max(landed, default=0):.2f} of the window"
     show(
         [
             Figure(
                 f"requests over the window, {count} random sessions", seen.over, 0, "", f"of {seen.requests}"
             ),
             Figure("largest request, as a share of the window", seen.largest, 1.0, ""),
-            Figure("a content reset misses its target by", off, 0.05, " of the window", note),
+            Figure("a content reset misses its target by", off, NEAR, " of the window", ends),
+            *(left_out(why, seen) for why in (FULL, ALL_IN, TOO_LARGE)),
         ]
     )
 
 
+def left_out(why: str, seen: Seen) -> Figure:
+    """Resets that are not in the figure above, and the reason."""
+    shares = [share for share, reason in seen.resets if reason == why]
+    ends = f", from {min(shares):.2f} to {max(shares):.2f} of the window" if shares else ""
+    return Figure(f"resets not counted there: {why}", len(shares), None, "", f"of {len(seen.resets)}{ends}")
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()
