@@ -41,30 +41,6 @@ def wrapped(cause: BaseException, status: int = 500) -> Exception:
     return error
 
 
-TOO_LONG = [
-    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
-    "Your input exceeds the context window of this model. Please adjust your input and try again.",
-    "prompt is too long: 210000 tokens > 200000 maximum",
-    "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
-    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
-    "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
-    "This model's maximum prompt length is 131072 but the request contains 200000 tokens.",
-    "the request exceeds the available context size, try increasing it",
-    "The model is loaded with context length of only 4096 tokens, which is not enough.",
-    "Please reduce the length of the messages or completion.",
-    "Input is too long for requested model.",
-    "too many tokens: total number of tokens in the prompt exceeds the limit of 4081",
-    "Input validation error: `inputs` tokens + max_new_tokens must be <= 8193",
-]
-
-
-@pytest.mark.parametrize("words", TOO_LONG)
-def test_too_long_in_every_providers_words(words: str) -> None:
-    meaning = explain(wrapped(ProviderError(words, 400), 400), "openai/x")
-    assert type(meaning.error) is ContextTooLong
-    assert not meaning.again
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -34,10 +34,31 @@ _CONNECTION = {"TransportError", "ClientConnectionError", "ClientPayloadError", 
 _TIMEOUT = {"TimeoutError", "TimeoutException", "Timeout", "APITimeoutError"}
 #: The module of the errors that litellm raises in place of others.
 _LITELLM = "litellm.exceptions"
-#: The wordings of OpenAI, Anthropic, Gemini, Mistral, xAI, Cohere, Together, Bedrock, vLLM, llama.cpp, LM Studio.
+#: How servers say that a request is too long, and what litellm looks for: tests/model/test_too_long.py has them all.
 _TOO_LONG = re.compile(
-    r"(?i)context[_ ](?:length|window|size|limit)|maximum (?:context|prompt)|(?:prompt|input) is too long"
-    r"|too many tokens|input token count|reduce the length|request too large|tokens \+ max_new_tokens"
+    r"""(?ix)
+    context[ _](?:length|window|size|limit|overflow) | maximum[ ](?:context|prompt|input|model)[ ]l(?:ength|imit)
+    | (?:prompt|inputs?)[ ](?:is[ ]|was[ ]|are[ ])?too[ ](?:long|big|large) | prompt:[ ]length
+    | (?:prompt|input)[ ](?:exceeds|cannot[ ]exceed)[ ](?:the[ ])?max | prompt[ ]超长 | length[ ]limit[ ]exceeded
+    | too[ ]many[ ](?:input[ ]|total[ ]|prompt[ ])?tokens | (?:input|prompt)[ ]token[ ]count
+    | tokens?[ ](?:\d+[ ])?(?:exceeds?|exceed[ ]the|cannot[ ]exceed)[ ](?:the[ ])?(?:configured|model|maximum|total)
+    | tokens[ ]\(\d+\)[ ]exceed | exceed(?:s|ed)?[ ](?:the[ ]|max[ ]|model[ ])*(?:message[ ])?tokens?[ ]limit
+    | maximum[ ]number[ ]of[ ]tokens[ ]allowed | exceeds?[ ]max[ ]message[ ]tokens
+    | `?inputs`?[ ]tokens[ ]\+[ ]`?max_new_tokens | `?inputs`?[ ]must[ ]have[ ]less[ ]than
+    | input[ ](?:text[ ])?length[ ](?:should|exceeds|of)| expected[ ]maxLength: | string[ ]too[ ]long
+    | (?:request|body|payload)[ ](?:body[ ]|payload[ ]|size[ ])*(?:is[ ])?(?:too[ ]large|exceeds)
+    | tokens_limit_reached | reduce[ ]the[ ]length | instance[ ]type[ ]with[ ]more[ ]CPU[ ]capacity
+    """
+)
+#: A limit on what goes through in some time: shorter requests are no answer to it, a wait is.
+_RATE = re.compile(r"(?i)rate[ _-]?limit|per (?:minute|min|hour|day|second)|quota|throttl|please wait")
+#: A single request over such a limit: a wait is no answer to that.
+_OVER_ONE = re.compile(r"(?i)request too large")
+#: Other things than the request are too long or too large.
+_OTHER_TOO_LONG = re.compile(r"(?i)invalid '(?!(?:messages|input|prompt)\b)[^']*': string too long")
+#: vLLM: no request is short enough for an answer as long as the window.
+_ANSWER_TOO_LONG = re.compile(
+    r"max(?:_completion)?_tokens'? is too large: (\d+)\. This model's maximum context length is (\d+)"
 )
 _DECLINED = re.compile(
     r"(?i)content[_ ](?:filter|policy|management)|safety system|flagged|usage policies|responsible ai|moderation"
@@ -80,8 +101,26 @@ class Failure:
 
     @cached_property
     def text(self) -> str:
-        told = [json.dumps(self.told.body, ensure_ascii=False)] if self.told is not None else []
-        return "\n".join((*told, *(str(error) for error in self.chain)))
+        """What was said of it, where that is known without what the server repeats of the request."""
+        if self.told is None:
+            return "\n".join(str(error) for error in self.chain)
+        body = self.told.body
+        words = _message(body) or json.dumps(body, ensure_ascii=False)
+        return "\n".join((words, *_codes(body)))
+
+    @cached_property
+    def too_long(self) -> bool:
+        """Whether a shorter request would be taken."""
+        if self.status in (401, 402, 403, 404):
+            return False
+        if self.status == 413 or _OVER_ONE.search(self.text):
+            return True
+        answer = _ANSWER_TOO_LONG.search(self.text)
+        if _OTHER_TOO_LONG.search(self.text) or (answer and int(answer[1]) >= int(answer[2])):
+            return False
+        if _RATE.search(self.text) and self.status in (0, 429, 500, 503):
+            return False
+        return "ContextWindowExceededError" in self.names or bool(_TOO_LONG.search(self.text))
 
     @cached_property
     def said(self) -> str:
@@ -134,7 +173,7 @@ def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meani
         return Meaning(
             BadKey(f"There is no key for {model}", f"set {_key_names(model)} and start tui-agent again")
         )
-    if failure.status == 413 or (failure.status in (400, 422, 429, 500) and _TOO_LONG.search(failure.text)):
+    if failure.too_long:
         return Meaning(_too_long(model, failure))
     if "ContentPolicyViolationError" in failure.names or (
         failure.status in (400, 403) and _DECLINED.search(failure.text)
@@ -255,6 +294,13 @@ def _message(body: object) -> str:
         case {"title": str(words)} | {"type": str(words)}:
             return words
     return ""
+
+
+def _codes(body: object) -> Iterator[str]:
+    """What a server calls its error, beside the words."""
+    if isinstance(body, dict):
+        yield from (str(body[key]) for key in ("code", "type", "error_code", "status") if key in body)
+        yield from _codes(body.get("error"))
 
 
 def _part(part: object) -> str:
