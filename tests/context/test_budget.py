@@ -20,7 +20,8 @@ def test_the_room_is_full_wherever_it_can_be(costs: list[int], room: int, near: 
     if any(abs(each - room) <= near for each in sums):
         assert abs(spent - room) <= near
     else:
-        assert spent == max(each for each in sums if each <= room + near)
+        nearest = min(abs(each - room) for each in sums if each <= room + 2 * near)
+        assert abs(spent - room) == nearest
     assert taken == sorted(set(taken))
 
 
@@ -30,4 +31,5 @@ def test_what_matters_more_gives_way_only_where_the_room_would_stay_empty() -> N
     assert filling([70, 50, 30], 80, 5) == [1, 2]  # the first alone would leave a gap
     assert filling([70, 50, 30], 80, 5, firm=1) == [0]
     assert filling([90, 50, 30], 80, 5, firm=1) == [1, 2]
-    assert filling([5], -1, 0) == []
+    assert filling([11], 8, 2) == [0]  # three over is nearer than eight below
+    assert filling([13], 8, 2) == filling([5], -1, 0) == []

@@ -139,7 +139,8 @@ def test_only_the_active_file_is_sent_whole_and_unsaved_text_is_said() -> None:
 
 
 def test_a_selection_is_sent_with_its_lines() -> None:
-    blocks = editor.blocks([editor.OpenFile("a.py", "x\ny\n", "h", 1, 2, selection="x\ny", active=True)])
+    opened = editor.OpenFile("a.py", "x\ny\n", "h", 2, selection="x\ny", first=1, last=2, active=True)
+    blocks = editor.blocks([opened])
     assert blocks["manually_added_selection"] == (
         '<manually_added_selection path="a.py" lines="1-2">\nx\ny\n</manually_added_selection>'
     )

@@ -75,7 +75,7 @@ async def test_what_comes_changes_and_goes_is_told_in_the_newest_message(workspa
         assert "New root rules." in await turn(session, "And now?")
         assert contexts(await turn(session, "And now?")) == []
         (workspace / "src/TUI_AGENT.md").unlink()
-        assert "No longer in force, the file is gone: src/TUI_AGENT.md" in await turn(session, "And now?")
+        assert "No longer in force: src/TUI_AGENT.md" in await turn(session, "And now?")
         assert "No longer" not in await turn(session, "And now?")
         assert system(session) == before
 
@@ -117,6 +117,40 @@ async def test_where_one_is_left_alone_the_next_name_counts(workspace: Path) -> 
     ) as session:
         await turn(session, "Hello")
         assert contexts(system(session)) == ["CLAUDE.md"]
+
+
+async def test_each_counts_once_by_its_real_path_and_an_empty_one_for_nothing(
+    workspace: Path, home: Path
+) -> None:
+    make_tree(home / "config", {"AGENTS.md": " \n", "TUI_AGENT.md": "My own rules.\n"})
+    (workspace / "AGENTS.md").write_text("")
+    for link, target in (("src/deep/AGENTS.md", "../../CLAUDE.md"), ("knowledge.md", "src/TUI_AGENT.md")):
+        (workspace / link).unlink(missing_ok=True)
+        (workspace / link).symlink_to(target)
+    async with open_session(workspace, [reply()] * 2) as session:
+        await turn(session, "Look at src/deep/a.py")
+        names = [str(home / "config/TUI_AGENT.md"), "CLAUDE.md", "src/TUI_AGENT.md"]
+        assert contexts(system(session)) == names
+        (workspace / "CLAUDE.md").write_text("\n")
+        text = await turn(session, "And now?")
+        assert "No longer in force: CLAUDE.md" in text and contexts(text) == []
+
+
+async def test_one_that_is_too_big_is_named_wherever_it_is(workspace: Path, home: Path) -> None:
+    make_tree(home / "config", {"AGENTS.md": "x " * 40_000})
+    (workspace / "AGENTS.md").write_text("x " * 40_000)
+    (workspace / "big.md").write_text("x " * 40_000)
+    for number in range(12):
+        (workspace / f"k{number:02}.txt").write_text("Known.\n")
+    async with open_session(workspace, [reply()], overrides=['base_files=["k*", "b*"]']) as session:
+        await turn(session, "Hello")
+        left_out = {row.path: row.left_out for row in session.state.instructions if row.left_out}
+        big = [str(home / "config/AGENTS.md"), "AGENTS.md", "big.md"]
+        assert sorted(left_out) == sorted([*big, "k09.txt", "k10.txt", "k11.txt"])
+        assert all(re.search(r"limit|more than 65,536 bytes", left_out[path]) for path in big)
+        said = " ".join(notice.text for notice in session.state.notices.items)
+        assert all(f"Instructions in {path} are left alone" in said for path in left_out)
+        assert contexts(system(session)) == ["CLAUDE.md", *(f"k{number:02}.txt" for number in range(9))]
 
 
 async def test_memory_comes_with_continue_and_is_shown(workspace: Path) -> None:

@@ -29,7 +29,8 @@ def filling(costs: Sequence[int], room: int, near: int, firm: int = 0) -> list[i
     """The places of what to take of things that matter less and less, so that `room` is full to within `near`.
 
     The first `firm` are taken wherever they fit. Of the others an earlier one gives way to a later one only where
-    else the room would stay empty, or be overfull, by more than `near`.
+    else the room would not be full. Where it cannot be, they come as near to it as they can, and no more than twice
+    `near` above it.
     """
     taken = []
     for place, cost in enumerate(costs[:firm]):
@@ -39,19 +40,28 @@ def filling(costs: Sequence[int], room: int, near: int, firm: int = 0) -> list[i
     if room + near < 0:
         return taken
     rest = costs[firm:]
-    within = (1 << room + near + 1) - 1
+    within = (1 << room + 2 * near + 1) - 1
     reached = [1]  # bit n: there are some among the last ones that make n together
     for cost in reversed(rest):
         reached.append((reached[-1] | reached[-1] << cost) & within)
-    sums = reached.pop()
-    lowest = max(0, room - near)
-    goal = sums >> lowest << lowest or 1 << sums.bit_length() - 1
+    goal = _nearest(reached.pop(), room, near)
     spent = 0
     for place, cost in enumerate(rest, firm):
         if reached.pop() << spent + cost & goal:
             taken.append(place)
             spent += cost
     return taken
+
+
+def _nearest(sums: int, room: int, near: int) -> int:
+    """The sums (bit n: n can be had) that are within `near` of `room`, or the one that is nearest."""
+    lowest = max(0, room - near)
+    if full := sums >> lowest << lowest & (1 << max(0, room + near + 1)) - 1:
+        return full
+    below = (sums & (1 << lowest) - 1).bit_length() - 1
+    above = sums >> lowest << lowest
+    over = (above & -above).bit_length() - 1
+    return 1 << (over if above and (below < 0 or over - room < room - below) else below)
 
 
 def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import md5
 
 from msgspec import Struct
@@ -20,17 +20,17 @@ WHOLE_CHARACTERS = 400_000
 class OpenFile(Struct, frozen=True):
     """An open buffer: the text on the screen, where the cursor is, and when the file last changed.
 
-    `line` and `end_line` count from 1; `end_line` differs from `line` while lines are selected, and
-    `selection` is then the selected text. `mtime` is in whole seconds, 0 where there is no file. `brief` says that
-    there is no room for more than an excerpt.
+    `line` is the cursor's, from 1; `selection` is the selected text, on the lines `first` to `last`. `mtime` is in
+    whole seconds, 0 where there is no file. `brief` says that there is no room for more than an excerpt.
     """
 
     path: str
     text: str
     md5: str
     line: int = 1
-    end_line: int = 1
     selection: str = ""
+    first: int = 0
+    last: int = 0
     unsaved: bool = False
     active: bool = False
     mtime: int = 0
@@ -96,6 +96,22 @@ def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, s
     return {name: text for name, text in found.items() if sent.get(name) != digest(text)}
 
 
+def gone_blocks(found: Mapping[str, str], sent: Mapping[str, str], opened: Collection[str]) -> dict[str, str]:
+    """What is said of blocks that were sent and are no more: nothing is selected or active, a file is closed."""
+    gone: dict[str, str] = {}
+    for block, mark in sent.items():
+        path = block.removeprefix("file:")
+        if not mark or block in found:
+            continue
+        if block == "current_file":
+            gone[block] = "<current_file>\nNone\n</current_file>"
+        elif block == "manually_added_selection":
+            gone[block] = '<manually_added_selection cleared="true"/>'
+        elif path not in opened:
+            gone[block] = f'<file_contents path={quoted(path)} closed="true"/>'
+    return gone
+
+
 def additional_data(new: Mapping[str, str]) -> str:
     """The blocks that are new, wrapped."""
     if not new:
@@ -121,7 +137,7 @@ def _current(file: OpenFile) -> str:
 
 
 def _selection(file: OpenFile) -> str:
-    where = f"path={quoted(file.path)} lines={quoted(f'{file.line}-{file.end_line}')}"
+    where = f"path={quoted(file.path)} lines={quoted(f'{file.first}-{file.last}')}"
     return f"<manually_added_selection {where}>\n{inert(file.selection)}\n</manually_added_selection>"
 
 

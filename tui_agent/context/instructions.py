@@ -71,5 +71,5 @@ def section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
         parts.append("Instruction files that are new or have changed; these texts are the ones in force:")
         parts += [block(file) for file in new]
     if gone:
-        parts.append(f"No longer in force, the file is gone: {', '.join(map(name, gone))}")
+        parts.append(f"No longer in force: {', '.join(map(name, gone))}")
     return "\n".join(parts)

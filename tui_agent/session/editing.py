@@ -50,9 +50,15 @@ class Editing:
             await self._journal.record(e.BufferActivated(place.path))
         if line:
             start = (line - 1, 0)
-            end = (last_line, 0) if last_line > line else start
+            end = self._end_of(place.path, last_line) if last_line > line else start
             self._journal.grow(e.CursorMoved(place.path, end, start))
             self.scroll(place.path, None)
+
+    def _end_of(self, path: str, line: int) -> tuple[int, int]:
+        """The end of a line, which counts from 1, or of the text where that is shorter."""
+        buffer = self.state.buffers.get(path)
+        lines = buffer.text.splitlines()[:line] if buffer else []
+        return (len(lines) - 1, len(lines[-1])) if lines else (0, 0)
 
     async def load(self, path: str) -> None:
         """Read the text from disk into the buffer, unsaved text is given up; a file that is no text shows a note."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tui_agent.context.instructions import BASE, ContextFile
+import os
+from collections.abc import Iterator
+
 from tui_agent.turn.desk import Desk
 from tui_agent.turn.texts import Text
 from tui_agent.workspace.patterns import Pattern, compile_pattern
@@ -11,17 +13,18 @@ MAX_FILES = 10
 MAX_BYTES = 64 * 1024
 
 
-def read_base_files(desk: Desk) -> tuple[list[ContextFile], dict[str, Text]]:
-    """Every file that a pattern of `base_files` fits, in the order of the paths, and those left out as secrets; for a
-    thread. One that cannot be read is not there."""
-    found, secret = [], {}
-    for path in base_paths(desk):
-        text = desk.texts.get(desk.workspace.gate, path, MAX_BYTES, desk.state().secrets)
-        if text.undecided is not None:
-            secret[path] = text
-        elif not text.fault:
-            found.append(ContextFile(path, "", BASE, text.text, text.md5, "base"))
-    return found[:MAX_FILES], secret
+def read_base_files(desk: Desk) -> Iterator[tuple[str, Text]]:
+    """Every file that a pattern of `base_files` fits, in the order of the paths; for a thread.
+
+    Those that are too many have that as their fault.
+    """
+    root = desk.workspace.root
+    there = [path for path in base_paths(desk) if os.path.lexists(root / path)]
+    for number, path in enumerate(there):
+        if number < MAX_FILES:
+            yield path, desk.texts.get(desk.workspace.gate, path, MAX_BYTES, desk.state().secrets)
+        else:
+            yield path, Text(fault=f"only {MAX_FILES} base files are used")
 
 
 def base_paths(desk: Desk) -> list[str]:

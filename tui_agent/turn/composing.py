@@ -70,7 +70,7 @@ async def compose(desk: Desk, gathered: Gathered, state: State | None = None) ->
         messages=sent,
         files=newest.files,
         rows=newest.rows,
-        blocks={name: editor.digest(text) for name, text in newest.blocks.items()},
+        blocks=newest.digests,
         contexts=newest.contexts,
         tasks=newest.tasks,
         uploads=tuple(file.file_id for file in gathered.files if file.file_id),
@@ -128,12 +128,22 @@ class _Newest:
             for name, text in editor.references(opened, self._before.files).items()
             if name in self._new_blocks
         }
+        self._gone_blocks = editor.gone_blocks(
+            self.blocks, self._before.blocks, {buffer.path for buffer in state.buffers.open}
+        )
         self._in_view = loaded.InView(self._before.files, _as_proposed(gathered), self._attached)
         self.tasks = report.news(report.rows(state.subtasks.tasks), self._before.tasks)
         self.rows = _rows(state, gathered.goes_on and bool(gathered.query))
         self._new_contexts, self._gone = instructions.news(gathered.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
         self.files = {file.path: file.md5 for file in (*gathered.bundled, *gathered.files)} | self._attached
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """What is remembered of the editor's blocks; of those that are no more, that it was said."""
+        return {name: editor.digest(text) for name, text in self.blocks.items()} | dict.fromkeys(
+            self._gone_blocks, ""
+        )
 
     @property
     def sizes(self) -> Sizes:
@@ -210,7 +220,7 @@ class _Newest:
             new_contexts=tuple(self._new_contexts),
             gone_contexts=tuple(self._gone),
             files=tuple(self._gathered.files),
-            editor_blocks=self._new_blocks,
+            editor_blocks=self._new_blocks | self._gone_blocks,
         )
         return prompt.user_text(news, self._in_view)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from tui_agent.turn.secrets import ask
 from tui_agent.turn.texts import Text
 from tui_agent.workspace.patterns import Pattern, compile_pattern
 
+Kind = Literal["instructions", "base"]
 #: Of so many instruction files with secrets the person is asked before one request.
 MOST_ASKED = 10
 
@@ -73,36 +75,36 @@ class _Look:
         self.found: list[ContextFile] = []
         self.left_out: list[InstructionFile] = []
         self.undecided: list[Undecided] = []
+        self._real: set[str] = set()
 
-    def take(self, path: str, folder: Folder, text: Text) -> bool:
-        """Whether the file may be used."""
+    def take(self, path: Path, folder: Folder, name: str, text: Text, kind: Kind = "instructions") -> bool:
+        """Whether it may be used and says something. A file that another name leads to is there already."""
         if text.undecided is not None:
             self.undecided.append(text.undecided)
         if text.fault:
-            self.left_out.append(InstructionFile(path, folder.path, folder.why, left_out=text.fault))
-        else:
-            self.found.append(ContextFile(path, folder.path, folder.why, text.text, text.md5))
-        return not text.fault
+            self.left_out.append(InstructionFile(name, folder.path, folder.why, left_out=text.fault))
+        elif text.text.strip() and (real := os.path.realpath(path)) not in self._real:
+            self._real.add(real)
+            self.found.append(ContextFile(name, folder.path, folder.why, text.text, text.md5, kind))
+        return bool(text.text.strip())
 
 
 def _look(desk: Desk, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]) -> _Look:
     """Of each folder the first that may be used, and those before it that may not; then the base files."""
-    look, secrets = _Look(), desk.state().secrets
+    look, secrets, root = _Look(), desk.state().secrets, desk.workspace.root
     settings = desk.settings.instructions
     for path in _own(desk):
-        if look.take(str(path), Folder("", YOURS), desk.texts.get_own(path, settings.max_bytes, secrets)):
+        text = desk.texts.get_own(path, settings.max_bytes, secrets)
+        if look.take(path, Folder("", YOURS), str(path), text):
             break
     for folder, paths in places:
         for path in paths:
             why = _why_not(desk, path, hidden)
             read = partial(desk.texts.get, desk.workspace.gate, path, settings.max_bytes, secrets)
-            if look.take(path, folder, Text(fault=why) if why else read()):
+            if look.take(root / path, folder, path, Text(fault=why) if why else read()):
                 break
-    base, secret = read_base_files(desk)
-    taken = {file.path for file in look.found}
-    look.found += [file for file in base if file.path not in taken]
-    for path, text in secret.items():
-        look.take(path, Folder("", BASE), text)
+    for path, text in read_base_files(desk):
+        look.take(root / path, Folder("", BASE), path, text, "base")
     return look
 
 

@@ -24,8 +24,9 @@ from tui_agent.turn.reading import costs_of, known_file, left_out, load, window_
 Events = AsyncGenerator[e.Event, None]
 #: Emptying files must free at least this share of the window, or the cache is broken for too little.
 WORTHWHILE = 0.1
-#: A reset may end so far from its target, as a share of the window.
+#: A reset aims so near at its target, as a share of the window, and ends no more than so far above it.
 NEAR = 0.02
+FAR = 0.05
 #: So many times the files that fit are looked at, to find those that fill the room.
 MATERIAL = 3
 #: The rank of files that nothing needs now.
@@ -127,7 +128,7 @@ async def _give_way(desk: Desk, gathered: Gathered, shares: Shares, most: int = 
     working, out = await _working(desk, gathered, shares, request)
     while working:
         begun, request = await with_files(working)
-        over = request.size > shares.window * (shares.reset_to + 2 * NEAR)
+        over = request.size > shares.window * (shares.reset_to + FAR)
         if not over or working[-1].path in gathered.shown:
             break
         working.pop()
