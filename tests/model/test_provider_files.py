@@ -78,8 +78,13 @@ async def test_what_is_found_is_uploaded_once_referred_to_and_deleted_at_the_end
     async with opened(workspace, model, session=session_id) as session:
         await turn(session, "Once more")
         sent = json.dumps(provider.requests[-1].body["messages"])
-        assert "file-1" not in sent and "def fetch" in sent
+        assert "file-1" not in sent and "def fetch" not in sent
+        assert provider.requests[-1].body["messages"][-1]["content"][1]["file"] == {"file_id": "file-2"}
+        assert provider.uploads == 2
         assert session.state.conversation.why == "files"
+        await turn(session, "And once more")
+        before, after = (json.dumps(request.body["messages"]) for request in provider.requests[-2:])
+        assert after.startswith(before[:-1])
 
 
 async def test_what_a_call_asks_for_is_uploaded_too(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.sessions import Reply, ScriptedModel, calls, model_of, open_session, reply
 from support.trees import make_tree
 
@@ -105,22 +106,33 @@ async def test_nothing_in_a_request_depends_on_the_clock_or_on_chance(workspace:
     assert await once() == await once()
 
 
-async def test_another_dialect_is_a_reset_and_keeps_the_words(workspace: Path) -> None:
-    async with open_session(workspace, [reply("One."), "Two."]) as session:
-        await turn(session, "First question")
-        model = model_of(session)
-        model.tools = True
-        settings = session.loaded.settings
-        from msgspec.structs import replace
-
-        session.loaded = replace(session.loaded, settings=replace(settings, protocol="tools"))
-        await turn(session, "Second question")
-        first, second = model.requests
-        assert second.tools and not first.tools
-        talk = str(second.messages)
-        assert "First question" in talk and "One." in talk
-        last = sent(session)[-1]
-        assert last.reset and last.prefix_share < 0.5
+@pytest.mark.parametrize("change", ["dialect", "model"])
+async def test_another_dialect_or_model_is_a_reset_and_keeps_the_words(workspace: Path, change: str) -> None:
+    asks = [{"type": "file", "name": "m2", "patterns": ["src/m2.py"]}]
+    replies: list[Reply] = [reply("One."), reply("Needs it.", fileRequests=asks), reply("Two."), "Three."]
+    async with open_session(workspace, replies) as session:
+        await turn(session, "First question, about src/m1.py")
+        await turn(session, "And now?")
+        (workspace / "src/m1.py").write_text("moved = 1\n")
+        if change == "model":
+            model_of(session).replies[-1] = reply("Three.")
+            await session.choose_model("another")
+        else:
+            model_of(session).tools = True
+            settings = replace(session.loaded.settings, protocol="tools")
+            session.loaded = replace(session.loaded, settings=settings)
+        await turn(session, "Last question")
+        before, after = model_of(session).requests[-2:]
+        assert (bool(after.tools), after.model) == (
+            (True, before.model) if change == "dialect" else (False, "another")
+        )
+        head, *talk, newest = (str(message["content"]) for message in after.messages)
+        assert "First question" in talk[0] and "One." in talk[1] and "return 1" not in str(talk)
+        assert "def f2" in head and "def f2" not in str(talk)  # what was in view is in the system prompt
+        assert "1: moved = 1" in head + newest and "def f1" not in head + newest
+        assert "| src/m1.py |" in newest and "| src/m2.py |" in newest
+        assert sent(session)[-1].reset
+        assert sorted(session.state.conversation.files) == ["src/m1.py", "src/m2.py"]
 
 
 def big(name: str, tokens: int) -> str:

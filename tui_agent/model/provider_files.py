@@ -38,6 +38,10 @@ class ProviderFiles:
         """The ids that requests may refer to."""
         return tuple(self._ids.values())
 
+    def has(self, model: str, md5: str) -> bool:
+        """Whether this content is there already."""
+        return (model, md5) in self._ids
+
     async def upload(self, model: str, path: str, md5: str, text: str) -> str:
         """The id of this content, uploaded once. Raises a `ModelError`, after which `model` is in `refused`."""
         if (model, md5) not in self._ids:

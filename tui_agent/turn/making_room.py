@@ -15,7 +15,7 @@ from tui_agent.model.client import Message
 from tui_agent.store import events as e
 from tui_agent.store.fold import fold
 from tui_agent.store.state import SentMessage, State
-from tui_agent.turn.beginning import begin, in_words, keep, needs_begin
+from tui_agent.turn.beginning import Why, begin, in_words, keep, needs_begin
 from tui_agent.turn.composing import Composed, compose
 from tui_agent.turn.condensing import condense
 from tui_agent.turn.desk import Desk, Gathered
@@ -40,15 +40,12 @@ async def fit(desk: Desk, gathered: Gathered, ceiling: int, composed: list[Compo
     messages, then the open files, last the files that this turn asked for. Raises `ContextTooLong` where the
     person's own words are too long; then nothing is sent.
     """
-    if desk.state().conversation.uploads and (
-        desk.state().conversation.uploads_ended or needs_begin(desk.state())
-    ):
-        async for event in _give_way(desk, gathered, _shares(desk, ceiling)):
+    sent = desk.state().conversation
+    if not sent.messages:
+        yield await begin(desk, gathered, "first")
+    elif needs_begin(desk.state()) or (sent.uploads and sent.uploads_ended):
+        async for event in _begin_again(desk, gathered, _shares(desk, ceiling)):
             yield event
-    if needs_begin(desk.state()):
-        why = "model" if desk.state().conversation.messages else "first"
-        carried, _ = await keep(desk, in_words((await conversation(desk))[1:]))
-        yield await begin(desk, gathered, why, carried)
     shares = _shares(desk, ceiling)
     request = await _counted(desk, gathered, shares)
     if (
@@ -110,6 +107,36 @@ async def _give_way(desk: Desk, gathered: Gathered, shares: Shares, most: int = 
     With them the request comes as near to `reset_to` as whole files allow. Where it would still have more than
     `most` tokens, since what it needs is what is there already, nothing changes.
     """
+    ranked = _by_rank(desk.state(), gathered.shown)
+    for event in await _rebuilt(desk, gathered, shares, "files", ranked, most):
+        yield event
+
+
+async def _begin_again(desk: Desk, gathered: Gathered, shares: Shares) -> Events:
+    """Another model, another dialect, or what was uploaded is gone: the same, with no more files than are in view."""
+    state = desk.state()
+    why = "model" if needs_begin(state) else "files"
+    ranked = [
+        (entry, rank)
+        for entry, rank in _by_rank(state, gathered.shown)
+        if entry.path in state.conversation.files or rank < LAST
+    ]
+    for event in await _rebuilt(desk, gathered, shares, why, ranked):
+        yield event
+
+
+async def _rebuilt(
+    desk: Desk,
+    gathered: Gathered,
+    shares: Shares,
+    why: Why,
+    ranked: Sequence[tuple[KnownFile, int]],
+    most: int = sys.maxsize,
+) -> list[e.Event]:
+    """Without older contents, and with as many of the files in `ranked` as bring it to `reset_to`.
+
+    Nothing where the request would then have more than `most` tokens.
+    """
     state = desk.state()
     before = state.conversation.messages[1:]
     pending = {change.path for change in state.review.open}
@@ -117,15 +144,17 @@ async def _give_way(desk: Desk, gathered: Gathered, shares: Shares, most: int = 
         emptied(message, pending, answered=sent.blob not in gathered.own)
         for message, sent in zip((await conversation(desk))[1:], before, strict=True)
     ]
+    if why == "model":
+        messages = in_words(messages)
     carried = tuple(map(_as_before, (await keep(desk, messages))[0], before))
     gathered.own |= {new.blob for new, old in zip(carried, before, strict=True) if old.blob in gathered.own}
 
     async def with_files(files: Sequence[LoadedFile]) -> tuple[e.ConversationBegun, Composed]:
-        begun = await begin(desk, gathered, "files", carried, files)
+        begun = await begin(desk, gathered, why, carried, files)
         return begun, await compose(desk, gathered, fold(state, begun))
 
     begun, request = await with_files(())
-    working, out = await _working(desk, gathered, shares, request)
+    working, out = await _working(desk, gathered, shares, request, ranked)
     while working:
         begun, request = await with_files(working)
         over = request.size > shares.window * (shares.reset_to + FAR)
@@ -135,14 +164,14 @@ async def _give_way(desk: Desk, gathered: Gathered, shares: Shares, most: int = 
     if not working:
         begun, request = await with_files(())
     if request.size > most:
-        return
+        return []
+    events: list[e.Event] = []
     for file in working:
         known = state.known.files.get(file.path)
         if known is not None and known.md5 != file.md5:
-            yield e.FileLoaded(known_file(file, gathered.turn, known))
-    for event in left_out(gathered, "", out, of=len(gathered.shown)):
-        yield event
-    yield begun
+            events.append(e.FileLoaded(known_file(file, gathered.turn, known)))
+    events += left_out(gathered, "", out, of=len(gathered.shown))
+    return [*events, begun]
 
 
 async def _condense(desk: Desk, gathered: Gathered, shares: Shares, request: Composed) -> Events:
@@ -162,7 +191,11 @@ def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
 
 
 async def _working(
-    desk: Desk, gathered: Gathered, shares: Shares, bare: Composed
+    desk: Desk,
+    gathered: Gathered,
+    shares: Shares,
+    bare: Composed,
+    ranked: Sequence[tuple[KnownFile, int]],
 ) -> tuple[list[LoadedFile], list[str]]:
     """The files that matter, newest text, those that matter most first, that fit into a request beside all else.
 
@@ -172,7 +205,7 @@ async def _working(
     room, most = room - bare.size, most - bare.size
     shown, out, files, costs = [], [], [], []
     firm = 0
-    for entry, rank in _by_rank(desk.state(), gathered.shown):
+    for entry, rank in ranked:
         if entry.path in bare.event.files or entry.freshness in ("deleted", "renamed"):
             continue
         if rank and sum(cost for cost in costs if cost <= room + near) > MATERIAL * room:
