@@ -31,8 +31,8 @@ from tui_agent.store.state import State
 from tui_agent.turn.composing import AROUND_A_MESSAGE
 
 SESSIONS = 25
-TURNS = 18
-WINDOWS = (16_000, 32_000, 64_000, 64_000, 128_000, 128_000)
+TURNS = 15
+WINDOWS = (16_000, 32_000, 64_000, 64_000, 128_000)
 #: The larger the window, the more often all files of a folder are asked for: in every turn at so many tokens.
 FOLDERS = 200_000
 TARGET, NEAR = 0.5, 0.05

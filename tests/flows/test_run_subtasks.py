@@ -44,6 +44,7 @@ def test_sub_tasks_run_and_come_together_without_a_screen(tmp_path: Path) -> Non
         assert [line["pass"] for line in of_type(lines, "request")] == ["main", "subtask", "subtask"]
         assert {line["summary"] for line in of_type(lines, "subtask")} == {None, "Did api.", "Did docs."}
         assert lines[-1]["usage"]["input"] == 300
+        assert {line["reason"] for line in of_type(lines, "subtask")} == {None}
     assert {name: (work / f"{name}.txt").read_text() for name in PARTS} == {n: f"{n}\n" for n in PARTS}
     assert git(work, "status", "--porcelain").split() == ["M", "api.txt", "M", "docs.txt"]
 
@@ -71,11 +72,30 @@ def test_sub_tasks_and_their_requests_are_capped_and_the_caps_are_said(tmp_path:
     notices = [line["text"] for line in of_type(lines, "notice")]
     refused = [text for text in notices if "subtasks.max_per_turn" in text]
     assert len(refused) == 1 and all(f"p{n}" in refused[0] for n in range(8, 20)) and "p7" not in refused[0]
+    assert done.returncode == 1 and lines[-1]["ok"] is False
+    assert "sub-tasks are not done: p" in lines[-1]["error"] and "limits.requests" in lines[-1]["error"]
     said = [text for text in notices if "limits.requests" in text]
     assert 1 <= len(said) <= 2 and len(set(said)) == len(said)
     assert {
         line["state"] for line in of_type(lines, "subtask") if line["state"] not in ("ready", "running")
     } == {"failed"}
+    assert {line["reason"] for line in of_type(lines, "subtask") if line["state"] == "failed"} == {"limit"}
+
+
+def test_what_a_sub_task_came_to_is_said_in_words(tmp_path: Path) -> None:
+    work = repository(tmp_path / "a repository", {f"{name}.txt": "old\n" for name in PARTS})
+    with Provider() as provider:
+        broken = Answer(status=400, message="declined")
+        provider.otherwise = lambda request: broken if PARTS["docs"] in request.last_text else part(request)
+        provider.answer(Answer(json.dumps(SPLIT)))
+        done = run(
+            "run", "--model", "openai/test-model", "--protocol", "structured", "--set", "autonomy=auto",
+            "--planner-model", "none", "Change both", folder=work, environment=provider.environment,
+        )  # fmt: skip
+    assert "sub-task api completed: Did api.\n" in done.stdout
+    failed = next(line for line in done.stdout.splitlines() if line.startswith("sub-task docs failed: "))
+    assert "declined" in failed and done.returncode == 1
+    assert "A sub-task is not done: docs (" in done.stderr
 
 
 def test_a_turn_of_its_own_ends_at_the_limit_too(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 
 from tui_agent.errors import SessionError
+from tui_agent.headless.lines import lines
+from tui_agent.store import events as e
 from tui_agent.subtasks.graph import SubTask
 
 ONE, TWO, AFTER = "Count from one", "Count from two", "Count on"
@@ -59,11 +61,23 @@ async def test_the_same_lines_are_a_conflict_that_names_both_and_is_settled_by_s
         assert states(session)["after"] == "ready"  # it waits for the conflict before it
         conflict = next(change for change in session.state.review.changes if change.state == "conflict")
         assert "“one” and “two”" in conflict.reason
+        model.replies.append(reply("I see."))
+        await session.submit("What now?")
+        await session.finished()
+        told = model.requests[-1].messages[-1]["content"]
+        for name, other in (("one", "two"), ("two", "one")):
+            row = next(row for row in told.splitlines() if row.startswith(f"- {name}: completed."))
+            assert f"Its change to a.txt conflicts with that of {other}:" in row
         view = await session.conflict(conflict.id)
         assert (view.yours_name, view.theirs_name) == ("“one”", "“two”")
         (place,) = view.conflicts
         region = view.regions[place]
         assert (region.base, region.yours, region.theirs) == (("line 2\n",), ("one\n",), ("two\n",))
+        disputed = [line for line in lines(e.ChangeProposed(conflict), session.state) if "goal" in line]
+        assert {(line["id"], line["reason"]) for line in disputed} == {
+            ("one", "conflict"),
+            ("two", "conflict"),
+        }
         await session.settle(conflict.id, ["both"], seen=view.now)
         await session.subtasks_settled()
         assert states(session)["after"] == "completed"

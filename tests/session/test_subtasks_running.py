@@ -100,10 +100,16 @@ async def test_what_fails_says_why_and_those_behind_it_wait_until_it_is_skipped(
         await session.subtasks_settled()
         assert states(session) == {"a": "failed", "b": "pending"}
         assert [task.reason for task in session.state.subtasks.tasks] == ["It declined: ask otherwise", ""]
+        assert [task.cause for task in session.state.subtasks.tasks] == ["error", ""]
         assert left(home, folder) == []
         await session.skip_subtask("a")
         await session.subtasks_settled()
         assert states(session) == {"a": "skipped", "b": "completed"}
+        said = [(message.text, message.level) for message in session.state.chat.messages]
+        assert said == [
+            ("Sub-task a failed: It declined: ask otherwise", "warning"),
+            ("Sub-task b completed: Made b.", "info"),
+        ]
 
 
 async def test_closing_ends_what_runs_and_the_next_start_can_run_it_again(folder: Path, home: Path):
@@ -181,6 +187,7 @@ async def test_it_goes_on_while_todos_are_open_and_ends_at_the_limit_of_turns(fo
         await session.subtasks_settled()
         task = session.state.subtasks.get("a")
         assert task and task.state == "failed" and "not done after 3 turns" in task.reason
+        assert task.cause == "limit"
         assert len(model.requests) == 3 and not session.state.review.open
 
 
@@ -198,6 +205,7 @@ async def test_a_sub_task_has_a_limit_on_tokens_of_its_own(folder: Path):
         await session.subtasks_settled()
         task = session.state.subtasks.get("a")
         assert task and task.state == "failed" and "subtasks.max_tokens (10,000)" in task.reason
+        assert task.cause == "limit"
         assert (task.tokens, task.cost) == (9_900, 0.5)
         assert session.state.usage.session.cost == 0.5 and session.state.usage.turn.cost == 0.0
 
@@ -211,6 +219,7 @@ async def test_together_they_keep_the_limits_of_the_session(folder: Path):
         await session.subtasks_settled()
         reasons = {task.id: task.reason for task in session.state.subtasks.tasks}
         assert "limits.session_tokens (100)" in reasons["b"]
+        assert {task.cause for task in session.state.subtasks.tasks if task.state == "failed"} == {"limit"}
 
 
 async def test_sub_tasks_of_sub_tasks_run_to_the_depth_that_is_set(folder: Path):

@@ -10,6 +10,7 @@ from tui_agent.edits.change import Change
 from tui_agent.store import events as e
 from tui_agent.store.state import State, Usage
 from tui_agent.subtasks.graph import SubTask
+from tui_agent.subtasks.report import sides
 
 Line = dict[str, Any]
 
@@ -93,13 +94,13 @@ def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
         case e.ReplyRead():
             yield _response(event)
         case e.ChangeProposed(change) | e.ChangeReworked(change):
-            yield change_line(change)
+            yield from _change_and_whose(change, state)
         case e.ChangeMoved(id=name):
             change = state.review.change(name)
             if change is not None:
-                yield change_line(change)
+                yield from _change_and_whose(change, state)
         case e.SubTasksProposed():
-            yield from (_subtask(task) for task in state.subtasks.tasks)
+            yield from (_subtask(task, state) for task in state.subtasks.tasks)
         case e.SubTaskMoved(id=name) | e.SubTaskEnded(id=name) | e.SubTaskGivenBack(id=name):
             yield from _with_those_behind(name, state)
 
@@ -145,10 +146,20 @@ def _with_those_behind(name: str, state: State) -> Iterator[Line]:
     """The task itself, and those that wait for it: an end may have made them ready."""
     for task in state.subtasks.tasks:
         if task.id == name or (name in task.dependencies and task.state == "ready"):
-            yield _subtask(task)
+            yield _subtask(task, state)
 
 
-def _subtask(task: SubTask) -> Line:
+def _change_and_whose(change: Change, state: State) -> Iterator[Line]:
+    """The change and, where it is in conflict, the sub-tasks that are."""
+    yield change_line(change)
+    if change.state == "conflict":
+        both = {name for side in sides(change, state.review.changes) for name in side}
+        yield from (_subtask(task, state) for task in state.subtasks.tasks if task.id in both)
+
+
+def _subtask(task: SubTask, state: State) -> Line:
+    changes = state.review.changes
+    disputed = any(task.id in side for c in changes if c.state == "conflict" for side in sides(c, changes))
     return {
         "type": "subtask",
         "id": task.id,
@@ -156,6 +167,7 @@ def _subtask(task: SubTask) -> Line:
         "goal": task.goal,
         "files": list(task.files),
         "summary": task.summary or None,
+        "reason": task.cause or ("conflict" if disputed else None),
     }
 
 

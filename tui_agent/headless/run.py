@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from tui_agent import errors
@@ -42,8 +42,10 @@ async def _run(options: RunOptions) -> int:
     session.subscribe(teller.on_event)
     out: list[str] = []
     session.subscribe(lambda event, state: out.extend(_left_out(event)))
+    undone: dict[str, str] = {}
+    session.subscribe(lambda event, state: _note_undone(event, undone))
     try:
-        status = await _turn(session, options, teller, out)
+        status = await _turn(session, options, teller, out, undone)
     finally:
         await session.close()
     if isinstance(teller.failed, OutputLost):
@@ -63,7 +65,20 @@ def _left_out(event: e.Event) -> tuple[str, ...]:
     return event.paths or (event.why,)
 
 
-async def _turn(session: Session, options: RunOptions, teller: Teller, out: Sequence[str]) -> int:
+def _note_undone(event: e.Event, undone: dict[str, str]) -> None:
+    """Keep, by id, the sub-tasks that failed or were not begun, and why."""
+    match event:
+        case e.SubTaskEnded(id=name, state="failed", reason=reason):
+            undone[name] = reason
+        case e.SubTaskEnded(id=name) | e.SubTaskMoved(id=name):
+            undone.pop(name, None)
+        case e.SubTasksWanted(ids, wanted=False):
+            undone.update(dict.fromkeys(ids, "not begun"))
+
+
+async def _turn(
+    session: Session, options: RunOptions, teller: Teller, out: Sequence[str], undone: Mapping[str, str]
+) -> int:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(_stop(session)))
     await session.start_services()
@@ -83,6 +98,10 @@ async def _turn(session: Session, options: RunOptions, teller: Teller, out: Sequ
         left = await apply_all(session, proposed)
         if out and not left:
             left = f"Applied, but {_count(out)} did not fit into the request: ask again for the rest"
+    if turn.ok and undone:
+        parts = "; ".join(f"{name} ({why})" for name, why in undone.items())
+        said = f"{'A sub-task is' if len(undone) == 1 else f'{len(undone)} sub-tasks are'} not done: {parts}"
+        left = f"{left}. {said}" if left else said
     status = exit_status(turn) or (1 if left else 0)
     used = used_since(before, session.state.usage.session)
     teller.finish(session.state, turn.ok and not left, turn.error or left, used)

@@ -43,6 +43,11 @@ def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"],
             change = state.review.change(name)
             if change is not None:
                 yield "out", one_line(f"{change.id} {now} {change.path}{_why(change)}")
+        case e.SubTaskMoved(id=name, state="running"):
+            yield "err", one_line(f"  sub-task {name} runs")
+        case e.SubTaskEnded(id=name):
+            said = event.summary if event.state == "completed" else event.reason
+            yield "out", one_line(f"sub-task {name} {event.state}{f': {said}' if said else ''}")
 
 
 def _why(change: Change) -> str:

@@ -254,7 +254,11 @@ class Children:
     def _broken(self, run: SubTaskRun | None) -> Outcome:
         """A run that the person stopped, or something else did (`_why`), with what it had cost so far."""
         so_far = outcome(run.child.state, STOPPED) if run and run.child else Outcome("failed")
-        return replace(so_far, state="failed" if self._why else "cancelled", reason=self._why or STOPPED)
+        if not self._why:
+            return replace(so_far, state="cancelled", reason=STOPPED)
+        return replace(
+            so_far, state="failed", reason=self._why, cause="error" if self._why == CLOSED else "limit"
+        )
 
     async def _end(self, name: str, ended: Outcome, seconds: float) -> None:
         """One after the other, so that each is joined with what the others came to."""
@@ -267,6 +271,7 @@ class Children:
             cost=ended.cost,
             seconds=seconds,
             reason=ended.reason,
+            cause=ended.cause,
         )
         try:
             await self._joining.end(event, ended)

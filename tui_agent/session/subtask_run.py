@@ -20,7 +20,7 @@ from tui_agent.session.cleaning import FOLDER
 from tui_agent.session.subtask_progress import ProgressTeller
 from tui_agent.store.state import State, Todo
 from tui_agent.subtasks import handover
-from tui_agent.subtasks.graph import SubTask, needed_by
+from tui_agent.subtasks.graph import Cause, SubTask, needed_by
 from tui_agent.turn.remembering import last_request
 from tui_agent.workspace.copies import WorkCopy
 
@@ -40,6 +40,7 @@ class Outcome(Struct, frozen=True):
     state: Literal["completed", "failed", "cancelled"] = "completed"
     summary: str = ""
     reason: str = ""
+    cause: Cause = ""
     changed: tuple[FileStep, ...] = ()
     changes: tuple[Change, ...] = ()
     todos: tuple[Todo, ...] = ()
@@ -103,8 +104,8 @@ class SubTaskRun:
         telling = ProgressTeller(parent.journal, self._task.id, child.journal.store)
         try:
             child.workspace.start(paths)
-            reason = await self._drive_in_time(child)
-            return outcome(child.state, reason)
+            reason, cause = await self._drive_in_time(child)
+            return outcome(child.state, reason, cause)
         finally:
             await _to_the_end(self._end(child, telling))
 
@@ -112,16 +113,16 @@ class SubTaskRun:
         await child.close()
         await telling.close()
 
-    async def _drive_in_time(self, child: ChildSession) -> str:
+    async def _drive_in_time(self, child: ChildSession) -> tuple[str, Cause]:
         most = self._parent.loaded.settings.subtasks.max_seconds
         try:
             async with asyncio.timeout(most or None):
                 return await self._drive(child)
         except TimeoutError:
-            return f"It took longer than {most} s: raise subtasks.max_seconds, or make it smaller"
+            return f"It took longer than {most} s: raise subtasks.max_seconds, or make it smaller", "limit"
 
-    async def _drive(self, child: ChildSession) -> str:
-        """Turns until nothing is left to do; why it failed, if it did.
+    async def _drive(self, child: ChildSession) -> tuple[str, Cause]:
+        """Turns until nothing is left to do; why it failed, if it did, and for what kind of reason.
 
         What could not be taken of an answer (a change without a place, say) is told with the next turn.
         """
@@ -132,16 +133,16 @@ class SubTaskRun:
             await child.finished()
             turn = child.state.turn
             if not turn.ok:
-                return turn.error.replace(
-                    "limits.session_", "subtasks.max_"
-                )  # as its own settings are called
+                # as its own settings are called
+                reason = turn.error.replace("limits.session_", "subtasks.max_")
+                return reason, "limit" if turn.kind == "LimitReached" else "error"
             told_all = not child.state.conversation.untold
             await self._take_in(child)
             if told_all and not goes_on(child.state):
-                return ""
+                return "", ""
             if number < most:
                 await child.submit(GO_ON)
-        return f"It was not done after {most} turns: raise limits.turns, or make it smaller"
+        return f"It was not done after {most} turns: raise limits.turns, or make it smaller", "limit"
 
     async def _take_in(self, child: ChildSession) -> None:
         """Write what was proposed into the copy, and let sub-tasks of its own come to their end."""
@@ -196,7 +197,7 @@ def goes_on(state: State) -> bool:
     return did_something and any(not todo.done for todo in state.todos)
 
 
-def outcome(state: State, reason: str = "") -> Outcome:
+def outcome(state: State, reason: str = "", cause: Cause = "") -> Outcome:
     """What a child session has come to; with a `reason` it failed, and nothing of its work is taken."""
     used = state.usage.session
     summaries = [m.summary for m in state.chat.messages if m.kind == "agent" and m.summary]
@@ -204,6 +205,7 @@ def outcome(state: State, reason: str = "") -> Outcome:
         state="failed" if reason else "completed",
         summary=summaries[-1] if summaries else "",
         reason=reason,
+        cause=cause,
         changed=() if reason else _steps(state),
         changes=state.review.changes,
         todos=() if reason else state.todos,

@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from tui_agent.store import events as e
-from tui_agent.store.state import State, SubTaskProgress
+from tui_agent.store.fold_turn import say
+from tui_agent.store.state import ChatMessage, State, SubTaskProgress
 from tui_agent.subtasks.graph import SubTask, together, with_ready
+
+#: More of what a sub-task says of itself is in its own chat; in characters.
+LONGEST_LINE = 300
 
 
 def _proposed(state: State, event: e.SubTasksProposed) -> State:
@@ -20,7 +24,7 @@ def _proposed(state: State, event: e.SubTasksProposed) -> State:
 def _moved(state: State, event: e.SubTaskMoved) -> State:
     def moved(task: SubTask) -> SubTask:
         summary = event.summary or task.summary
-        task = replace(task, state=event.state, summary=summary, reason=event.reason)
+        task = replace(task, state=event.state, summary=summary, reason=event.reason, cause="")
         match event.state:
             case "running":
                 return replace(task, runs=task.runs + 1, changed=())
@@ -85,6 +89,7 @@ def _ended(state: State, event: e.SubTaskEnded) -> State:
             state=event.state,
             summary=event.summary,
             reason=event.reason,
+            cause=event.cause or ("error" if event.state == "failed" else ""),
             changed=event.changed,
             wanted=False,
             tokens=task.tokens + event.tokens,
@@ -92,7 +97,18 @@ def _ended(state: State, event: e.SubTaskEnded) -> State:
             seconds=task.seconds + event.seconds,
         )
 
-    return _without_progress(_each(state, event.id, ended), event.id)
+    return _said(_without_progress(_each(state, event.id, ended), event.id), event)
+
+
+def _said(state: State, event: e.SubTaskEnded) -> State:
+    """A line in the chat of what came of a run; what the person stopped needs none."""
+    if event.state == "cancelled":
+        return state
+    words = " ".join((event.summary if event.state == "completed" else event.reason).split())
+    words = words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…"
+    level = "info" if event.state == "completed" else "warning"
+    text = f"Sub-task {event.id} {event.state}" + (f": {words}" if words else "")
+    return say(state, ChatMessage(0, "note", state.turn.number, text, level=level))
 
 
 def _new(state: State, task: SubTask) -> SubTask:

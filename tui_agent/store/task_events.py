@@ -7,7 +7,7 @@ from typing import Literal
 from tui_agent.edits.change import FileStep
 from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import SubTaskProgress, Todo
-from tui_agent.subtasks.graph import SubTask, SubTaskState
+from tui_agent.subtasks.graph import Cause, SubTask, SubTaskState
 
 
 class TodosChanged(Lasting, frozen=True):
@@ -103,3 +103,4 @@ class SubTaskEnded(Lasting, frozen=True):
     cost: float | None = 0.0
     seconds: float = 0.0
     reason: str = ""
+    cause: Cause = ""

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from tui_agent.edits.change import FileStep
 
 SubTaskState = Literal["pending", "ready", "running", "completed", "failed", "skipped", "cancelled"]
+#: What a task failed for: a limit that it reached, or anything else.
+Cause = Literal["", "limit", "error"]
 #: States that let the tasks behind them begin.
 DONE_STATES: frozenset[SubTaskState] = frozenset({"completed", "skipped"})
 #: States in which a task is still to be done: a graph that has none of them is at its end.
@@ -37,7 +39,8 @@ class SubTask(Struct, frozen=True):
     `wanted` that it was approved and begins as soon as it can. `runs` counts how often it was begun, `earlier` how
     often others were that had its id before it, in a graph that is over. `changed` are
     the files that its last run left otherwise than it found them, `tokens`, `cost` (in dollars, None where that is
-    not known) and `seconds` what all its runs took; `reason` is why it failed. `on_top` are tasks that the next run
+    not known) and `seconds` what all its runs took; `reason` is why it failed, and `cause` what kind of reason that is.
+    `on_top` are tasks that the next run
     builds on beside its dependencies, `note` what that run is told of it.
     """
 
@@ -58,6 +61,7 @@ class SubTask(Struct, frozen=True):
     on_top: tuple[str, ...] = ()
     note: str = ""
     earlier: int = 0
+    cause: Cause = ""
 
     @property
     def run(self) -> int:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tui_agent.context.blocks import item
+from tui_agent.edits.change import Change
 from tui_agent.subtasks.graph import SubTask
 
 TITLE = "## SUB-TASKS"
 
 
-def rows(tasks: Sequence[SubTask]) -> dict[str, str]:
-    """How each sub-task stands, in a line, by its id."""
-    return {task.id: _row(task) for task in tasks}
+def rows(tasks: Sequence[SubTask], changes: Sequence[Change] = ()) -> dict[str, str]:
+    """How each sub-task stands, in a line, by its id, with what of its changes is in conflict."""
+    disputes = [(change, *sides(change, changes)) for change in changes if change.state == "conflict"]
+    return {
+        task.id: _row(task, "".join(_conflict(task.id, *dispute) for dispute in disputes)) for task in tasks
+    }
+
+
+def sides(change: Change, changes: Sequence[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of a change in conflict, the sub-tasks that proposed it, and those that proposed what it conflicts with."""
+    rival = next((other for other in changes if other.id == change.rival), None)
+    return change.tasks, rival.tasks if rival is not None else ()
 
 
 def news(now: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
@@ -26,14 +36,14 @@ def section(new_rows: Mapping[str, str]) -> str:
     return "\n".join([TITLE, *(f"- {item(row)}" for row in new_rows.values())]) if new_rows else ""
 
 
-def _row(task: SubTask) -> str:
+def _row(task: SubTask, conflicts: str) -> str:
     match task.state:
         case "pending":
             return f"{task.id}: waits for {', '.join(task.dependencies)}"
         case "failed":
             return f"{task.id}: failed, {task.reason}"
         case "completed":
-            return f"{task.id}: completed. {task.summary}{_changed(task)}"
+            return f"{task.id}: completed. {task.summary}{_changed(task)}{conflicts}"
         case _:
             return f"{task.id}: {task.state}"
 
@@ -43,3 +53,11 @@ def _changed(task: SubTask) -> str:
         return " It changed no file."
     beyond = f" (beside its files: {', '.join(task.outside)})" if task.outside else ""
     return f" Changed, and shown to the person for review: {', '.join(s.path for s in task.changed)}{beyond}."
+
+
+def _conflict(task: str, change: Change, mine: Sequence[str], theirs: Sequence[str]) -> str:
+    if task not in (*mine, *theirs):
+        return ""
+    others = theirs if task in mine else mine
+    rival = f"that of {' and '.join(others)}" if others else "one of yours or of the person"
+    return f" Its change to {change.path} conflicts with {rival}: the person decides between them."

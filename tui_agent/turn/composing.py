@@ -132,7 +132,7 @@ class _Newest:
             self.blocks, self._before.blocks, {buffer.path for buffer in state.buffers.open}
         )
         self._in_view = loaded.InView(self._before.files, _as_proposed(gathered), self._attached)
-        self.tasks = report.news(report.rows(state.subtasks.tasks), self._before.tasks)
+        self.tasks = report.news(report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks)
         self.rows = _rows(state, gathered.goes_on and bool(gathered.query))
         self._new_contexts, self._gone = instructions.news(gathered.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
