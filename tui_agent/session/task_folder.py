@@ -200,7 +200,7 @@ def read_folder(folder: Path) -> tuple[Path, list[Message]]:
     there = [folder / name for name in NAMES if (folder / name).is_file()]
     if not there:
         raise SessionError(
-            f"{shown(str(folder))} is no task folder",
+            f"{shown(str(folder))} is not a task folder",
             f"name one that holds {CURRENT} or {LEGACY}, or an export",
         )
     try:
@@ -241,7 +241,7 @@ def _json(file: Path) -> Any:
     except UnicodeEncodeError as error:
         raise _refused(file, HALF_A_LETTER) from error
     except ValueError as error:
-        raise _refused(file, "it is no whole JSON") from error
+        raise _refused(file, "its JSON is not complete") from error
     except RecursionError as error:
         raise _refused(file, TOO_DEEP) from error
     return value
