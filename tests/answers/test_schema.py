@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.answers import schema
+from tui_agent.answers.items import KEYS
 from tui_agent.errors import SettingsError
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -61,7 +62,10 @@ def test_strict_requires_everything_and_lets_what_is_optional_be_null() -> None:
     assert item["properties"]["fallbackAction"]["type"] == ["string", "null"]
     assert None in item["properties"]["fallbackAction"]["enum"]
     assert "minLength" not in json.dumps(strict)
-    assert "$defs" not in strict
+
+
+def test_the_reader_knows_the_keys_of_the_schema_and_no_others() -> None:
+    assert tuple(RESPONSE["properties"]) == KEYS
 
 
 def test_strict_takes_a_reply_with_every_property_null() -> None:

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from tui_agent.answers import schema
 from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.values import ChangeRequest, NextStep, Reply, SearchReplace, SubTaskRequest, TodoItem
+from tui_agent.answers.values import (
+    ChangeRequest,
+    NextStep,
+    Reply,
+    SearchReplace,
+    SearchRequest,
+    SubTaskRequest,
+    TodoItem,
+)
 
 RESPONSE = schema.load(Path(__file__).parents[2] / "config").response
 SAMPLE = {
@@ -30,6 +38,7 @@ SAMPLE = {
         {"type": "file", "name": "Schema", "patterns": ["src/schema.ts"], "fallbackAction": "skip"}
     ],
     "directoryRequests": [{"path": "src", "recursive": True, "filter": "*.ts"}],
+    "searches": [{"pattern": "fetch(", "glob": "*.py"}, {"pattern": "f.*h", "regex": True}],
     "subTasks": [{"id": "api", "goal": "Do it", "files": ["a"], "dependencies": [], "autoExecute": True}],
     "nextSteps": [{"html": "<b>Run</b>", "inputText": "continue"}],
 }
@@ -58,6 +67,7 @@ def test_every_part_of_the_contract_is_read() -> None:
         ChangeRequest("c.py", rename_to="d.py"),
     )
     assert [action.fallback for action in reply.files] == ["skip"]
+    assert reply.searches == (SearchRequest("fetch(", "*.py"), SearchRequest("f.*h", regex=True))
     assert [(folder.path, folder.recursive) for folder in reply.directories] == [("src", True)]
     assert reply.sub_tasks == (SubTaskRequest("api", "Do it", ("a",), (), True),)
     assert reply.next_steps == (NextStep("<b>Run</b>", "continue"),)

@@ -249,3 +249,23 @@ async def test_what_the_person_wrote_is_not_asked_again(workspace: Path) -> None
         await conflicting(session, workspace)
         await session.finished()
         assert len(model_of(session).requests) == 1 and states(session) == [("api.py", "conflict")]
+
+
+async def test_what_has_no_place_leaves_the_pending_change_to_be_decided(workspace: Path) -> None:
+    async with open_session(workspace, [RIGHT, WRONG, WRONG]) as session:
+        await turn(session)
+        await turn(session, "And more of it")
+        waiting = [(change.id, change.path, change.state) for change in session.state.review.changes]
+        assert waiting[0] == ("c1.1", "api.py", "pending")
+        assert [state for _, path, state in waiting if path == "api.py"] == ["pending", "skipped", "failed"]
+        await session.apply([Pick("c1.1")])
+        assert "get(url, 5)" in (workspace / "api.py").read_text()
+
+
+async def test_a_search_is_answered_in_the_same_turn(workspace: Path) -> None:
+    asks = reply("Looks.", searches=[{"pattern": "return get", "glob": "*.py"}])
+    async with open_session(workspace, [asks, reply()]) as session:
+        await turn(session, "Hello")
+        assert "## SEARCH RESULTS" in last_words(session) and "api.py:2: return get(url)" in last_words(
+            session
+        )

@@ -173,7 +173,7 @@ async def test_folders_faults_and_who_planned_it_are_named():
     app = shown(replace(state, plan=replace(state.plan, source="model")))
     async with app.run_test(size=(40, 14)):
         assert app.line_with("src/ ").endswith("*.ts · and below")
-        assert app.line_with("docs/ ").endswith("*.md  12 entries")
+        assert app.line_with("docs/ ").endswith("*.md · 12 entries")
         assert app.line_with("build/ ").endswith("build is ignored")
         assert "! Too many patterns." in app.text
         assert str(app.pane.title_text) == "Plan 0/1 · model"

@@ -30,6 +30,7 @@ KEYS = (
     "fileChanges",
     "fileRequests",
     "directoryRequests",
+    "searches",
     "subTasks",
     "nextSteps",
 )
@@ -51,7 +52,6 @@ class Items:
 
     def __init__(self, response: schema.Schema | None = None) -> None:
         self._parts: dict[str, Any] = (response or {}).get("properties", {})
-        self._search: dict[str, Any] = (response or {}).get("$defs", {}).get("searchText", {})
         self.faults: list[str] = []
         self.todos: tuple[TodoItem, ...] | None = None
         self.changes: list[ChangeRequest] = []
@@ -98,6 +98,8 @@ class Items:
             case "fileRequests" | "directoryRequests":
                 kind = "file" if key == "fileRequests" else "directory"
                 self._add_plan([(at, {**entry, "type": kind}) for at, entry in entries])
+            case "searches":
+                self.searches.extend(self._built(entries, _search))
             case "subTasks":
                 self.sub_tasks.extend(self._built(entries, _sub_task))
             case "nextSteps":
@@ -136,9 +138,9 @@ class Items:
                 )
 
     def take_search(self, value: Any, label: str = "search_text") -> None:
-        self.searches.extend(
-            self._built(self._good([mended(self._search, value)], self._search, label), _search)
-        )
+        """Read the arguments of a call: one search."""
+        part = self._parts.get("searches", {}).get("items", {})
+        self.searches.extend(self._built(self._good([mended(part, value)], part, label), _search))
 
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
         changes, refused = same_file.joined(self.changes, self.refused)

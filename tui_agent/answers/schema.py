@@ -25,9 +25,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
 }
 SEARCH = "search_text"
 #: What providers that hold a model to a schema do not take in it.
-_LOOSE_WORDS = frozenset(
-    {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default", "$defs"}
-)
+_LOOSE_WORDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default"})
 
 
 class Schemas(Struct, frozen=True):
@@ -84,8 +82,7 @@ def tools(schema: Schema) -> list[Schema]:
         for name, (parameter, key) in FUNCTIONS.items()
         if (part := schema["properties"].get(key))
     ]
-    search = schema.get("$defs", {}).get("searchText")
-    if search:
+    if search := schema["properties"].get("searches", {}).get("items"):
         words = search.get("description", "")
         found.insert(2, _function(SEARCH, words, search["properties"], search.get("required", [])))
     return found

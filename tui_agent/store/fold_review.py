@@ -33,6 +33,8 @@ def _replaced_by(change: Change, new: Change) -> Change:
     waits = change.is_open or change.state in ("failed", "conflict")
     if change.path != new.path or not waits or change.id == new.rival or change.rival == new.id:
         return change
+    if change.is_open and new.state == "failed":
+        return change  # what has no place takes none: the person decides about the one that has
     if not change.is_open and (change.tasks or not new.turn):
         return change  # the new one does not hold it: both wait to be settled
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)

@@ -27,7 +27,7 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
     rows = []
     for index, action in enumerate(plan.actions):
         rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
-    rows += [_directory(listed.directory, _found_in(listed)) for listed in plan.listed]
+    rows += [_listed(folder) for folder in plan.listed]
     rows += [_directory(directory) for directory in plan.directories]
     rows += [Row("", Line((Piece(f"! {fault}", "warning"),)), wraps=True, hang=2) for fault in plan.faults]
     return rows
@@ -169,21 +169,17 @@ def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
     yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("nothing: leave it out"))))
 
 
-def _directory(directory: DirectoryAction, outcome: Piece | None = None) -> Row:
-    detail = " · ".join(
-        part for part in (directory.filter, "and below" if directory.recursive else "") if part
-    )
+def _directory(directory: DirectoryAction, outcome: str = "", *, failed: bool = False) -> Row:
+    below = "and below" if directory.recursive else ""
+    detail = " · ".join(part for part in (directory.filter, below, outcome) if part)
     path = Piece(directory.path.rstrip("/") + "/", "", "start")
-    right = [Piece(detail, "muted")] if detail else []
-    if outcome is not None:
-        right += [Piece("  "), outcome] if detail else [outcome]
-    return Row("", Line((Piece("▸ ", "muted"), path), tuple(right)))
+    ink = "warning" if failed else "muted"
+    return Row("", Line((Piece("▸ ", "muted"), path), (Piece(detail, ink),) if detail else ()))
 
 
-def _found_in(listed: ListedFolder) -> Piece:
-    if listed.error:
-        return Piece(listed.error, "warning")
-    return Piece("1 entry" if listed.entries == 1 else f"{listed.entries:,} entries", "muted")
+def _listed(folder: ListedFolder) -> Row:
+    count = "1 entry" if folder.entries == 1 else f"{folder.entries:,} entries"
+    return _directory(folder.directory, folder.error or count, failed=bool(folder.error))
 
 
 def duration(ms: float) -> str:
