@@ -28,7 +28,7 @@
     │   ├── NotKept                nothing can be written where it would be kept
     │   ├── RecordRefused          something that cannot be written down as it is
     │   ├── OnlyRead               another process has it open, and this one only looks
-    │   ├── Damaged                its log is no log any more
+    │   ├── Damaged                its log is not a log any more
     │   └── TooNew                 a newer version wrote it
     └── Interrupted                the person stopped it (exit 130)
 

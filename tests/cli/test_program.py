@@ -51,7 +51,7 @@ def test_an_interrupt_while_it_runs_is_status_130(tmp_path):
     assert "Traceback" not in said
 
 
-#: Runs a command that waits for ever, and says when it does.
+#: Runs a command that waits forever, and says when it does.
 _INTERRUPTED = """
 import os, sys, time
 from tui_agent import cli

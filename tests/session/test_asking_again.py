@@ -73,7 +73,7 @@ async def test_two_places_are_shown_to_the_model(workspace: Path) -> None:
     twice = reply("Guesses.", fileChanges=[edit("(url)", "(address)")])
     async with open_session(workspace, [twice, RIGHT]) as session:
         await turn(session)
-        assert "stands at 4 places, in lines 1, 2, 5 and 6" in last_words(session)
+        assert "is at 4 places, in lines 1, 2, 5 and 6" in last_words(session)
 
 
 async def test_a_refused_path_is_not_asked_for_again(workspace: Path) -> None:

@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def told(call: Callable[[Callable, Callable], None]) -> int | SessionError:
-    """What a call is told, within seconds: nobody waits for ever."""
+    """What a call is told, within seconds: nobody waits forever."""
     answered, answers = threading.Event(), []
 
     def tell(answer: int | SessionError) -> None:

@@ -471,7 +471,7 @@ async def test_the_same_parts_said_again_are_no_news_and_others_join_them(folder
             await session.submit(words)
             await session.finished()
         assert list(states(session)) == ["a", "b", "c"]
-        assert "stand twice: a" in session.state.notices.items[-1].text
+        assert "occur twice: a" in session.state.notices.items[-1].text
 
 
 async def test_with_autonomy_manual_a_batch_is_not_run(folder: Path):

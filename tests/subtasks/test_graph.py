@@ -26,7 +26,7 @@ def graph(**waits: str) -> tuple[SubTask, ...]:
 def test_doubles_strangers_and_circles_are_named() -> None:
     tasks = (*graph(a="", b="c", c="d", d="b", e="x y"), SubTask("a", "again"))
     assert faults(tasks) == [
-        "sub-task ids stand twice: a",
+        "sub-task ids occur twice: a",
         "sub-tasks wait for ids that do not exist: x, y",
         "sub-tasks wait for each other in a circle: b, c, d",
     ]

@@ -508,7 +508,7 @@ def _own_git(ground: Ground) -> None:
 
 
 def _pipe(name: str, path: str, *, idle: bool = True) -> None:
-    """A pipe in the place of a file: who opens it waits for ever."""
+    """A pipe in the place of a file: who opens it waits forever."""
 
     def arm(ground: Ground) -> None:
         place = ground.root / path

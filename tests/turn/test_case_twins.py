@@ -42,7 +42,7 @@ def test_a_batch_writes_no_file_twice_under_two_names(root: Path, tmp_path: Path
     gate, blobs = Gate(root), Blobs(tmp_path / "blobs")
     for names in (("Src/A.py", "src/a.py"), ("New.py", "new.py")):
         steps = [Step(name, b"x", None) for name in names]
-        with pytest.raises(FileError, match="stands twice"):
+        with pytest.raises(FileError, match="is twice"):
             write_batch(gate, tmp_path / "journal", blobs, steps)
     assert files(root) == {"Src/A.py": TEXT}
 

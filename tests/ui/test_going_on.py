@@ -18,7 +18,7 @@ async def test_it_is_shown_before_it_is_sent_and_the_edited_words_go_out(tmp_pat
         await it.session.submit("Write the parser")
         await it.session.finished()
         it.one(Prompt).set_value("continue")
-        await it.shows("where the work stands goes with it")
+        await it.shows("your progress is sent with it")
         await it.press("ctrl+o", "C")
         await it.until(lambda: isinstance(it.app.screen, TextDialog), "the memory")
         await it.shows("Last summary: Half of it.")

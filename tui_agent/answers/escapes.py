@@ -41,7 +41,7 @@ def _meaning(match: re.Match[str]) -> str:
 
 
 def has_half(text: str) -> bool:
-    """Whether half of a surrogate pair stands alone in it, so that it cannot be written as UTF-8."""
+    """Whether half of a surrogate pair is alone in it, so that it cannot be written as UTF-8."""
     return not text.isascii() and _HALF.search(text) is not None
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tui_agent.answers.escapes import paired, unescaped
 
-#: Deeper than any shape that we read; what is deeper is no reply.
+#: Deeper than any shape that we read; what is deeper is not a reply.
 MAX_DEPTH = 64
 #: A reply of more brackets, strings and commas is none that anybody reads.
 MOST_TOKENS = 100_000

@@ -18,7 +18,7 @@ _DATE = re.compile(
     r"[ \t]{1,9}(?:\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?(?: ?(?:[+-]\d\d:?\d\d|Z|UTC))?"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{10,40}|\((?:revision \d+|working copy|nonexistent)\))\Z"
 )
-#: What stands before the names of the two sides: git's own letters, with and without `diff.mnemonicPrefix`.
+#: What is before the names of the two sides: git's own letters, with and without `diff.mnemonicPrefix`.
 _SIDES = frozenset({"a/b", "i/w", "c/i", "c/w", "o/w", "1/2", "w/i"})
 _PUT_ASIDE = (".orig", ".old", ".bak", "~")
 

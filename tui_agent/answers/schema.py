@@ -89,7 +89,7 @@ def tools(schema: Schema) -> list[Schema]:
 
 
 def _untold(part: Schema) -> Schema:
-    """Without its description, which stands above it already."""
+    """Without its description, which is given above it."""
     return {key: value for key, value in part.items() if key != "description"}
 
 

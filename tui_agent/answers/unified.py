@@ -101,7 +101,7 @@ class _File:
 class _Unified:
     """Reads from line `at` to `end` at most.
 
-    `closes` tells the lines that close a fence around the diff. Without one and with `bare` the diff stands in
+    `closes` tells the lines that close a fence around the diff. Without one and with `bare` the diff is in
     running text: then only the counts of its hunks say where it ends, and what they leave open is a fault.
     """
 

@@ -55,7 +55,7 @@ _ENTITIES = str.maketrans(
 
 
 def inert(text: str) -> str:
-    """The text as it may stand inside a block."""
+    """The text as it may be inside a block."""
     if "<" in text:
         text = _INERT_TAG.sub("<" + MARK, text)
     if "#" in text or "{" in text:

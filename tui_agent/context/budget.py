@@ -100,7 +100,7 @@ def limit_reached(
     """Why the next request may not be sent, or nothing.
 
     `what` is `turn` or `session`, `request` the size of the request, `price` what a token has cost on average.
-    0 is no limit.
+    0 means no limit.
     """
     if most_tokens and spent.tokens + request > most_tokens:
         used = f"{spent.tokens:,} tokens used, {request:,} in the next request"

@@ -60,7 +60,7 @@ def news(files: Sequence[ContextFile], told: Mapping[str, str]) -> tuple[list[Co
 
 
 def block(file: ContextFile) -> str:
-    """The file as it stands in a prompt."""
+    """The file as it is in a prompt."""
     return f"<context filename={quoted(file.path)}>\n{inert(file.text.rstrip())}\n</context>"
 
 

@@ -36,7 +36,7 @@ class KnownFile(Struct, frozen=True):
     renamed_to: str = ""
     #: Whether secrets in it were masked, so that it was seen in part.
     masked: bool = False
-    #: Whether `written` is to the letter what the model proposed, so that it knows that text too.
+    #: Whether `written` is exactly what the model proposed, so that it knows that text too.
     written_known: bool = False
     #: Which file on disk it is, whatever its name; 0 where that is not known.
     inode: int = 0
@@ -105,7 +105,7 @@ def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) 
 
 
 def freshness_mark(entry: KnownFile, again: bool = False) -> str:
-    """The `Modified Since` cell (K4); `again` says that the same message carries the file anew."""
+    """The `Modified Since` cell (K4); `again` says that the same message carries the file again."""
     match entry.freshness:
         case "fresh":
             mark = "No"

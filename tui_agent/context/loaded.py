@@ -56,7 +56,7 @@ def numbered(text: str) -> str:
 
 class InView(Struct, frozen=True):
     """What the prompt holds already: hashes by path as they were sent, those that the model wrote itself
-    (`proposed`), and those that stand further down in the same message (`attached`)."""
+    (`proposed`), and those that are further down in the same message (`attached`)."""
 
     sent: Mapping[str, str] = {}
     proposed: Mapping[str, str] = {}

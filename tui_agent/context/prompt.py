@@ -38,9 +38,9 @@ def system_message(
 ) -> Message:
     """The system prompt: the shipped words of this dialect, the schema where no provider holds the model to
     it, the surroundings, instruction files, base files, and after a reset the files that matter, in this order.
-    For a sub-task its hand-over (`part`) comes last, so that what all of them share stands at the beginning.
+    For a sub-task its hand-over (`part`) comes last, so that what all of them share is at the beginning.
 
-    Working files are data like any file that is read: they never stand in a `<context>` block.
+    Working files are data like any file that is read: they are never in a `<context>` block.
     """
     sections = [part["text"] for part in words["sections"] if part.get("dialect", dialect) == dialect]
     if schema is not None:

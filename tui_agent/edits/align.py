@@ -20,7 +20,7 @@ _Stretch = tuple[int, int, int, int]
 def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
     """Runs of equal lines as (start in old, start in new, length), in order and without overlap.
 
-    Patience difference (B. Cohen): lines that stand once on both sides are tied together, and each stretch
+    Patience difference (B. Cohen): lines that occur once on both sides are tied together, and each stretch
     between them is treated the same way, down to stretches in which no line is unique. There the shortest way
     from one to the other is taken if `MAX_STEPS` suffice to find it, else lines are tied to the one that stands
     there as often. What takes longer than all that counts as different.
@@ -60,7 +60,7 @@ def _places(lines: Sequence[str], start: int, end: int) -> _Places:
 
 
 def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[int, int]]:
-    """Lines that stand as often on both sides, first to first, as the longest run of pairs that rises on both."""
+    """Lines that are as often on both sides, first to first, as the longest run of pairs that rises on both."""
     shared = [(places, there[line]) for line, places in here.items() if line in there]
     if once:
         return _rising([(ours[0], theirs[0]) for ours, theirs in shared if len(ours) == len(theirs) == 1])
@@ -71,7 +71,7 @@ def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[in
 def _shortest(
     old: Sequence[str], new: Sequence[str], here: _Places, there: _Places, steps: int
 ) -> tuple[list[Match] | None, int]:
-    """The shortest way between the lines that stand on both sides, and the steps it took; None if it is too long."""
+    """The shortest way between the lines that are on both sides, and the steps it took; None if it is too long."""
     ours, theirs = (
         sorted(number for line in one if line in other for number in one[line])
         for one, other in ((here, there), (there, here))

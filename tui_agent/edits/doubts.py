@@ -58,7 +58,7 @@ def check_tabs(ground: Ground, match: Match, text: str) -> None:
 
 
 def _check_made(ground: Ground, match: Match) -> None:
-    """An edit that has been made is not made a second time: what it writes stands around what it searches for."""
+    """An edit that has been made is not made a second time: what it writes is around what it searches for."""
     new = match.edit.replace.strip("\n")
     span = match.span or Span(ground.starts[match.first], ground.starts[match.end], match.first)
     old = ground.text[span.start : span.end]

@@ -26,7 +26,7 @@ _MARKER = re.compile(
 
 
 def elision(base: str, new: str) -> str:
-    """The first line of `new` that says that something was left out and does not stand in `base`, or nothing."""
+    """The first line of `new` that says that something was left out and is not in `base`, or nothing."""
     if not base.strip():
         return ""
     there, lines = base.splitlines(), new.splitlines()

@@ -127,7 +127,7 @@ def edited(
 ) -> tuple[str, str]:
     """The text after all search/replace edits, and the lowest rung that one of them needed.
 
-    All are looked for in the file as it was; one that is not there may stand in what an earlier one wrote.
+    All are looked for in the file as it was; one that is not there may be in what an earlier one wrote.
     """
     if not (base or "").strip() and len(edits) == 1 and not edits[0].search.strip():
         return whole(edits[0].replace, base), ""
@@ -170,7 +170,7 @@ def _distinct(edits: Sequence[SearchReplace]) -> list[tuple[int, SearchReplace]]
 def _places(ground: Ground, wanted: Wanted, repeats: int, made: Sequence[Place]) -> list[Place] | None:
     """Where an edit goes in the file as it was; None where only the text after the edits before it can tell.
 
-    `made` is where those go, sorted. An edit that was written as often as its text stands in the file means
+    `made` is where those go, sorted. An edit that was written as often as its text is in the file means
     all of those places.
     """
     try:

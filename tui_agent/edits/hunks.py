@@ -63,7 +63,7 @@ def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3)
 
 
 def _groups(picked: list[Hunk], context: int) -> Iterator[list[Hunk]]:
-    """Hunks whose context touches stand under one header."""
+    """Hunks whose context touches are under one header."""
     group: list[Hunk] = []
     for hunk in picked:
         if group and hunk.start - _end(group[-1]) > 2 * context:

@@ -77,8 +77,8 @@ def only(wanted: Wanted, matches: Sequence[Match]) -> Match:
     more = f" and {len(matches) - 4} more" if len(matches) > 4 else ""
     where = f"{', '.join(numbers[:-1])} and {numbers[-1]}" if not more else ", ".join(numbers) + more
     raise Ambiguous(
-        f"{wanted.name} stands at {len(matches)} places, in lines {where}",
-        "take more of the lines around it into the search text, so that it stands only once",
+        f"{wanted.name} is at {len(matches)} places, in lines {where}",
+        "take more of the lines around it into the search text, so that it occurs only once",
     )
 
 

@@ -17,7 +17,7 @@ def matches(old: Sequence[str], new: Sequence[str], most: int) -> list[Match] | 
     most = min(most, height + width)
     if abs(height - width) > most:
         return None
-    zero = most + 1  # where the diagonal 0 stands in the list
+    zero = most + 1  # where the diagonal 0 is in the list
     furthest = [-1] * (2 * zero + 1)
     furthest[zero + 1] = 0
     trail: list[list[int]] = []

@@ -18,10 +18,10 @@ FEWEST = 8
 ANCHOR = 20
 #: Up to so many lines in a row may have been left out of the search text.
 LEFT_OUT = 3
-#: A word that stands more often leads to no place.
+#: A word that is more often leads to no place.
 _COMMON = 2000
 _WORD = re.compile(r"\w+")
-#: One that stands so seldom is rare enough.
+#: One that is so seldom is rare enough.
 _RARE = 20
 _WORDS_TRIED = 40
 _WIDEST = 120

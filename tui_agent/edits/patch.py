@@ -224,7 +224,7 @@ def _last_ones(places: Sequence[_Places]) -> list[Match | Place]:
 
 def _out_of_order(hunk: _Places) -> EditFailed:
     return EditFailed(
-        f"{hunk.name} stands elsewhere than the order of the hunks says",
+        f"{hunk.name} is elsewhere than the order of the hunks says",
         "send the hunks in the order of the file, with more of the lines around each",
     )
 
@@ -292,7 +292,7 @@ def _below_anchors(ground: Ground, hunk: PatchHunk, name: str, matches: list[Mat
         first = _first(ground, hunk.anchors)
         if first is None:
             raise EditFailed(
-                f"{name} is said to stand below `{hunk.anchors[-1][:80]}`, which is not in the file",
+                f"{name} is said to be below `{hunk.anchors[-1][:80]}`, which is not in the file",
                 "copy the line behind `@@` from the file, or leave it out",
             )
         inside = [match for match in matches if match.end > first]
@@ -304,7 +304,7 @@ def _below_anchors(ground: Ground, hunk: PatchHunk, name: str, matches: list[Mat
 
 def _elsewhere(hunk: PatchHunk, name: str) -> list[Match]:
     raise EditFailed(
-        f"{name} does not stand below `{hunk.anchors[-1][:80]}`",
+        f"{name} is not below `{hunk.anchors[-1][:80]}`",
         "copy the line behind `@@` from the file, or leave it out",
     )
 
@@ -321,7 +321,7 @@ def _first(ground: Ground, anchors: Sequence[str]) -> int | None:
 
 
 def _block(ground: Ground, anchors: Sequence[str]) -> tuple[int, int] | None:
-    """The lines (from, to) below the last anchor that are deeper than it; None where one stands twice or nowhere."""
+    """The lines (from, to) below the last anchor that are deeper than it; None where one occurs twice or nowhere."""
     least = 0
     for anchor in anchors:
         lines = [line for line in ground.by_stripped.get(anchor, ()) if line >= least]

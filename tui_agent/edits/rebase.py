@@ -25,7 +25,7 @@ def rebased(
     put_text: Callable[[str], str],
     merge_by: _Merge = merge,
 ) -> Change:
-    """The open change as it stands on the text `now` (None: the file is gone), which lies under `now_hash`.
+    """The open change as it is on the text `now` (None: the file is gone), which lies under `now_hash`.
 
     `base` and `new` are the change's own two texts. Blocking where a merge is needed. What does not merge is in
     the state `conflict` and keeps its base; what was found below "exact" waits for the person's own pick.

@@ -138,7 +138,7 @@ class _Batch:
         names = [without_case(entry.path) if gate.ignore_case else entry.path for entry in entries]
         for name, step in zip(names, steps, strict=True):
             if names.count(name) > 1:
-                raise FileError(f"{shown(step.path)} stands twice in one batch", "give each file one change")
+                raise FileError(f"{shown(step.path)} is twice in one batch", "give each file one change")
 
     def keep(self, sync: bool = True) -> None:
         """Put the journal in its place as it is now."""

@@ -54,7 +54,7 @@ class Blobs:
 
     def hold(self, data: bytes) -> str:
         """Keep `data` and return its key; in memory where the disk does not take it. Raises FileError where memory
-        is no place for it either."""
+        has no room for it either."""
         try:
             key = self.put(data)
         except FileError as error:

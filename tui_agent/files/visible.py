@@ -21,7 +21,7 @@ _IGNORABLE = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-#: Signs that are no letters of the text, but can be seen; as a file's name they are blank.
+#: Signs that are not letters of the text, but can be seen; as a file's name they are blank.
 _BLANK = frozenset("\u2800")
 _SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _ZWNJ, _ZWJ = "\u200c", "\u200d"

@@ -95,7 +95,7 @@ def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = Fal
 
     With `ignore_case` the file system takes `A` for `a`: what is there gets the name that it has on disk.
     Raises PathRefused where a link leads out of the root, to nothing or in circles, where a component on the way
-    is no folder, or where the system says no.
+    is not a folder, or where the system says no.
     """
     going = _Walk(root, path, parts, ignore_case)
     try:

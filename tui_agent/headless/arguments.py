@@ -14,7 +14,7 @@ from tui_agent.headless.options import OpenFile
 from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.files import reason_of
 
-#: More words are no request; a file is named instead.
+#: More words are not a request; a file is named instead.
 MOST_PROMPT_BYTES = 16 * 1024 * 1024
 _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 

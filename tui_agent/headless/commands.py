@@ -140,7 +140,7 @@ def doctor(as_json: bool) -> int:
 def trust(path: str, listed: bool, revoke: bool) -> int:
     """Let a workspace use what its .tui-agent/ brings.
 
-    That is settings, prompts, keys and themes, of the folder PATH (default: here), as they stand there now.
+    That is settings, prompts, keys and themes, of the folder PATH (default: here), as they are there now.
     """
     from tui_agent.headless import trust_command
 

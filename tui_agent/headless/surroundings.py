@@ -39,7 +39,7 @@ class Terminal(Struct, frozen=True):
 
 
 class Surroundings(Struct, frozen=True):
-    """`packages` are those that tui-agent stands on, with their versions, None where one is missing."""
+    """`packages` are those that tui-agent is built on, with their versions, None where one is missing."""
 
     python: str
     platform: str

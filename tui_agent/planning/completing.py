@@ -20,7 +20,7 @@ from tui_agent.workspace.index import SLICE, Index
 from tui_agent.workspace.languages import is_source_extension
 from tui_agent.workspace.patterns import escape
 
-#: More files that are as near as each other are no help.
+#: More files that are as near as each other do not help.
 MOST_TIED: Final = 3
 #: Names of files that stand for their folder.
 _ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})

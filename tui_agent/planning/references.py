@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 ReferenceKind = Literal["mention", "traceback", "glob", "alias", "path", "name", "module", "quoted", "word"]
-#: A pasted log may have megabytes; names stand at its beginning and at its end.
+#: A pasted log may have megabytes; names are at its beginning and at its end.
 HEAD: Final = 20_000
 TAIL: Final = 10_000
 

@@ -56,7 +56,7 @@ def parts_of(word: str) -> list[str]:
 
 
 def spellings(word: str) -> list[str]:
-    """The word as it stands, then in snake_case, kebab-case, camelCase, PascalCase and in one piece."""
+    """The word as it is, then in snake_case, kebab-case, camelCase, PascalCase and in one piece."""
     humps = parts_of(word)
     if not humps:
         return [word]

@@ -14,7 +14,7 @@ from tui_agent.planning.spelling import ORDINARY, PRODUCTS, looks_like_identifie
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.languages import is_source_extension
 
-#: A name that more files than this share is no name.
+#: A name that more files than this share is not a name.
 MOST_NAMESAKES: Final = 3
 SHORTEST_WORD: Final = 3
 _MADE: Final = re.compile(
@@ -178,7 +178,7 @@ def _quoted(reference: Reference, request: str, index: Index, namesakes: list[st
 
 
 def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -> Wish | None:
-    """A word that is the name of a few files just as it stands, with or without their extension."""
+    """A word that is the name of a few files just as it is, with or without their extension."""
     text = reference.text
     if text in ORDINARY and not quoted:
         return None

@@ -48,13 +48,13 @@ class ChatCalls:
         await self._turns.submit(text, attachments)
 
     async def memory(self) -> str:
-        """What the next request to go on tells the model of where the work stands, to be read and edited (C10).
+        """What the next request to go on tells the model of the state of the work, to be read and edited (C10).
 
         Empty where there is nothing to go on with. Raises `SessionError` while a turn runs.
         """
         if self.state.turn.running:
             raise SessionError(
-                "A turn is running: where the work stands is known when it has ended",
+                "A turn is running: its progress is known when it has ended",
                 "wait for it, or stop it",
             )
         if not self.state.turn.number or self.state.input.memory:
@@ -78,7 +78,7 @@ class ChatCalls:
         await self._turns.stop()
 
     def set_draft(self, text: str) -> None:
-        """What stands in the chat's input; kept within a second."""
+        """What is in the chat's input; kept within a second."""
         if text != self.state.input.draft:
             self.journal.grow(e.DraftChanged(text))
 

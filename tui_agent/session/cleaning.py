@@ -124,7 +124,7 @@ def _texts(folder: Path) -> Iterator[_Text]:
 
 
 def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
-    """Every key that stands in the log of a session that is open, or (unless `only_open`) was used of late, and in
+    """Every key that is in the log of a session that is open, or (unless `only_open`) was used recently, and in
     those of its sub-tasks."""
     keys: set[str] = set()
     for folder in catalog.folders(data):

@@ -33,7 +33,7 @@ _TABLES = """
 SOON = 100_000_000
 #: How many columns each table has.
 COLUMNS = {"records": 6, "growing": 7, "meta": 2}
-#: What sqlite says of a file that is no log any more.
+#: What sqlite says of a file that is not a log any more.
 _SIGNS_OF_DAMAGE = (
     "malformed",
     "not a database",
@@ -252,7 +252,7 @@ def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise TooNew, or Damaged for what is no log of ours, also where sqlite's own words about it are no text."""
+    """Raise TooNew, or Damaged for what is not a log of ours, also where sqlite's own words about it are not text."""
     damaged = Damaged(f"the session {path.parent.name} is damaged", RECOVER)
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]

@@ -61,7 +61,7 @@ class Editing:
         return (len(lines) - 1, len(lines[-1])) if lines else (0, 0)
 
     async def load(self, path: str) -> None:
-        """Read the text from disk into the buffer, unsaved text is given up; a file that is no text shows a note."""
+        """Read the text from disk into the buffer, unsaved text is given up; a file that is not text shows a note."""
         if await self._take_from_disk(path):
             self._journal.forget([f"buffer:{path}"])
 
@@ -196,7 +196,7 @@ class Editing:
         if stored is None:
             self._journal.tell(
                 e.BufferLoaded(kept.path, "", kept.disk)
-            )  # a file that is gone can be saved anew
+            )  # a file that is gone can be saved again
         moved = (self.state.buffers.get(kept.path) or kept).disk != kept.disk or stored is None
         self._journal.tell(
             e.BufferEdited(kept.path, kept.text, kept.disk, kept.cursor, kept.anchor, True, from_outside=True)

@@ -33,7 +33,7 @@ def as_json(session: str, events: Sequence[Event], blobs: Blobs | None = None) -
     """Every event, in order, under a header that says what it is; then the texts that they name, by their hash.
 
     Values are masked before they are written as JSON, so that the document is whole whatever they hold. A text that
-    had to be masked stands under the hash of what it was; one that is no text is left out, and so are those of files
+    had to be masked is under the hash of what it was; one that is no text is left out, and so are those of files
     that look like secrets, or that the model saw masked.
     """
     bodies = [json.loads(body_of(event).data) for event in events]

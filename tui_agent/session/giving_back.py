@@ -27,7 +27,7 @@ class GivingBack:
     async def give_back(self, change_id: str, task: str) -> None:
         """Let `task` begin again. What it had proposed goes from the review; what others did to those files stays.
 
-        Raises `SessionError` where that is no conflict of that sub-task with another.
+        Raises `SessionError` where that is not a conflict of that sub-task with another.
         """
         change = self.state.review.change(change_id)
         rival = self.state.review.change(change.rival) if change else None

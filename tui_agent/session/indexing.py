@@ -14,7 +14,7 @@ from tui_agent.session import catalog, database, records
 from tui_agent.session.catalog import LOG, Entry
 from tui_agent.store import events as e
 
-#: The form of the tables; a file of any other is made anew.
+#: The form of the tables; a file of any other is made again.
 VERSION = 2
 #: The table of the full-text index, where this Python's sqlite has one; it finds words from this length on.
 FTS, SHORTEST = "found", 3

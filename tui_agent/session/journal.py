@@ -198,7 +198,7 @@ class Journal:
         self.flush()
 
     def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
-        """Fold what is written; a fault of ours is told to whoever wrote it, who would wait for ever."""
+        """Fold what is written; a fault of ours is told to whoever wrote it, who would wait forever."""
         try:
             for event in events:
                 self.store.emit(event)

@@ -1,4 +1,4 @@
-"""The transcript by pages: every message under its number, so that scrolling up folds nothing. Made anew at need."""
+"""The transcript by pages: every message by number, so that scrolling up folds nothing. Rebuilt when needed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ...] | N
 
 
 def forget(folder: Path) -> None:
-    """Remove the pages; the next one that is asked for makes them anew."""
+    """Remove the pages; the next one that is asked for makes them again."""
     for suffix in ("", "-journal"):
         try:
             (folder / f"{NAME}{suffix}").unlink(missing_ok=True)

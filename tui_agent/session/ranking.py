@@ -44,7 +44,7 @@ class Ranks:
 
 
 def _number(text: bytes) -> float:
-    """What the file says; 0 where that is no rank."""
+    """What the file says; 0 where that is not a rank."""
     try:
         found = float(text)
     except ValueError:

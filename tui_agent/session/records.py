@@ -71,7 +71,7 @@ def refusal(what: str, error: Exception) -> RecordRefused:
 
 def as_json(value: object) -> bytes:
     """A value as JSON that `from_json` reads: half characters as escapes, numbers of any size. Raises ValueError or
-    TypeError for what is no JSON."""
+    TypeError for what is not JSON."""
     try:
         return msgspec.json.encode(value)
     except (UnicodeEncodeError, OverflowError):

@@ -1,4 +1,4 @@
-"""What was said in all sessions, to be searched: one file beside them, kept up to date, made anew when it is gone."""
+"""What was said in all sessions, to be searched: one file beside them, kept up to date, made again when it is gone."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def requests(data: Path, session: str) -> list[Line]:
 
 
 def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True) -> T | None:
-    """Read from the file, brought up to date; one that is damaged is made anew, or made in memory alone."""
+    """Read from the file, brought up to date; one that is damaged is made again, or in memory alone."""
     if not (data / "sessions").is_dir():
         return None
     path = data / NAME

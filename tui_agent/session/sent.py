@@ -14,7 +14,7 @@ from tui_agent.store.state import SentMessage
 
 
 class Exchange(Struct, frozen=True):
-    """A request and its answer. `messages` are those that it added, as JSON; with `reset` it began anew with them.
+    """A request and its answer. `messages` are those that it added, as JSON; with `reset` it began again with them.
 
     A message whose text is not in the store any more says so in its place.
     """

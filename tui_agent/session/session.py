@@ -229,7 +229,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         return found
 
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Say something that is no part of the conversation."""
+        """Say something that does not belong to the conversation."""
         await self.journal.record(e.NoticeGiven(level, text))
 
     # ── for whoever opens it ─────────────────────────────────────────────────────────────────────────────

@@ -31,7 +31,7 @@ def left_running(state: State) -> list[e.Event]:
 
 class SubTaskCalls:
     """The part of a session that is about sub-tasks. Each method raises `SessionError` for an id that is not there,
-    and for what cannot become of a task as it stands."""
+    and for what cannot become of a task as it is."""
 
     journal: Journal
     loaded: Loaded
@@ -60,7 +60,7 @@ class SubTaskCalls:
         await self._put(SubTask(task, goal, tuple(files), tuple(dependencies)))
 
     async def edit_subtask(self, task: str, goal: str, files: Sequence[str]) -> None:
-        """Word a task anew; what runs is not touched by it."""
+        """Reword a task; what runs is not touched by it."""
         found = self._still(task)
         await self._put(replace(found, goal=goal, files=tuple(files)))
 
@@ -108,7 +108,7 @@ class SubTaskCalls:
         await self.journal.record(e.SubTasksWanted(tuple(ticked)))
 
     async def retry_subtask(self, task: str) -> None:
-        """Run a task anew that has ended, or was skipped. What it had proposed and nobody decided about gives way."""
+        """Rerun a task that has ended, or was skipped. What it had proposed and nobody decided about gives way."""
         found = self._may(task, "pending")
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")

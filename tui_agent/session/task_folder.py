@@ -34,7 +34,7 @@ METADATA = "task_metadata.json"
 #: A time beyond the year 5000 is none.
 MOST_MILLISECONDS = 10**14
 NAMES = (CURRENT, LEGACY)
-#: What a request is marked with that came from there: the next real one begins the conversation anew.
+#: What a request is marked with that came from there: the next real one begins the conversation again.
 MODEL = "imported"
 #: What those programs put around the person's words, and what they add to them.
 _ADDED = re.compile(r"<environment_details>.*?</environment_details>", re.DOTALL)

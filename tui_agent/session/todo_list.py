@@ -1,4 +1,4 @@
-"""Todos by hand: added, worded anew, ticked, moved and removed."""
+"""Todos by hand: added, reworded, ticked, moved and removed."""
 
 from __future__ import annotations
 

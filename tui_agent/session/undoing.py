@@ -53,7 +53,7 @@ class Undoing:
     async def undo(self, name: str) -> None:
         """Take an apply back: the one named, or the last that stands. Raises `EditFailed` on a conflict.
 
-        What conflicts then stands in the review, to be settled like any conflict.
+        What conflicts is then in the review, to be settled like any conflict.
         """
         point = _named(self._review, name, undone=False)
         await self._move(point, undone=not point.undone)

@@ -19,7 +19,7 @@ FOLDER = "worktrees"
 def folder_for(data: Path, session: str, name: str) -> Path:
     """Where the copy of that name lies, below the folder for data; the name may be any text.
 
-    `session` is the id of the one whose lock says that the copy is in use. Raises SessionError for what is no id.
+    `session` is the id of the one whose lock says that the copy is in use. Raises SessionError for what is not an id.
     """
     return data / FOLDER / catalog.folder_of(data, session).name / plain(name)
 

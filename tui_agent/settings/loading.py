@@ -58,7 +58,7 @@ def load(
 
 
 def shipped_layer() -> Layer:
-    """`config/settings.toml` as it ships; the schema's defaults stand in for what it does not say."""
+    """`config/settings.toml` as it ships; the schema's defaults apply to what it does not say."""
     try:
         return file_layer(config_folder() / FILE)
     except SettingsError as error:
@@ -66,7 +66,7 @@ def shipped_layer() -> Layer:
 
 
 def workspace_layer(workspace: Path) -> Layer:
-    """The settings that a workspace brings, as they stand there: see `narrowing` for what it may set."""
+    """The settings that a workspace brings, as they are there: see `narrowing` for what it may set."""
     where = escaped(str(workspace / WORKSPACE_FOLDER / FILE))
     try:
         content = read_beneath(workspace, WORKSPACE_FOLDER, FILE)

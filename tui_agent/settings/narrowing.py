@@ -16,7 +16,7 @@ from tui_agent.settings.layers import Layer
 
 Rule = Literal["free", "lower", "higher", "off"]
 
-#: `free`: any value; `lower`: may only be lowered, where 0 of a limit is no limit; `higher`: may only be raised;
+#: `free`: any value; `lower`: may only be lowered, where 0 of a limit means no limit; `higher`: may only be raised;
 #: `off`: may only be turned off.
 ALLOWED: Mapping[str, Rule] = {
     "theme": "free",
@@ -50,7 +50,7 @@ ALLOWED: Mapping[str, Rule] = {
     "limits.turns": "lower",
     "limits.requests": "lower",
 }
-#: Settings of which 0 is no limit.
+#: Settings of which 0 means no limit.
 _LIMITS = frozenset(
     key
     for key in ALLOWED

@@ -12,11 +12,11 @@ from tui_agent.store.state import InstructionFile, OpenRequest, Purpose, SentMes
 
 
 class UploadsEnded(Lasting, frozen=True):
-    """What was uploaded is deleted, or was another process's: the next request begins anew with text."""
+    """What was uploaded is deleted, or was another process's: the next request begins again with text."""
 
 
 class ConversationBegun(Lasting, frozen=True):
-    """The conversation as sent begins anew with `messages`: what the next request appends to.
+    """The conversation as sent begins again with `messages`: what the next request appends to.
 
     `files`, `contexts` and `head` are as in `ConversationSlice`; `open_calls` are carried over.
     """
@@ -43,13 +43,13 @@ class SummaryMade(Lasting, frozen=True):
 
 
 class MemoryEdited(Lasting, frozen=True):
-    """The person wrote what the next request to go on tells the model of where the work stands (C10)."""
+    """The person wrote what the next request to go on tells the model of the state of the work (C10)."""
 
     text: str
 
 
 class MemoryBuilt(Lasting, frozen=True):
-    """The person asked to go on: this is what the model is told of where the work stands (C10)."""
+    """The person asked to go on: this is what the model is told of the state of the work (C10)."""
 
     turn: int
     text: str
@@ -64,9 +64,9 @@ class InstructionsRead(Lasting, frozen=True):
 class RequestSent(Lasting, frozen=True):
     """A request went to a model: what it added to the conversation, and how much of it was there before.
 
-    `messages` are those that this request appended to the conversation; `reset` says that this had begun anew.
+    `messages` are those that this request appended to the conversation; `reset` says that this had begun again.
     `rows`, `blocks` and `contexts` are the table rows, the digests of editor blocks and the hashes of instruction
-    files as they now stand in it. `prefix_share` is the share of the last request's bytes that begin this one.
+    files as they are in it now. `prefix_share` is the share of the last request's bytes that begin this one.
     """
 
     turn: int

@@ -23,7 +23,7 @@ class KnownFileEdited(Lasting, frozen=True):
     """A change that was applied gave a known file (or one that is new) the content `file.written`; one that was
     `undone` gave it that or, where it is fresh then, `file.md5`.
 
-    `as_proposed` says that it is to the letter what the model proposed, so that the model knows it.
+    `as_proposed` says that it is exactly what the model proposed, so that the model knows it.
     """
 
     file: KnownFile
@@ -72,7 +72,7 @@ class BufferEdited(Growing, frozen=True):
     anchor: tuple[int, int] = (0, 0)
     #: False where the person came back, by undo say, to the text that is on disk.
     unsaved: bool = True
-    #: True where the text did not come from the editor itself, which then loads it anew.
+    #: True where the text did not come from the editor itself, which then loads it again.
     from_outside: bool = False
 
     @property

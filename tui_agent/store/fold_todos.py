@@ -1,4 +1,4 @@
-"""Folding todos: added, worded anew, ticked, moved, removed. What is not there (any more) is passed over."""
+"""Folding todos: added, reworded, ticked, moved, removed. What is not there (any more) is passed over."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def say(state: State, message: ChatMessage) -> State:
 def _started(state: State, event: e.TurnStarted) -> State:
     history = tuple(text for text in state.input.history if text != event.request)
     queue = state.input.queue[1:] if event.queued else state.input.queue
-    # what was written of where the work stands does not outlive a turn about something else
+    # what was written of the state of the work does not outlive a turn about something else
     memory = state.input.memory if asks_to_go_on(event.request, event.turn) else ""
     state = replace(
         state,

@@ -66,7 +66,7 @@ class ModelStatusChanged(Passing, frozen=True):
 
 
 class NoticeGiven(Lasting, frozen=True):
-    """The program has something to say that is no part of the conversation."""
+    """The program has something to say that does not belong to the conversation."""
 
     level: Literal["info", "warning", "error"]
     text: str

@@ -1,4 +1,4 @@
-"""All that the panes show and the next turn stands on: one frozen value, one slice a pane.
+"""All that the panes show and the next turn builds on: one frozen value, one slice a pane.
 
 Slices are replaced, never changed, so that `is` tells whether one moved. A list in a slice is a tuple.
 """
@@ -98,7 +98,7 @@ class TurnSlice(Struct, frozen=True):
 
 
 class ActionSlice(Struct, frozen=True):
-    """One file action as it stands: its attempts so far, what was loaded, how it ended.
+    """One file action as it is: its attempts so far, what was loaded, how it ended.
 
     `nearest` are what the open question offers: the names most like the ones that were tried or, where `several`,
     the files that the name fits equally. `others` are matches that were not taken. `earlier` are attempts with
@@ -276,7 +276,7 @@ class Buffer(Struct, frozen=True):
     #: How the file is stored on disk, and how the text would be: with this byte-order mark.
     encoding: Encoding = "utf-8"
     mark: bytes = b""
-    #: Counts every change of the text that did not come from the editor, so that it knows to load it anew.
+    #: Counts every change of the text that did not come from the editor, so that it knows to load it again.
     revision: int = 0
 
 
@@ -413,7 +413,7 @@ class SentMessage(Struct, frozen=True):
 class ConversationSlice(Struct, frozen=True):
     """What was sent, in order, the system prompt first, to which model in which dialect.
 
-    `files` maps a path to the hash of the text that stands in it, `rows` to the known file's row as it was last
+    `files` maps a path to the hash of the text that is in it, `rows` to the known file's row as it was last
     told, `blocks` an editor block's name to its digest, `contexts` an instruction or base file to its hash (empty:
     told that it is gone). `open_calls` are function calls without a result yet. `last` is the newest request as it
     went out. `anew` says that the next request begins another conversation, and `why`. `refusable` is the
@@ -438,7 +438,7 @@ class ConversationSlice(Struct, frozen=True):
     #: The hash of what goes with every request beside the messages (functions, schema), and its tokens.
     head: str = ""
     head_tokens: int = 0
-    #: Ids of the provider's files that stand in it (P7); once `uploads_ended` they mean nothing any more.
+    #: Ids of the provider's files that are in it (P7); once `uploads_ended` they mean nothing any more.
     uploads: tuple[str, ...] = ()
     uploads_ended: bool = False
     refusable: ConversationSlice | None = None

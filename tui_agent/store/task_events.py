@@ -23,7 +23,7 @@ class TodosAdded(Lasting, frozen=True):
 
 
 class TodoChanged(Lasting, frozen=True):
-    """The person worded a todo anew, or ticked it, or took the tick away."""
+    """The person reworded a todo, or ticked it, or took the tick away."""
 
     id: str
     text: str
@@ -59,7 +59,7 @@ class SubTaskMoved(Lasting, frozen=True):
 
 
 class SubTaskChanged(Lasting, frozen=True):
-    """The person added a sub-task or worded one anew: goal, files, dependencies, its mark for the batch."""
+    """The person added a sub-task or reworded one: goal, files, dependencies, its mark for the batch."""
 
     task: SubTask
 

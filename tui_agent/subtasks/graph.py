@@ -85,7 +85,7 @@ def faults(tasks: Sequence[SubTask]) -> list[str]:
     ids = [task.id for task in tasks]
     doubled = sorted({name for name in ids if ids.count(name) > 1})
     if doubled:
-        found.append(f"sub-task ids stand twice: {', '.join(doubled)}")
+        found.append(f"sub-task ids occur twice: {', '.join(doubled)}")
     unknown = sorted({name for task in tasks for name in task.dependencies if name not in ids})
     if unknown:
         found.append(f"sub-tasks wait for ids that do not exist: {', '.join(unknown)}")
@@ -135,7 +135,7 @@ def startable(tasks: Sequence[SubTask]) -> list[SubTask]:
 
 
 def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
-    """All that a task builds on, directly or not, in an order in which each stands behind what it needs."""
+    """All that a task builds on, directly or not, in an order in which each is behind what it needs."""
     by_id = {other.id: other for other in tasks}
     wanted: set[str] = set()
     open_ids = [*task.dependencies, *task.on_top]
@@ -148,7 +148,7 @@ def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
 
 
 def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
-    """The tasks from left to right: each stands one layer behind the furthest that it waits for."""
+    """The tasks from left to right: each is one layer behind the furthest that it waits for."""
     known = {task.id for task in tasks}
     behind: dict[str, list[str]] = {name: [] for name in known}
     waits = {task.id: known.intersection(task.dependencies) for task in tasks}

@@ -12,7 +12,7 @@ TITLE = "## SUB-TASKS"
 
 
 def rows(tasks: Sequence[SubTask], changes: Sequence[Change] = ()) -> dict[str, str]:
-    """How each sub-task stands, in a line, by its id, with what of its changes is in conflict."""
+    """The state of each sub-task, in a line, by its id, with what of its changes is in conflict."""
     disputes = [(change, *sides(change, changes)) for change in changes if change.state == "conflict"]
     return {
         task.id: _row(task, "".join(_conflict(task.id, *dispute) for dispute in disputes)) for task in tasks

@@ -23,7 +23,7 @@ from tui_agent.turn.sent import as_sent
 
 Dialect = Literal["tools", "structured"]
 #: So begins a message that stands for older ones.
-SUMMARY = "# Summary of the conversation so far\nIt stands in place of the older messages, which are no longer shown."
+SUMMARY = "# Summary of the conversation so far\nIt replaces the older messages, which are no longer shown."
 LEFT_OUT = "# The older messages of this conversation are no longer shown"
 #: What an image in a message costs, in tokens: what the common models take for a large one.
 IMAGE_TOKENS = 1_600
@@ -46,7 +46,7 @@ class Head(Struct, frozen=True):
 
 
 def needs_begin(state: State) -> bool:
-    """Whether the conversation begins anew: the first request, or another model or dialect (C4)."""
+    """Whether the conversation begins again: the first request, or another model or dialect (C4)."""
     sent = state.conversation
     return not sent.messages or (sent.model, sent.protocol) != (state.model.name, state.model.protocol)
 

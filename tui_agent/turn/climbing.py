@@ -107,7 +107,7 @@ async def follow(desk: Desk, gathered: Gathered, decision: Decision) -> AsyncGen
 
 
 def _as_patterns(desk: Desk, decision: Decision) -> Decision:
-    """A typed path that is no file is looked for like a name."""
+    """A typed path that is not a file is looked for like a name."""
     path = decision.path.removeprefix("./").strip()
     if not path or desk.workspace.index.contains(path) or (desk.workspace.root / path).is_file():
         return replace(decision, path=path)

@@ -22,7 +22,7 @@ GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
 SEE_FIRST = "See the first result."
 SEE_NEXT = "See the message that follows."
-DECISION_FOLLOWS = "Shown to the person, who decides; what became of it stands in the next message."
+DECISION_FOLLOWS = "Shown to the person, who decides; the next message says what became of it."
 NOT_ANSWERED = "The turn was stopped before this was answered: ask again if you still need it."
 #: Calls that are answered with what they ask for; the others are for the person.
 ANSWERED = frozenset({"read_files", "list_directory", "search_text"})
@@ -234,13 +234,13 @@ class _Newest:
 
 
 def _as_proposed(gathered: Gathered) -> Mapping[str, str]:
-    """Files read again that are to the letter what the model proposed, and that it knows whole, by path."""
+    """Files read again that are exactly what the model proposed, and that it knows whole, by path."""
     again = gathered.again.items()
     return {path: entry.written for path, entry in again if entry.written_known and entry.whole}
 
 
 def _rows(state: State, all_of_them: bool) -> dict[str, str]:
-    """The table's rows that differ from what was last told, by path; `(this turn)` and `read again` are no change."""
+    """The table's rows that differ from what was last told, by path; `(this turn)` and `read again` are not changes."""
     rows = {path: table_row(entry, 0) for path, entry in state.known.files.items()}
     left_out = known.left_out_line(len(state.known.dropped))
     if left_out:

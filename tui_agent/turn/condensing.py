@@ -127,7 +127,7 @@ def _words(message: Message) -> str:
 
 
 async def _summary_message(desk: Desk, gathered: Gathered, text: str) -> SentMessage:
-    """What is certain stands beside the summary, from state and word for word: the request, todos, what is pending."""
+    """What is certain is beside the summary, from state and word for word: the request, todos, what is pending."""
     state = desk.state()
     certain = memory.section(memory_of(state, gathered.turn))
     pending = await asyncio.to_thread(_pending, desk, state)

@@ -22,7 +22,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import OpenRequest, Purpose, Usage
 from tui_agent.turn.desk import Desk
 
-#: An answer of more letters is no answer: what comes after them is not read.
+#: An answer of more letters is not an answer: what comes after them is not read.
 MOST_LETTERS = 4_000_000
 #: So many of them are read at once: about ten milliseconds.
 MOST_AT_ONCE = 16_384

@@ -43,5 +43,5 @@ async def next_model(desk: Desk, tried: Collection[str]) -> ModelChosen | None:
         try:
             return chosen(desk.settings, name, await desk.model.abilities(name))
         except ModelError:
-            continue  # a name that nobody knows is no help
+            continue  # a name that nobody knows does not help
     return None

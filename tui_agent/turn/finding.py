@@ -35,7 +35,7 @@ async def plan_and_find(
     carried = [_taken_up(decision) for decision in desk.decided()]
     actions = _named_once(_renamed(desk, [*attached, *carried, *plan.files]), set())
     yield e.PlanMade(gathered.turn, plan.source, actions, plan.directories, plan.faults)
-    if desk.ask is None:  # on a screen they stand in the plan
+    if desk.ask is None:  # on a screen they are in the plan
         for fault in plan.faults:
             yield e.NoticeGiven("info", fault)
     mentioned = {action.name for action in actions if _is_mention(action, request, attachments)}

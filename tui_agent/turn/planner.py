@@ -23,7 +23,7 @@ from tui_agent.turn.limits import check_limits
 
 #: The setting that leaves planning to the built-in planner.
 NO_PLANNER = "none"
-#: An answer that is no plan is asked for once more.
+#: An answer that is not a plan is asked for once more.
 MOST_ANSWERS = 2
 #: Faults of a plan that are named when it is asked for again.
 MOST_FAULTS = 10

@@ -23,7 +23,7 @@ from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.secrets import decided
 from tui_agent.workspace.languages import language
 
-#: A larger file is no source that a model could use whole; in bytes.
+#: A larger file is not a source that a model could use whole; in bytes.
 MAX_BYTES = 4 * 1024 * 1024
 #: The share of the window that one turn's files may fill.
 FILES_SHARE = 0.5

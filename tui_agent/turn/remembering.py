@@ -13,7 +13,7 @@ from tui_agent.store.state import State
 
 def remembered(state: State, turn: int, again: Mapping[str, KnownFile]) -> str:
     """The memory section for a turn in which the person asks to go on; `again` are files as they were before
-    they were read anew for it."""
+    they were read again for it."""
     return section(memory_of(state, turn, again))
 
 

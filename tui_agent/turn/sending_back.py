@@ -58,7 +58,7 @@ class SendingBack:
             yield event
         names = ", ".join(dict.fromkeys(change.path for change in (*failed, *conflicts)))
         gathered.query = (
-            f"Not taken: {names}; the reasons stand above. Send the changes to these files anew, each file's "
+            f"Not taken: {names}; the reasons are above. Resend the changes to these files, each file's "
             "changes complete, against the newest version of the file. All your other changes are kept."
         )
         why = (

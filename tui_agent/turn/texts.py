@@ -1,4 +1,4 @@
-"""Small text files that are looked at before every request, read anew only where they may have changed."""
+"""Small text files that are looked at before every request, read again only where they may have changed."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tui_agent.turn.reading import load, see, that_fit
 async def upload(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
     """Upload the files that go with the next request and are new; the request then refers to them.
 
-    After a failure the text stands in the prompt, and a notice says so, once for each model.
+    After a failure the text is in the prompt, and a notice says so, once for each model.
     """
     state, store = desk.state(), desk.provider_files
     model = state.model.name

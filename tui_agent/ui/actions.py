@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 
-#: Contexts that are no pane: keys of the application, also over a dialog, and keys of the workspace anywhere.
+#: Contexts that are not panes: keys of the application, also over a dialog, and keys of the workspace anywhere.
 APP, ANYWHERE = "app", ""
 
 
@@ -226,7 +226,7 @@ def actions_of(pane: str) -> list[Action]:
 def bindings_of(pane: str) -> list[BindingType]:
     """The bindings of a pane (or of `APP`, `ANYWHERE`), each known by its action's id.
 
-    Which keys they have is the keymap's business (`ui.keys`); until it is set they answer to none: an id is no
+    Which keys they have is the keymap's business (`ui.keys`); until it is set they answer to none: an id is not a
     key. A key of `APP` comes before whatever has the focus.
     """
     return [

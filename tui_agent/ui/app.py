@@ -330,7 +330,7 @@ async def _run(app: WorkspaceApp) -> int:
     loop = asyncio.get_running_loop()
 
     def end(number: int, _: object) -> None:
-        """Heard also while the loop is held up, which is why it is no handler of the loop."""
+        """Heard also while the loop is held up, which is why it is not a handler of the loop."""
         threading.Thread(target=_end_at_last, args=(number,), daemon=True).start()
         loop.call_soon_threadsafe(app.end_by, number)
 

@@ -178,7 +178,7 @@ def _read(path: Path, faults: list[str]) -> dict[str, tuple[str, ...]]:
     found = {}
     for pane, rows in tables.items():
         if not isinstance(rows, dict):
-            faults.append(f"{path}: {pane} stands outside a table: write it under [pane]")
+            faults.append(f"{path}: {pane} is outside a table: write it under [pane]")
             continue
         for name, value in rows.items():
             keys = _keys_of(value)

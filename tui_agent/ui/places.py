@@ -1,4 +1,4 @@
-"""Where each pane stands on a screen of a given size: three columns, two, or one; what has no place is a tab."""
+"""Where each pane is on a screen of a given size: three columns, two, or one; what has no place is a tab."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _turns(data: Path, session: str) -> Chooser:
 
     def rows(words: str) -> list[Row]:
         fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
-        whole = [Row(WHOLE, label("The whole of it, as it stands now"))] if not words.strip() else []
+        whole = [Row(WHOLE, label("All of it, as it is now"))] if not words.strip() else []
         return [*whole, *(_row(line) for line in fitting)]
 
     return Chooser("Go on with a copy, as it stood after …", rows, "words of a turn", get())

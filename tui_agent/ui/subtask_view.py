@@ -79,7 +79,7 @@ class Talk(Vertical):
 
 
 class SubTaskView(Dialog[None], inherit_bindings=False):
-    """How the task stands, its goal, and what was said; Esc closes it."""
+    """The state of the task, its goal, and what was said; Esc closes it."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
     BINDINGS: ClassVar[list[BindingType]] = [

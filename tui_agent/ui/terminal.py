@@ -142,7 +142,7 @@ class Terminal(LinuxDriver):
             return b""
 
     def _sigcont_application(self, *_: object) -> None:
-        """Take the terminal again. Whoever stopped us without asking may have changed its modes: they are set anew."""
+        """Take the terminal again. Whoever stopped us without asking may have changed its modes: they are set again."""
         if self._auto_restart:
             if self._is_on:
                 self.suspend_application_mode()

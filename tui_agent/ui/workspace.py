@@ -146,7 +146,7 @@ class Workspace(Widget):
             self.refresh(layout=True)
 
     def regions(self, size: Size) -> dict[Widget, Region]:
-        """Where each displayed child stands on a screen of that size."""
+        """Where each displayed child is on a screen of that size."""
         found: dict[Widget, Region] = {}
         for line, place in zip(self._lines, self.places(size), strict=False):
             found[line] = place.header

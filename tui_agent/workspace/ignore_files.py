@@ -154,7 +154,7 @@ def _rule(line: bytes) -> _Rule | None:
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:
-    """A space at the end counts where a backslash stands before it."""
+    """A space at the end counts where a backslash is before it."""
     kept = at = 0
     while at < len(line):
         escaped = line[at : at + 1] == b"\\"

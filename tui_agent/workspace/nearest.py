@@ -8,7 +8,7 @@ from typing import Final
 
 #: How many names are compared in one call, which holds the interpreter for a few milliseconds.
 SLICE: Final = 4096
-#: Below this likeness, of 100, a name is no help.
+#: Below this likeness, of 100, a name does not help.
 LEAST: Final = 55.0
 #: How much the folders count beside the name.
 FOLDER_SHARE: Final = 0.25

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 MAX_CHOICES: Final = 64
 MAX_BRACES: Final = 32
-#: What a backslash may stand before; before anything else it is taken for a Windows separator and refused.
+#: What a backslash may be before; before anything else it is taken for a Windows separator and refused.
 _ESCAPABLE: Final = "*?[]{}\\,!@+() "
 _CLASS: Final = re.compile(r"\[([!^]?)(\]?(?:\\[^/]|[^\]\\/])*)\]")
-#: A sign in a class, with the backslash that may stand before it, and the end of a range that begins with it.
+#: A sign in a class, with the backslash that may be before it, and the end of a range that begins with it.
 _MEMBER: Final = re.compile(r"(\\?)(.)(?:-(\\?)(.))?", re.DOTALL)
 
 
@@ -87,7 +87,7 @@ def _sign_at(text: str, at: int) -> tuple[Sign, int]:
 def _escaped(text: str, at: int) -> tuple[Sign, int]:
     following = text[at + 1 : at + 2]
     if not following or following not in _ESCAPABLE:
-        return Sign("refused", "a backslash does not stand between folders here; write '/'"), 1
+        return Sign("refused", "a backslash does not separate folders here; write '/'"), 1
     return Sign("literal", following, re.escape(following)), 2
 
 

@@ -234,7 +234,7 @@ class ChatPane(Pane):
         self._keep_stand(message.stand)
 
     def _keep_stand(self, stand: Stand | None) -> None:
-        """Keep where the person stands in the transcript; nothing is kept while the newest is followed."""
+        """Keep where the person is in the transcript; nothing is kept while the newest is followed."""
         layout = self.session.state.layout
         others = {pane: place for pane, place in layout.place.items() if pane != self.ID}
         self.session.set_layout(

@@ -167,7 +167,7 @@ class PlanPane(Pane):
         return action is not None and not action.question and not self.session.state.session.read_only
 
     def _under_cursor(self) -> ActionSlice | None:
-        """The action that the cursor stands on or in; else the one that is asked about."""
+        """The action that the cursor is on or in; else the one that is asked about."""
         index = self._rows.cursor.split(":")[1:2]
         if index and index[0].isdecimal() and int(index[0]) < len(self._plan.actions):
             return self._plan.actions[int(index[0])]

@@ -20,7 +20,7 @@ from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lined import Lined
 
 _Key = tuple[str, str, str]
-#: Diffs that are kept while others are looked at: whole files stand behind each.
+#: Diffs that are kept while others are looked at: whole files are behind each.
 MOST_KEPT = 20
 
 
@@ -88,7 +88,7 @@ class ReviewBody(Vertical):
             self._ask(self._fetch(change))
 
     def forget_conflict(self, change: Change) -> None:
-        """Look at a conflict anew: the file has moved on, or it is settled."""
+        """Look at a conflict again: the file has moved on, or it is settled."""
         self._conflicts.pop(_key(change), None)
 
     def draw(self) -> None:

@@ -42,7 +42,7 @@ class Choosing:
         self._go_on()
 
     def write(self, text: str) -> None:
-        """Let a text stand at the current place."""
+        """Put a text at the current place."""
         self.chosen[self.place] = "by hand"
         self._texts[self.place] = text if not text or text.endswith("\n") else text + "\n"
         self._go_on()

@@ -1,4 +1,4 @@
-"""Deciding in the review: where the person stands, what each decision calls, and what is seen then."""
+"""Deciding in the review: where the person is, what each decision calls, and what is seen then."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Call = Callable[[Sequence[Pick]], Awaitable[None]]
 
 
 class Deciding(Pane):
-    """A pane that stands on one hunk of one change, and decides about it, its file, its todo or all."""
+    """A pane at one hunk of one change that decides about it, its file, its todo or all."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -72,7 +72,7 @@ class Deciding(Pane):
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _act(self, call: Coroutine[Any, Any, object]) -> None:
-        """Ask the session for what changes where the person stands here, and may change what the editor shows."""
+        """Ask the session for what changes where the person is here, and may change what the editor shows."""
         self.act(call, changes=("buffers",))
 
     async def _decide(self, call: _Call, *, whole: bool) -> None:
@@ -105,7 +105,7 @@ class Deciding(Pane):
                 self.show(self.session.state)
 
     async def _undo(self) -> None:
-        """Take the last apply back, and stand on the first hunk that it opens again."""
+        """Take the last apply back, and go to the first hunk that it opens again."""
         async with self._deciding:
             points = [point for point in self.session.state.review.checkpoints if not point.undone]
             await self.session.undo()

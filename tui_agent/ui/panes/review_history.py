@@ -63,7 +63,7 @@ class History(Dialog[str | None], inherit_bindings=False):
         self._show()
 
     def needs_content(self, event: events.Event) -> bool:
-        """Only the files of an apply are got; which apply it is stands in the list from the start."""
+        """Only the files of an apply are got; the list has the applies from the start."""
         return isinstance(event, events.Key) and event.key in ("left", "right")
 
     def on_rows_moved(self, event: Rows.Moved) -> None:

@@ -1,4 +1,4 @@
-"""Where the person stands in the review: which changes it shows, which hunk is the current one, what comes next."""
+"""Where the person is in the review: which changes it shows, which hunk is the current one, what comes next."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _Call = Callable[[str], Coroutine[Any, Any, object]]
 
 
 class SubTasksPane(Drawing):
-    """Runs, stops and changes what the cursor stands on, and looks into it."""
+    """Runs, stops and changes what the cursor is on, and looks into it."""
 
     ID = "subtasks"
     TITLE = "Sub-tasks"

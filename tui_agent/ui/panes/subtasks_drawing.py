@@ -1,4 +1,4 @@
-"""Drawing the sub-tasks: which are seen, where the cursor stands, and the clock that ticks while one runs."""
+"""Drawing the sub-tasks: which are seen, where the cursor is, and the clock that ticks while one runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LIST_BELOW = 40
 
 
 class Drawing(Pane):
-    """The graph or the list of tasks, and the details of the one that the cursor stands on."""
+    """The graph or the list of tasks, and the details of the one that the cursor is on."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

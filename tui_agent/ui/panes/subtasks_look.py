@@ -33,7 +33,7 @@ def read_look(saved: object) -> Look:
 
 
 def seen(tasks: Sequence[SubTask], look: Look) -> tuple[SubTask, ...]:
-    """The tasks that are seen. One that waits for a hidden one stands behind what that one waits for."""
+    """The tasks that are seen. One that waits for a hidden one is behind what that one waits for."""
     wanted = look.words.lower().split()
     left = [task for task in tasks if _is_seen(task, look, wanted)]
     if len(left) == len(tasks):
@@ -73,7 +73,7 @@ def _is_seen(task: SubTask, look: Look, wanted: Sequence[str]) -> bool:
 def _seen_before(
     task: SubTask, by_id: Mapping[str, SubTask], names: set[str], reached: dict[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """What a task stands behind, once for all that wait for it."""
+    """What a task is behind, once for all that wait for it."""
     if task.id not in reached:
         reached[task.id] = ()  # were there a circle, it would end here
         found: dict[str, None] = {}

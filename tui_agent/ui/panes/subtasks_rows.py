@@ -90,7 +90,7 @@ def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
 def detail_rows(
     task: SubTask, fact: Fact, progress: SubTaskProgress | None, states: Mapping[str, str], blocked: str
 ) -> list[Row]:
-    """How a task stands, its goal, what it says, what keeps it, its files, and what came of it.
+    """The state of a task, its goal, what it says, what keeps it, its files, and what came of it.
 
     `states` are those of all tasks, by id.
     """

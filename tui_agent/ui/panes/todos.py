@@ -44,7 +44,7 @@ class TodosPane(Pane):
         self._draw()
 
     async def action_toggle(self, attribute_name: str = "") -> None:
-        """Tick the todo under the cursor, or open it again. The argument is that of the action it stands in for."""
+        """Tick the todo under the cursor, or open it again. The argument is that of the action it replaces."""
         if todo := self._current():
             self.act(self.session.toggle_todo(todo.id))
 

@@ -17,7 +17,7 @@ Pair = tuple[int | None, int | None]
 
 
 def pairs(shown: DiffLines) -> Iterator[Pair]:
-    """The lines side by side: those that are the same stand on both, removed ones beside added ones."""
+    """The lines side by side: those that are the same are on both, removed ones beside added ones."""
     at = 0
     while at < len(shown.lines):
         hunk = shown.lines[at].hunk
@@ -39,7 +39,7 @@ class DiffSides(DiffView):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._pairs: list[Pair] = []
-        #: Which pair each line stands in.
+        #: Which pair each line is in.
         self._pair_of: dict[int, int] = {}
 
     def render_line(self, y: int) -> Strip:

@@ -159,7 +159,7 @@ class Editor(WritingArea):
 
     @property
     def changed_text(self) -> str | None:
-        """The text as it stands here; None where only a part of it does, which is never edited."""
+        """The text as it is here; None where only a part of it does, which is never edited."""
         return None if self.whole is not None else self.text
 
     @property

@@ -12,7 +12,7 @@ from textual.widgets.tree import TreeNode
 
 from tui_agent.ui.sink import rich_label
 
-#: Files of one folder that stand in the tree; the rest is found by name.
+#: Files of one folder that are in the tree; the rest is found by name.
 MOST = 2_000
 
 Folder = Callable[[str], tuple[list[str], list[str]]]

@@ -19,5 +19,5 @@ class GoingOn(Static):
         if self.display:
             keys = getattr(self.app, "keys", None)
             key = keys.shown("chat.go_on") if keys is not None else ""
-            what = "your words go" if state.input.memory else "where the work stands goes"
+            what = "your words go" if state.input.memory else "your progress is sent"
             self.update(label(f"{what} with it{f': {key}' if key else ''}"))

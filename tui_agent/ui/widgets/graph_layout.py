@@ -1,6 +1,6 @@
 """Where the nodes of a layered graph stand and which way its lines go, in cells.
 
-Layers stand side by side. Between two of them every node on the right has one lane, a vertical line in which all
+Layers are side by side. Between two of them every node on the right has one lane, a vertical line in which all
 that it waits for come together: what is shared is drawn once. A line that skips a layer passes it on a row of
 its own.
 """

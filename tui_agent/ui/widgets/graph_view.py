@@ -22,7 +22,7 @@ from tui_agent.ui.widgets.graph_facts import Fact, mark_of
 from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Piece, column, fit
 
-#: Longer names are cut: what they mean stands in the details.
+#: Longer names are cut: what they mean is in the details.
 _LONGEST = 16
 #: Cells for what is told beside a name: the most of these that the whole graph has room for.
 _ROOMS = (20, 7, 0)
@@ -40,14 +40,14 @@ class GraphView(Lined):
     ]
 
     class Moved(Message):
-        """The cursor is to stand on this task."""
+        """The cursor is to be on this task."""
 
         def __init__(self, task: str) -> None:
             super().__init__()
             self.task = task
 
     class Chosen(Moved):
-        """The task that the cursor stands on was clicked."""
+        """The task that the cursor is on was clicked."""
 
     class Marked(Moved):
         """The mark of a task was clicked."""
@@ -72,7 +72,7 @@ class GraphView(Lined):
     def show_tasks(
         self, tasks: Sequence[SubTask], cursor: str, facts: Mapping[str, Fact] | None = None
     ) -> None:
-        """Draw the tasks and what is told of each; where they stand is worked out anew only when what waits for what
+        """Draw the tasks and what is told of each; where they stand is worked out again only when what waits for what
         is another, or the width gives them another room."""
         by_id, facts = {task.id: task for task in tasks}, facts or {}
         before, canvas = (self._tasks, self._facts), self.canvas

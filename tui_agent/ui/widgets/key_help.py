@@ -37,7 +37,7 @@ class KeyHelp(Dialog[None], inherit_bindings=False):
     """
 
     def __init__(self, keys: Keys, first: str) -> None:
-        """`first` is the pane whose keys stand at the top."""
+        """`first` is the pane whose keys are at the top."""
         super().__init__()
         self._keys = keys
         self._first = first

@@ -93,7 +93,7 @@ class Lined(ScrollView, can_focus=True):
         self._forget_styles()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        # A focused pane may be another shade: what is blended with it is then blended anew.
+        # A focused pane may be another shade: what is blended with it is then blended again.
         plain = self.rich_style
         if plain != self._plain:
             self._plain = plain

@@ -1,4 +1,4 @@
-"""The one-cell marks for how things stand, each with the meaning that colours it."""
+"""The one-cell marks for the states of things, each with the meaning that colours it."""
 
 from __future__ import annotations
 

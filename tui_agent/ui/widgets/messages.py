@@ -160,7 +160,7 @@ def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
 
 
 def _decided(changes: Sequence[Change]) -> Iterable[str]:
-    """`2 applied`, `1 pending`: how the changes stand, once one of them is decided or failed."""
+    """`2 applied`, `1 pending`: the states of the changes, once one of them is decided or failed."""
     states = Counter("pending" if change.is_open else change.state for change in changes)
     if states.keys() - {"pending"}:
         yield from (f"{number} {state}" for state, number in states.items())

@@ -45,7 +45,7 @@ class Rows(Lined):
     ]
 
     class Moved(Message):
-        """The cursor now stands on this row."""
+        """The cursor is on this row now."""
 
         def __init__(self, rows: Rows, key: str) -> None:
             super().__init__()
@@ -57,7 +57,7 @@ class Rows(Lined):
             return self.rows
 
     class Chosen(Moved):
-        """The row that the cursor stands on was clicked."""
+        """The row that the cursor is on was clicked."""
 
     class Marked(Moved):
         """The mark of a row was clicked."""

@@ -15,9 +15,9 @@ from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.messages import LiveReply, MessageBlock, Reasoning, facts_of
 from tui_agent.ui.widgets.transcript_place import Stand, around
 
-#: How many messages stand in the widget when it is opened, come with a page, and may stand in it at most.
+#: How many messages are in the widget when it is opened, come with a page, and may be in it at most.
 FIRST, PAGE, MOST = 30, 20, 50
-#: Seconds of quiet after which it is told where the person stands.
+#: Seconds of quiet after which it is told where the person is.
 TOLD_AFTER = 0.5
 
 
@@ -53,7 +53,7 @@ class Transcript(VerticalScroll, can_focus=True):
     come at the lower edge too."""
 
     class Stood(Message):
-        """The person stands at another place; None: with the newest message."""
+        """The person is at another place; None: with the newest message."""
 
         def __init__(self, stand: Stand | None) -> None:
             super().__init__()
@@ -237,7 +237,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self._paging = False
         self.show(state)
 
-    # ── where the person stands ──────────────────────────────────────────────────────────────────────────
+    # ── where the person is ──────────────────────────────────────────────────────────────────────────
 
     @property
     def stand(self) -> Stand | None:
