@@ -1,4 +1,4 @@
-"""After a change is applied, what belongs to it comes with the next request, once (C9)."""
+"""After a change is applied, what belongs to it comes with the next request, once."""
 
 from __future__ import annotations
 

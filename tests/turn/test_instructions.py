@@ -1,4 +1,4 @@
-"""Instruction files by what was read and changed: in order, once, told when they come, change and go (C6)."""
+"""Instruction files by what was read and changed: in order, once, told when they come, change and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listings of folders: what they leave out is named, links are links, and sizes are read by people (C8)."""
+"""Listings of folders: what they leave out is named, links are links, and sizes are read by people."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import unicodedata
 from tui_agent.files.visible import escaped, json_escaped, replaced
 
 MARK = "~"
-#: What wraps a block, see `protocol.md`; `context` only where it closes or has the attribute that ours has, since
+#: What wraps a block; `context` only where it closes or has the attribute that ours has, since
 #: `<Context>` is an ordinary name in code.
 TAGS = (
     "additional_data",

@@ -1,4 +1,4 @@
-"""The size of a request: when files give way (C4), when older messages do (C5), and when a limit is reached.
+"""The size of a request: when files give way, when older messages do, and when a limit is reached.
 
 All sizes are in tokens.
 """

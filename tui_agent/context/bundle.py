@@ -1,4 +1,4 @@
-"""Bundled files (C9): what belongs to a changed file, as the model reads it."""
+"""Bundled files: what belongs to a changed file, as the model reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in the editor, as the model reads it (C7): `<additional_data>` and its blocks."""
+"""What is in the editor, as the model reads it: `<additional_data>` and its blocks."""
 
 from __future__ import annotations
 

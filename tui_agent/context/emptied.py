@@ -1,4 +1,4 @@
-"""Older messages without the contents that give way (C4): paths and words stay.
+"""Older messages without the contents that give way: paths and words stay.
 
 What was written by us has a known shape: a `read_files` result is one line of JSON, tables, listings and bundled
 files are sections, the editor's state is a block. What a model wrote is JSON; where it is not, it stays as it is.

@@ -1,4 +1,4 @@
-"""Instruction files (C6): where they are looked for, in which order they stand, and how the model reads them."""
+"""Instruction files: where they are looked for, in which order they stand, and how the model reads them."""
 
 from __future__ import annotations
 

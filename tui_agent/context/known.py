@@ -56,7 +56,7 @@ TouchKind = Literal["read", "mentioned", "edited", "undone", "changed outside"]
 
 
 class Touch(Struct, frozen=True):
-    """One line of a file's timeline (K2): who did what to it at which turn.
+    """One line of a file's timeline: who did what to it at which turn.
 
     `md5` is of the version that the model came to know by it, empty where it did not. `active` is false where the
     model's knowledge became stale by it. `at` and the three times after it are in seconds since the epoch (0:
@@ -90,7 +90,7 @@ def following(touch: Touch, before: Touch | None) -> Touch:
 
 
 def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) -> tuple[str, ...]:
-    """The paths that leave the registry so that it holds at most `limit` (K5).
+    """The paths that leave the registry so that it holds at most `limit`.
 
     The least recently seen go first; those in `keep` (open, pending) and modified ones only when nothing else is left.
     """
@@ -105,7 +105,7 @@ def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) 
 
 
 def freshness_mark(entry: KnownFile, again: bool = False) -> str:
-    """The `Modified Since` cell (K4); `again` says that the same message carries the file again."""
+    """The `Modified Since` cell; `again` says that the same message carries the file again."""
     match entry.freshness:
         case "fresh":
             mark = "No"

@@ -1,4 +1,4 @@
-"""Directory listings as the model reads them (C8)."""
+"""Directory listings as the model reads them."""
 
 from __future__ import annotations
 

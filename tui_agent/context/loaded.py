@@ -1,4 +1,4 @@
-"""Files as the model reads them: a `read_files` result with line numbers and hashes (C3)."""
+"""Files as the model reads them: a `read_files` result with line numbers and hashes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LoadedFile(Struct, frozen=True):
     masked: bool = False
     #: Which file on disk it is; 0 where that is not known.
     inode: int = 0
-    #: The provider's id for this text, where it was uploaded (P7): then that is sent instead.
+    #: The provider's id for this text, where it was uploaded: then that is sent instead.
     file_id: str = ""
 
     @property

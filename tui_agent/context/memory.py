@@ -1,4 +1,4 @@
-"""Memory (C10): the state of the work, told from state when the person asks to go on."""
+"""Memory: the state of the work, told from state when the person asks to go on."""
 
 from __future__ import annotations
 

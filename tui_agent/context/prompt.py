@@ -1,6 +1,6 @@
 """The conversation as sent: a system prompt that stays, and everything new appended in the newest message.
 
-Nothing here knows a clock or makes an id; the same arguments always give the same bytes (C1, C2).
+Nothing here knows a clock or makes an id; the same arguments always give the same bytes.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class News(Struct, frozen=True):
 
 
 def user_text(news: News, in_view: loaded.InView) -> str:
-    """The newest message, in the order that protocol.md gives."""
+    """The newest message, its parts in a fixed order."""
     parts = [
         known.table(news.rows, news.left_out),
         listing.section(news.listings),

@@ -1,4 +1,4 @@
-"""A change on a newer text than the one it was made against: merged three ways, or in conflict (E3)."""
+"""A change on a newer text than the one it was made against: merged three ways, or in conflict."""
 
 from __future__ import annotations
 

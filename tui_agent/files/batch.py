@@ -1,4 +1,4 @@
-"""Several files written all or nothing (E5): a journal before the first byte, taken back where it breaks off."""
+"""Several files written all or nothing: a journal before the first byte, taken back where it breaks off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one gate for every path that a model, a file or a person names: inside the workspace, or refused (X1)."""
+"""The one gate for every path that a model, a file or a person names: inside the workspace, or refused."""
 
 from __future__ import annotations
 

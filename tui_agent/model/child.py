@@ -115,7 +115,7 @@ class ChildModel:
             await self._ask("reach", dict(environment))
 
     async def upload(self, model: str, name: str, text: str) -> str:
-        """Hand a file to the provider (P7); its id there. Raises a `ModelError`."""
+        """Hand a file to the provider; its id there. Raises a `ModelError`."""
         await self.start()
         return str(await self._ask("upload", {"model": model, "name": name, "text": text}))
 

@@ -31,7 +31,7 @@ class ModelRequest(Struct, frozen=True):
     tools: tuple[dict[str, Any], ...] = ()
     schema: dict[str, Any] | None = None
     timeout: float = 120.0
-    #: Ids of files at the provider (P7); a user message that names one (`"fileId": "…"`) goes out with it.
+    #: Ids of files at the provider; a user message that names one (`"fileId": "…"`) goes out with it.
     files: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""Files at the provider (P7): uploaded once per content, referenced by id, deleted at the end. Off by default."""
+"""Files at the provider: uploaded once per content, referenced by id, deleted at the end. Off by default."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Applying:
         return free
 
     def _why_guarded(self, change: Change) -> str:
-        """The rule is X1's and lesson 25's: secrets, rule files, editor and CI configuration always ask."""
+        """Always asked about: secrets, rule files, editor and CI configuration."""
         for path in _paths(change):
             place = self._workspace.gate.place(path, "write")
             if place.secret:
@@ -108,7 +108,7 @@ class Applying:
         return ""
 
     async def _ignored(self, changes: Sequence[Change]) -> set[str]:
-        """Paths that git ignores (X1); what the index holds is none of them and need not be asked about."""
+        """Paths that git ignores; what the index holds is none of them and need not be asked about."""
         paths = [path for change in changes for path in _paths(change)]
         unknown = [path for path in paths if not self._workspace.index.contains(path)]
         return await self._workspace.ignored(unknown) if unknown else set()

@@ -48,7 +48,7 @@ class ChatCalls:
         await self._turns.submit(text, attachments)
 
     async def memory(self) -> str:
-        """What the next request to go on tells the model of the state of the work, to be read and edited (C10).
+        """What the next request to go on tells the model of the state of the work, to be read and edited.
 
         Empty where there is nothing to go on with. Raises `SessionError` while a turn runs.
         """
@@ -65,7 +65,7 @@ class ChatCalls:
         return memory.untitled(remembered(self.state, self.state.turn.number + 1, {}))
 
     async def go_on(self, text: str, remembered: str) -> None:
-        """Send a message that asks to go on, with these words in place of the memory that would be built (C10)."""
+        """Send a message that asks to go on, with these words in place of the memory that would be built."""
         await self.journal.record(e.MemoryEdited(remembered))
         await self.submit(text)
 
@@ -110,7 +110,7 @@ class ChatCalls:
         return found
 
     async def summary(self) -> str:
-        """The summary that stands for older messages, as the model gets it; empty where there is none (C5)."""
+        """The summary that stands for older messages, as the model gets it; empty where there is none."""
         sent = next((it for it in self.state.conversation.messages if it.kind == "summary"), None)
         if sent is None:
             return ""
@@ -120,7 +120,7 @@ class ChatCalls:
         return words_of(str(message["content"]))
 
     async def edit_summary(self, text: str) -> bool:
-        """Put the person's words in place of the summary of older messages; False where there is none (C5)."""
+        """Put the person's words in place of the summary of older messages; False where there is none."""
         from tui_agent.turn.condensing import edited
 
         begun = await edited(self._desk(), Gathered("", self.state.turn.number), text)

@@ -1,4 +1,4 @@
-"""The store of earlier texts kept within its limit: the oldest go first, and nothing that is young or in use (E6).
+"""The store of earlier texts kept within its limit: the oldest go first, and nothing that is young or in use.
 
 A text is as old as the last time that it was kept. What a session of the last days, or one that is open, has in its
 log stays, however old it is; so does whatever was kept in the last day, by a session that has yet to write it down.

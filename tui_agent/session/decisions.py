@@ -139,7 +139,7 @@ class Decisions:
         return await self._writing.heal(recorded_names(self._journal.store.state.review))
 
     def _refuse_broken_batch(self, changes: Sequence[Change]) -> None:
-        """A batch is all the changes of one turn: one that failed or conflicts blocks it (E5)."""
+        """A batch is all the changes of one turn: one that failed or conflicts blocks it."""
         turns = {change.turn for change in changes}
         broken = [
             change

@@ -125,7 +125,7 @@ class Editing:
         return md5(encode(self._stored.get(buffer.path) or TextFile(buffer.text), buffer.text))
 
     def take_text(self, path: str, text: str) -> None:
-        """Give an open buffer a text that did not come from its editor, and leave it unsaved (E8)."""
+        """Give an open buffer a text that did not come from its editor, and leave it unsaved."""
         buffer = self._buffer(path)
         self._journal.grow(
             e.BufferEdited(path, text, buffer.disk, buffer.cursor, buffer.anchor, True, from_outside=True)

@@ -1,4 +1,4 @@
-"""A session as one file that can be given away: Markdown to read, JSON to import; secrets are masked (X4)."""
+"""A session as one file that can be given away: Markdown to read, JSON to import; secrets are masked."""
 
 from __future__ import annotations
 

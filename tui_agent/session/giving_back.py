@@ -1,4 +1,4 @@
-"""A conflict of two sub-tasks given back to one of them, which does its part again on top of the other (T5)."""
+"""A conflict of two sub-tasks given back to one of them, which does its part again on top of the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coming together (T5): what sub-tasks changed, merged three ways into one review; their todos join the others."""
+"""Coming together: what sub-tasks changed, merged three ways into one review; their todos join the others."""
 
 from __future__ import annotations
 

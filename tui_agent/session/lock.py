@@ -1,4 +1,4 @@
-"""A session is written by one process at a time (S5)."""
+"""A session is written by one process at a time."""
 
 from __future__ import annotations
 

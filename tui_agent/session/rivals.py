@@ -1,4 +1,4 @@
-"""Two sub-tasks that changed the same lines (T5): both sides as a conflict, and one change of what was settled."""
+"""Two sub-tasks that changed the same lines: both sides as a conflict, and one change of what was settled."""
 
 from __future__ import annotations
 

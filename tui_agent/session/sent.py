@@ -1,4 +1,4 @@
-"""Exactly what a session sent and got back, request by request (S3)."""
+"""Exactly what a session sent and got back, request by request."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             self.journal.grow(e.LayoutChanged(layout))
 
     async def choose_model(self, name: str, environment: Mapping[str, str] | None = None) -> None:
-        """Answer with another model from the next request on, which is a reset (C4). Raises a `ModelError`.
+        """Answer with another model from the next request on, which is a reset. Raises a `ModelError`.
 
         `environment` are the variables by which it is reached, where it needs any.
         """
@@ -216,7 +216,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         await self.journal.record(e.SessionRenamed(name))
 
     async def sent(self) -> list[Exchange]:
-        """What the model was sent and what it answered, in order (S3). Empty where nothing is kept."""
+        """What the model was sent and what it answered, in order. Empty where nothing is kept."""
         from tui_agent.session.log import events_of
         from tui_agent.session.sent import exchanges
 
@@ -304,7 +304,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
                 self.subtasks().children.get_ready()
 
     async def go_on_unattended(self) -> None:
-        """With autonomy `auto` and `auto_apply` write what is proposed; what must be asked about stays (T6)."""
+        """With autonomy `auto` and `auto_apply` write what is proposed; what must be asked about stays."""
         settings = self.loaded.settings
         if settings.autonomy != "auto" or not settings.auto_apply or not self.state.review.open:
             return

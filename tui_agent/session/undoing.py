@@ -1,4 +1,4 @@
-"""Undoing and redoing an apply, in any order: what came since is merged, never overwritten (E6)."""
+"""Undoing and redoing an apply, in any order: what came since is merged, never overwritten."""
 
 from __future__ import annotations
 

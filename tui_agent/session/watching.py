@@ -20,7 +20,7 @@ from tui_agent.workspace.workspace import Watching as WatchState
 
 
 class Watching:
-    """Turns what the workspace reports into events. A batch is a hint to hash, nothing more (K3)."""
+    """Turns what the workspace reports into events. A batch is a hint to hash, nothing more."""
 
     def __init__(self, journal: Journal, workspace: Workspace, editing: Editing) -> None:
         self._journal = journal
@@ -107,7 +107,7 @@ class Watching:
         await self.look_at([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
 
     async def look_at_known(self) -> None:
-        """Before a request: every known file is what its content says, whatever the watcher saw or missed (K3)."""
+        """Before a request: every known file is what its content says, whatever the watcher saw or missed."""
         await self._check(list(self._journal.store.state.known.files.values()))
 
     async def look_for_gone(self) -> None:

@@ -1,4 +1,4 @@
-"""Writing what was decided: to disk all or nothing, or into the text of a buffer that is not saved (E5, E8)."""
+"""Writing what was decided: to disk all or nothing, or into the text of a buffer that is not saved."""
 
 from __future__ import annotations
 

@@ -43,13 +43,13 @@ class SummaryMade(Lasting, frozen=True):
 
 
 class MemoryEdited(Lasting, frozen=True):
-    """The person wrote what the next request to go on tells the model of the state of the work (C10)."""
+    """The person wrote what the next request to go on tells the model of the state of the work."""
 
     text: str
 
 
 class MemoryBuilt(Lasting, frozen=True):
-    """The person asked to go on: this is what the model is told of the state of the work (C10)."""
+    """The person asked to go on: this is what the model is told of the state of the work."""
 
     turn: int
     text: str
@@ -83,7 +83,7 @@ class RequestSent(Lasting, frozen=True):
     model: str = ""
     protocol: Literal["", "tools", "structured"] = ""
     contexts: dict[str, str] = field(default_factory=dict)
-    #: Ids of the provider's files that the new messages refer to (P7).
+    #: Ids of the provider's files that the new messages refer to.
     uploads: tuple[str, ...] = ()
     #: What was told of each sub-task, by its id.
     tasks: dict[str, str] = field(default_factory=dict)

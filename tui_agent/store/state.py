@@ -188,7 +188,7 @@ class Decision(Struct, frozen=True):
 class InputSlice(Struct, frozen=True):
     """What the person has typed and not sent, and the messages that wait for the turn to end.
 
-    `memory` is what the person wrote for the next request to go on, in place of what state would say (C10);
+    `memory` is what the person wrote for the next request to go on, in place of what state would say;
     `decisions` are those on the plan that go with the next request.
     """
 
@@ -375,7 +375,7 @@ class OpenRequest(Struct, frozen=True):
 
 
 class UsageSlice(Struct, frozen=True):
-    """`context` is the size of the last request in tokens, `parts` the same by part (C11).
+    """`context` is the size of the last request in tokens, `parts` the same by part.
 
     `counted` is that size by our own count; `scale` what the provider's count is to ours (1 until it told one).
     `last` is what the last request to the main model cost.
@@ -406,7 +406,7 @@ class SentMessage(Struct, frozen=True):
     tokens: int = 0
     files: int = 0
     instructions: int = 0
-    #: `summary` is the one that stands for older messages (C5).
+    #: `summary` is the one that stands for older messages.
     kind: Literal["", "summary"] = ""
 
 
@@ -438,18 +438,18 @@ class ConversationSlice(Struct, frozen=True):
     #: The hash of what goes with every request beside the messages (functions, schema), and its tokens.
     head: str = ""
     head_tokens: int = 0
-    #: Ids of the provider's files that are in it (P7); once `uploads_ended` they mean nothing any more.
+    #: Ids of the provider's files that are in it; once `uploads_ended` they mean nothing any more.
     uploads: tuple[str, ...] = ()
     uploads_ended: bool = False
     refusable: ConversationSlice | None = None
     #: What was told of each sub-task, by its id.
     tasks: dict[str, str] = field(default_factory=dict)
-    #: Files that an applied change touched since the last request: what belongs to them goes with the next (C9).
+    #: Files that an applied change touched since the last request: what belongs to them goes with the next.
     unbundled: tuple[str, ...] = ()
 
 
 class InstructionFile(Struct, frozen=True):
-    """An instruction file in force (C6): in which folder, and why it is looked at there; or why it is left out."""
+    """An instruction file in force: in which folder, and why it is looked at there; or why it is left out."""
 
     path: str
     folder: str

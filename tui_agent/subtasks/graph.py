@@ -18,7 +18,7 @@ Cause = Literal["", "limit", "error"]
 DONE_STATES: frozenset[SubTaskState] = frozenset({"completed", "skipped"})
 #: States in which a task is still to be done: a graph that has none of them is at its end.
 OPEN_STATES: frozenset[SubTaskState] = frozenset({"pending", "ready", "running"})
-#: What may become of a task in each state (T2). `pending` and `ready` follow from what it waits for.
+#: What may become of a task in each state. `pending` and `ready` follow from what it waits for.
 MOVES: Mapping[SubTaskState, frozenset[SubTaskState]] = MappingProxyType(
     {
         "pending": frozenset({"ready", "skipped", "cancelled"}),

@@ -1,4 +1,4 @@
-"""The hand-over (T4): what a sub-task is told beside its goal, as a part of its system prompt that never changes."""
+"""The hand-over: what a sub-task is told beside its goal, as a part of its system prompt that never changes."""
 
 from __future__ import annotations
 

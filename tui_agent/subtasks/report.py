@@ -1,4 +1,4 @@
-"""What the model is told of its sub-tasks (T5): the section `## SUB-TASKS`, a row for each that is news."""
+"""What the model is told of its sub-tasks: the section `## SUB-TASKS`, a row for each that is news."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base files: what `base_files` names is in the system prompt (C1)."""
+"""Base files: what `base_files` names is in the system prompt."""
 
 from __future__ import annotations
 

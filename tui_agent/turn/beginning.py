@@ -46,7 +46,7 @@ class Head(Struct, frozen=True):
 
 
 def needs_begin(state: State) -> bool:
-    """Whether the conversation begins again: the first request, or another model or dialect (C4)."""
+    """Whether the conversation begins again: the first request, or another model or dialect."""
     sent = state.conversation
     return not sent.messages or (sent.model, sent.protocol) != (state.model.name, state.model.protocol)
 

@@ -1,4 +1,4 @@
-"""Bundling (C9): with a changed file come the files that it imports and its tests."""
+"""Bundling: with a changed file come the files that it imports and its tests."""
 
 from __future__ import annotations
 

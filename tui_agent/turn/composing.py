@@ -95,7 +95,7 @@ async def compose(desk: Desk, gathered: Gathered, state: State | None = None) ->
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
-    """Tokens by part (C11); what is sent beside the messages counts as system."""
+    """Tokens by part; what is sent beside the messages counts as system."""
     files = sum(message.files for message in messages)
     rules = sum(message.instructions for message in messages)
     system = sum(m.tokens - m.files - m.instructions for m in messages if m.role == "system")

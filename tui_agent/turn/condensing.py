@@ -1,4 +1,4 @@
-"""Condensing (C5): older messages become one summary by the model; where that fails the newest ones are kept."""
+"""Condensing: older messages become one summary by the model; where that fails the newest ones are kept."""
 
 from __future__ import annotations
 

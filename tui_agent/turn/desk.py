@@ -56,9 +56,9 @@ class Desk:
     #: The planner's words and the shape of its answer; without words the built-in planner plans.
     planning_words: dict[str, Any] = field(default_factory=dict)
     planning_schema: dict[str, Any] = field(default_factory=dict)
-    #: The hand-over of a sub-task (T4); empty for a session that a person talks to.
+    #: The hand-over of a sub-task; empty for a session that a person talks to.
     part: str = ""
-    #: Where files are uploaded (P7); None where they go out as text.
+    #: Where files are uploaded; None where they go out as text.
     provider_files: ProviderFiles | None = None
 
 

@@ -39,7 +39,7 @@ async def gather(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None
 
 
 async def read_again(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
-    """Stale files that the turn needs, unasked (K4): seen recently, with an open change, or gathered and moved since.
+    """Stale files that the turn needs, unasked: seen recently, with an open change, or gathered and moved since.
 
     A file that is exactly what the model proposed is none of them: the model knows that text.
     """

@@ -1,4 +1,4 @@
-"""Instruction files (C6) and base files (C1): which are in force for what was read and changed so far."""
+"""Instruction files and base files: which are in force for what was read and changed so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits on tokens and money, kept before a request goes out (C11)."""
+"""Limits on tokens and money, kept before a request goes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking around for the model: folders listed (C8) and text searched, inside the workspace only."""
+"""Looking around for the model: folders listed and text searched, inside the workspace only."""
 
 from __future__ import annotations
 

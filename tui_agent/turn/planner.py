@@ -1,4 +1,4 @@
-"""The plan pass (P1): which files a request needs, asked of the planner model, else read from its own words."""
+"""The plan pass: which files a request needs, asked of the planner model, else read from its own words."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def _seen(desk: Desk, path: str) -> Seen:
 
 
 async def _base(desk: Desk, request: ChangeRequest) -> tuple[str, str] | None:
-    """The text that the change starts from and its hash: what the model saw, else what is there now (E3)."""
+    """The text that the change starts from and its hash: what the model saw, else what is there now."""
     for path in filter(None, (request.path, request.rename_to)):
         desk.workspace.gate.place(path, "write")
     seen = _seen_version(desk, request)
@@ -299,7 +299,7 @@ def _seen_version(desk: Desk, request: ChangeRequest) -> str:
 
 
 def _new_todos(before: Sequence[Todo], reply: Reply, turn: int) -> tuple[Todo, ...]:
-    """Todos with the same text stay what they are, these are added (T1)."""
+    """Todos with the same text stay what they are, these are added."""
     texts = {todo.text for todo in before}
     return tuple(
         Todo(f"t{turn}.{number}", item.text, item.ai_text, item.done, turn)

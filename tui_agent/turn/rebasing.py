@@ -1,4 +1,4 @@
-"""A proposed change on the file as it is by now: what the model could not know is merged in at once (E3, E8)."""
+"""A proposed change on the file as it is by now: what the model could not know is merged in at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a session, from its state (C10)."""
+"""The memory of a session, from its state."""
 
 from __future__ import annotations
 

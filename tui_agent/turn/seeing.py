@@ -1,4 +1,4 @@
-"""What the model sees by the editor's state alone becomes known: whole, or in part (C7)."""
+"""What the model sees by the editor's state alone becomes known: whole, or in part."""
 
 from __future__ import annotations
 

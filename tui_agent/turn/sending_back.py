@@ -10,7 +10,7 @@ from tui_agent.store import events as e
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.reading import load_files
 
-#: How often a turn asks again for what has no certain place (E2), and for what conflicts (E3).
+#: How often a turn asks again for what has no certain place, and for what conflicts.
 MOST_FAILED = 1
 MOST_CONFLICTS = 2
 

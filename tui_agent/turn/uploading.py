@@ -1,4 +1,4 @@
-"""Handing what was found to the provider's own store of files (P7), where the person turned that on."""
+"""Handing what was found to the provider's own store of files, where the person turned that on."""
 
 from __future__ import annotations
 

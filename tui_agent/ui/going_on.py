@@ -1,4 +1,4 @@
-"""Going on with what was being done, after a look at what the model is reminded of (C10)."""
+"""Going on with what was being done, after a look at what the model is reminded of."""
 
 from __future__ import annotations
 

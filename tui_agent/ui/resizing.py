@@ -1,4 +1,4 @@
-"""Making a pane wider, narrower, taller or shorter: its neighbours give way (W3)."""
+"""Making a pane wider, narrower, taller or shorter: its neighbours give way."""
 
 from __future__ import annotations
 

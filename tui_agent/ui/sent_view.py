@@ -1,4 +1,4 @@
-"""What the model was sent and what it answered, word for word (S3): the second history, to be looked at."""
+"""What the model was sent and what it answered, word for word: the second history, to be looked at."""
 
 from __future__ import annotations
 

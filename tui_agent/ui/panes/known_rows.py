@@ -26,7 +26,7 @@ class Column(NamedTuple):
 
 
 def modified_since(file: KnownFile) -> str:
-    """What has become of the file since it was seen: the words that the model is told (K4), in one cell's width."""
+    """What has become of the file since it was seen: the words that the model is told, in one cell's width."""
     return freshness_mark(file).replace("\ufe0f", "")
 
 

@@ -1,4 +1,4 @@
-"""What became of one known file, touch by touch (K2): who did what to it at which turn, the newest first."""
+"""What became of one known file, touch by touch: who did what to it at which turn, the newest first."""
 
 from __future__ import annotations
 

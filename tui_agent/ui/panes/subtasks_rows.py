@@ -50,7 +50,7 @@ def unapproved(tasks: Sequence[SubTask]) -> list[str]:
 
 
 def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row:
-    """How much runs by itself, how much runs, and what was used of what may be (T6)."""
+    """How much runs by itself, how much runs, and what was used of what may be."""
     running = sum(task.state == "running" for task in tasks)
     left = Piece(f"{settings.autonomy} · {running}/{settings.subtasks.max_parallel} run", "muted", "end")
     tokens, limits, each = used.input + used.output, settings.limits, settings.subtasks

@@ -1,4 +1,4 @@
-"""Lines over the chat's input while no model is configured: what this machine offers, and the key that chooses (W6)."""
+"""Lines over the chat's input while no model is configured: what this machine offers, and the key that chooses."""
 
 from __future__ import annotations
 
