@@ -1,8 +1,8 @@
 """The long proofs: `python -m tests.proofs attacks|faults|fuzz|soak [NAME] [--scale N]`, as `make` calls them.
 
 Each module `tests/<proof>/prove_*.py` has a function `prove(tally, scale)` that counts its cases. `scale` is 1.0 for
-the figures that the documents promise; less is a quick look. With every module run, the tables are written into the
-proof's document, between its two markers, with the scale they were made at. The exit status is 1 if any case failed.
+the figures that the documents promise; less is a quick look. The table of each module is written into the proof's
+document, between its two markers, with the scale it was made at. The exit status is 1 if any case failed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> int:
     asked = _arguments()
     names = sorted(path.stem for path in (ROOT / "tests" / asked.proof).glob("prove_*.py"))
     chosen = [name for name in names if asked.name in name]
-    total, tables = Tally(), []
+    total = Tally()
     for name in chosen:
         tally, begun = Tally(), time.monotonic()
         importlib.import_module(f"tests.{asked.proof}.{name}").prove(tally, asked.scale)
@@ -37,12 +37,14 @@ def main() -> int:
             flush=True,
         )
         total.failures += tally.failures
-        tables.append(tally.table())
+        share = "" if asked.scale == 1.0 else f"Made with {asked.scale:.0%} of the cases.\n\n"
+        _write(
+            DOCUMENTS[asked.proof],
+            f"make {asked.proof}: {name.removeprefix('prove_')}",
+            share + tally.table(),
+        )
     for failure in total.failures[: SHOWN * len(chosen)]:
         print(f"failed: {failure}", file=sys.stderr)
-    if chosen == names:
-        share = "" if asked.scale == 1.0 else f"Made with {asked.scale:.0%} of the cases.\n\n"
-        _write(DOCUMENTS[asked.proof], asked.proof, share + "\n\n".join(tables))
     print(f"\n{len(total.failures)} failed" if total.failures else "\nall held")
     return 1 if total.failures or not chosen else 0
 
@@ -55,8 +57,8 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _write(document: Path, proof: str, table: str) -> None:
-    begin, end = f"<!-- made by make {proof} -->", f"<!-- end of make {proof} -->"
+def _write(document: Path, made_by: str, table: str) -> None:
+    begin, end = f"<!-- made by {made_by} -->", "<!-- end -->"
     text = document.read_text()
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
