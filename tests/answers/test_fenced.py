@@ -138,6 +138,12 @@ def test_nothing_raises(text: str, cut: bool) -> None:
     fenced.changes(text, cut)
 
 
+@pytest.mark.parametrize("end", ["", "@", "@@", "\n@@ -9", "-", "--- ", "d", "\ndiff --gi"])
+def test_a_cut_diff_that_may_go_on_is_dropped(end: str) -> None:
+    assert not fenced.changes(DIFF + end, cut=True).changes
+    assert fenced.changes(DIFF + "\nThis is", cut=True).changes
+
+
 def test_cut_at_every_character_nothing_incomplete_is_found() -> None:
     text = f"Do this:\n\n```python src/z.py\nx = 1\n```\n\n{ENVELOPE}"
     whole = fenced.changes(text).changes

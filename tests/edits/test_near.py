@@ -107,6 +107,14 @@ def test_what_lies_between_must_not_begin_something_else() -> None:
         edit(base, search, search.replace("return rows", "return list(rows)"))
 
 
+def test_where_either_of_two_equal_lines_may_go_and_the_file_has_more_between_them_it_is_refused() -> None:
+    base = "event:\n  index: 184\nevent:\n  index: 184\n\n"
+    request = ChangeRequest("a.yaml", diff="@@\n-event:\n event:\n   index: 184\n")
+    with pytest.raises(EditFailed):
+        forms.propose(request, base, 0.9)
+    assert grafted(["a", "a"], ["a", "b", "a"], ["a"], [(0, 1, 0, 1), (1, 2, 2, 3)]) is None
+
+
 def test_what_says_little_is_near_nothing() -> None:
     base = "try:\n    send(mail)\n    # end\nend\n"
     for search in ("try:\n    send(mail)\nend\n", "end ;\n"):

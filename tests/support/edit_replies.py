@@ -487,7 +487,19 @@ def tried(draw: Random, form: str, kind: str) -> Tried:
         DISTURBANCES[kind].apart and not same and all(_times(one.lines, b.old) == 0 for b in it.blocks[:1])
     )
     verdict = _judged(one, it, kind, base, result, reason, apart)
+    if verdict == "wrong" and form.startswith("edits") and result == _as_written(read, base):
+        verdict = "right"
     return Tried(form, kind, verdict, unique, base, one.wanted, reply, result or "", reason)
+
+
+def _as_written(read: Reply, base: str) -> str | None:
+    """The file after edits whose search text is in it, exactly once, even if by accident: then that is asked for."""
+    for edit in (edit for change in read.changes for edit in change.edits):
+        if base.count(edit.search) != 1:
+            return None
+        ended = edit.search.endswith("\n") and edit.replace and not edit.replace.endswith("\n")
+        base = base.replace(edit.search, edit.replace + ("\n" if ended else ""))
+    return base
 
 
 def _asks_elsewhere(it: Written, kind: str, before: list[list[Line]]) -> bool:

@@ -93,11 +93,18 @@ class _Scan:
 
     def _diff(self, at: int) -> int:
         found, end = unified.in_prose(self.lines.all, at)
-        if self.findings.cut and end >= self.lines.last():
+        if self.findings.cut and not self._goes_on_after(end):
             self.findings.say("The diff in the answer was not finished; its last file is dropped.")
             found = found[:-1]
         self.findings.sections(found)
         return max(end, at + 1)
+
+    def _goes_on_after(self, end: int) -> bool:
+        """Whether something follows the diff that is not the beginning of more of it, as far as it came."""
+        at, last = self.lines.below(end), self.lines.last()
+        if at != last - 1:
+            return at < last
+        return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
         label = self._label(at)

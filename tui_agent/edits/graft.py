@@ -50,21 +50,33 @@ def grafted(
     if new_lines is None:
         return None
     letters = _Letters(search, found, ties, own)
-    result: list[str] = []
-    at = 0
-    for start, end, new, until in edits(search, replaced):
-        here = _carried(parts, start, end)
-        if here is None:
-            return None
-        lines = letters.carried(
-            [*search[start:end]], [*found[here[0] : here[1]]], [*replaced[new:until]], new_lines[new:until]
+
+    def result_of(changes: Iterator[Part]) -> list[str] | None:
+        result: list[str] = []
+        at = 0
+        for start, end, new, until in changes:
+            here = _carried(parts, start, end)
+            if here is None:
+                return None
+            lines = letters.carried(
+                [*search[start:end]],
+                [*found[here[0] : here[1]]],
+                [*replaced[new:until]],
+                new_lines[new:until],
+            )
+            if lines is None:
+                return None
+            result.extend(found[at : here[0]])
+            result.extend(lines)
+            at = here[1]
+        return [*result, *found[at:]]
+
+    result = result_of(edits(search, replaced))
+    if len(found) != len(search) and result != result_of(_edits_from_the_end(search, replaced)):
+        return (
+            None  # of two equal lines either may be the one that changes, and the file has more between them
         )
-        if lines is None:
-            return None
-        result.extend(found[at : here[0]])
-        result.extend(lines)
-        at = here[1]
-    return [*result, *found[at:]]
+    return result
 
 
 def _only_changed(
@@ -89,6 +101,13 @@ def edits(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
         if start < i or at < j:
             yield start, i, at, j
         start, at = i + length, j + length
+
+
+def _edits_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
+    """The same, where equal lines are taken for each other from the end on."""
+    mirrored = list(edits(search[::-1], replaced[::-1]))
+    for start, end, new, until in reversed(mirrored):
+        yield len(search) - end, len(search) - start, len(replaced) - until, len(replaced) - new
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
