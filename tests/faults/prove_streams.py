@@ -155,7 +155,9 @@ class _Trial:
             return (ending.name, *self._judged(case, CHANGES, CHANGES))
         least = case.complete(at - TAKE_MORE.get(ending.name, 0))
         why = ending.why.replace("0.4 s", "1 s")
-        return (ending.name, *self._judged(case, least, case.complete(at), f"{why}|before its first word"))
+        began = any(map(_words, case.events[:at]))
+        why = f"{why}|before its first word" if began else f"{why}|before its first word|rejected the request"
+        return (ending.name, *self._judged(case, least, case.complete(at), why))
 
     async def _overloaded(self, case: Case, at: int, name: str) -> tuple[str, bool, str]:
         raw = RawAnswer((*case.events[:at], OVERLOADS[name]), {"retry-after": "0"})
@@ -231,7 +233,9 @@ class _Trial:
         kept = found == list(case.paths[: len(found)]) and least <= len(found) <= most
         named = not why or re.search(why, said) is not None
         ok = state.turn.ok or not found
-        return kept and named and ok and "rejected" not in said, f"{found} of {least} to {most}; {said}"
+        # Only an error before the first word says that the request was rejected.
+        wrongly = "rejected" in said and "rejected" not in why
+        return kept and named and ok and not wrongly, f"{found} of {least} to {most}; {said}"
 
 
 def reason_in(event: bytes, reason: str) -> bool:
