@@ -10,6 +10,7 @@ from support.sessions import model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent.edits.change import Pick
+from tui_agent.headless.lines import lines
 from tui_agent.session.session import Session
 
 TEXT = "def fetch(url):\n    return get(url)\n\n\ndef push(url):\n    return post(url)\n"
@@ -50,12 +51,15 @@ async def test_what_is_applied_undone_and_done_again_is_nobody_elses(
 ) -> None:
     async with open_session(workspace, [reply(fileChanges=[change])]) as session:
         await turn(session)
+        told_json: list[object] = []
+        session.subscribe(lambda event, state: told_json.extend(lines(event, state)))
         for act in (session.apply, session.undo, session.redo, lambda: session.take_back([Pick("c1.1")])):
             looks = asyncio.gather(*(session._watching.look_at_known() for _ in range(20)))
             await act()
             await looks
             await session._watching.look_at_known()
         assert kinds(session, path) == told
+        assert "'stale'" not in str(told_json)
 
 
 async def test_a_batch_that_is_being_written_is_not_half_seen(workspace: Path) -> None:

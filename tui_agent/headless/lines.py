@@ -67,7 +67,10 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
             }
         case e.FilesLeftOut(reason=reason) if reason in ("room", "limit"):
             yield {"type": "left_out", "paths": list(event.paths), "reason": reason}
-        case e.FreshnessChanged(path, cause) if cause not in ("fresh", "edited"):
+        case e.FreshnessChanged(path, cause, by_agent=False, undone=False) if cause not in (
+            "fresh",
+            "edited",
+        ):
             yield {"type": "stale", "path": path, "cause": cause}
         case e.DirectoryListed(path, entries, error):
             listed = [{"name": name, "type": kind, "size": size} for name, kind, size in entries]

@@ -12,6 +12,9 @@ from tui_agent.errors import ChildFailed
 from tui_agent.workspace.repository import Gone
 from tui_agent.workspace.workspace import Workspace
 
+#: For so many seconds what is gone may still come back under another name.
+LOOKED_FOR = 60.0
+
 
 class Renames:
     """Remembers when each known file was there last: what lay elsewhere by then is a copy, and no new name of it."""
@@ -19,8 +22,8 @@ class Renames:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._there_at: dict[str, float] = {}
-        #: What was found of a file that is gone ("": nothing), and at which revision of the index.
-        self._found: dict[str, tuple[int, str]] = {}
+        #: What was found of a file that is gone ("": nothing), at which revision of the index, and when it was missed.
+        self._found: dict[str, tuple[str, int, float]] = {}
         self._one_at_a_time = asyncio.Lock()
 
     def missing(self, entries: Sequence[KnownFile]) -> list[KnownFile]:
@@ -40,19 +43,28 @@ class Renames:
         now = time.time()
         there = [path for path in paths if os.path.lexists(self._workspace.root / path)]
         self._there_at.update(dict.fromkeys(there, now))
+        for path in there:
+            self._found.pop(path, None)
 
     async def find(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
         """Where files that are gone are now, by their old paths; those that were deleted are left out.
 
-        A file is looked for again only where the index has changed since.
+        For a while a file is looked for again whenever the index has changed: a check-out removes files first.
         """
         async with self._one_at_a_time:
-            revision = self._workspace.index.revision
-            wanted = [entry for entry in gone if self._found.get(entry.path, (-1, ""))[0] != revision]
+            revision, now = self._workspace.index.revision, time.time()
+            wanted = [entry for entry in gone if self._is_due(entry.path, revision, now)]
             if wanted:
                 found = await self._ask(wanted, touches)
-                self._found.update({one.path: (revision, found.get(one.path, "")) for one in wanted})
-        return {entry.path: new for entry in gone if (new := self._found[entry.path][1])}
+                for path in (entry.path for entry in wanted):
+                    _, _, since = self._found.get(path, ("", 0, now))
+                    self._found[path] = found.get(path, ""), revision, since
+            answers = {entry.path: self._found.get(entry.path, ("", 0, 0.0))[0] for entry in gone}
+        return {path: new for path, new in answers.items() if new}
+
+    def _is_due(self, path: str, revision: int, now: float) -> bool:
+        _, asked, since = self._found.get(path, ("", -1, now))
+        return asked != revision and now - since < LOOKED_FOR
 
     async def _ask(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
         touched = {touch.path: touch.at for touch in touches if touch.kind in ("read", "edited")}
