@@ -11,6 +11,7 @@ import os
 import random
 import sys
 import sysconfig
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -54,14 +55,17 @@ class Seen:
     requests: int = 0
     over: int = 0
     largest: float = 0.0
-    #: Where each reset landed, and why it could not at the target.
-    resets: list[tuple[float, str]] = field(default_factory=list)
+    #: Where each reset landed, why it could not at the target, and in which window.
+    resets: list[tuple[float, str, int]] = field(default_factory=list)
+    #: Sessions, by their seeds, with a request over the window or a reset beside its target.
+    odd: set[int] = field(default_factory=set)
 
     def add(self, other: Seen) -> None:
         self.requests += other.requests
         self.over += other.over
         self.largest = max(self.largest, other.largest)
         self.resets += other.resets
+        self.odd |= other.odd
 
 
 @cache
@@ -214,7 +218,9 @@ async def one(seed: int, seen: Seen) -> None:
                 if reset and state.conversation.why != "first":
                     size = event.tokens + AROUND_A_MESSAGE * len(state.conversation.messages)
                     system = session.kept.blobs.get_text(state.conversation.messages[0].blob)
-                    seen.resets.append((size / window, why_not(state, root, system, size, window)))
+                    why = why_not(state, root, system, size, window)
+                    seen.resets.append((size / window, why, window))
+                    seen.odd |= {seed} if not why and abs(size / window - TARGET) > NEAR else set()
 
             session.subscribe(watch)
             play = Play(session, model, chance, folders, window)
@@ -224,12 +230,13 @@ async def one(seed: int, seen: Seen) -> None:
         size = size_of(request) / window
         seen.requests += 1
         seen.over += size > 1
+        seen.odd |= {seed} if size > 1 else set()
         seen.largest = max(seen.largest, size)
 
 
 def size_of(request: ModelRequest) -> int:
     """All that is sent, in tokens, counted from outside."""
-    texts = [json.dumps([request.tools, request.schema])]
+    texts = [json.dumps([request.tools, request.schema])] if request.tools or request.schema else []
     for message in request.messages:
         texts += [str(message["content"]), *(json.dumps(call) for call in message.get("tool_calls", ()))]
     return sum(map(tokens_of, texts)) + AROUND_A_MESSAGE * len(request.messages)
@@ -251,8 +258,15 @@ def why_not(state: State, root: Path, system: str, size: int, window: int) -> st
     ]
     if not left:
         return ALL_IN
-    smallest = min(tokens_of(numbered((root / path).read_text(errors="replace"))) for path in left)
+    smallest = min(tokens_of(entry(path, (root / path).read_text(errors="replace"))) for path in left)
     return "" if size + smallest < (TARGET + NEAR) * window else TOO_LARGE
+
+
+def entry(path: str, text: str) -> str:
+    """A file as it stands in a prompt, where it is the only one."""
+    file = {"path": path, "md5": "0" * 32, "lines": 1000, "content": numbered(text)}
+    result = json.dumps({"type": "read_files", "files": [file]}, ensure_ascii=False)
+    return f"# Working files\n{result}\n\n"
 
 
 async def several(seeds: Sequence[int]) -> Seen:
@@ -279,7 +293,7 @@ def main() -> None:
     with ProcessPoolExecutor(workers) as pool:
         for part in pool.map(share, [range(first, count, workers) for first in range(workers)]):
             seen.add(part)
-    landed = [share for share, why in seen.resets if not why]
+    landed = [share for share, why, _ in seen.resets if not why]
     off = max((abs(share - TARGET) for share in landed), default=0.0)
     ends = f"{len(landed)} resets, from {min(landed, default=0):.2f} to {max(landed, default=0):.2f} of the window"
     show(
@@ -292,13 +306,20 @@ def main() -> None:
             *(left_out(why, seen) for why in (FULL, ALL_IN, TOO_LARGE)),
         ]
     )
+    if seen.odd:
+        print("sessions to look at:", *sorted(seen.odd))
 
 
 def left_out(why: str, seen: Seen) -> Figure:
-    """Resets that are not in the figure above, and the reason."""
-    shares = [share for share, reason in seen.resets if reason == why]
-    ends = f", from {min(shares):.2f} to {max(shares):.2f} of the window" if shares else ""
-    return Figure(f"resets not counted there: {why}", len(shares), None, "", f"of {len(seen.resets)}{ends}")
+    """Resets that are not in the figure above, and the reason; how many of those in each window."""
+    shares = [share for share, reason, _ in seen.resets if reason == why]
+    if not shares:
+        return Figure(f"resets not counted there: {why}", 0)
+    ends = f"from {min(shares):.2f} to {max(shares):.2f} of the window"
+    all_in = Counter(window for _, _, window in seen.resets)
+    here = Counter(window for _, reason, window in seen.resets if reason == why)
+    parts = ", ".join(f"{here[window]} of {all_in[window]} at {window:,}" for window in sorted(all_in))
+    return Figure(f"resets not counted there: {why}", len(shares), None, "", f"{ends}; {parts}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ COSTS = st.lists(st.integers(1, 60), max_size=9)
 
 @given(COSTS, st.integers(0, 150), st.integers(0, 10))
 def test_the_room_is_full_wherever_it_can_be(costs: list[int], room: int, near: int) -> None:
-    taken = filling(costs, room, near)
+    taken = filling(costs, room, near, 2 * near)
     sums = {sum(some) for count in range(len(costs) + 1) for some in combinations(costs, count)}
     spent = sum(costs[place] for place in taken)
     if any(abs(each - room) <= near for each in sums):
@@ -26,10 +26,10 @@ def test_the_room_is_full_wherever_it_can_be(costs: list[int], room: int, near: 
 
 
 def test_what_matters_more_gives_way_only_where_the_room_would_stay_empty() -> None:
-    assert filling([10, 10, 10, 10], 20, 0) == [0, 1]
-    assert filling([30, 50, 40], 80, 5) == [0, 1]
-    assert filling([70, 50, 30], 80, 5) == [1, 2]  # the first alone would leave a gap
-    assert filling([70, 50, 30], 80, 5, firm=1) == [0]
-    assert filling([90, 50, 30], 80, 5, firm=1) == [1, 2]
-    assert filling([11], 8, 2) == [0]  # three over is nearer than eight below
-    assert filling([13], 8, 2) == filling([5], -1, 0) == []
+    assert filling([10, 10, 10, 10], 20, 0, 0) == [0, 1]
+    assert filling([30, 50, 40], 80, 5, 10) == [0, 1]
+    assert filling([70, 50, 30], 80, 5, 10) == [1, 2]  # the first alone would leave a gap
+    assert filling([70, 50, 30], 80, 5, 10, firm=1) == [0]
+    assert filling([90, 50, 30], 80, 5, 10, firm=1) == [1, 2]
+    assert filling([11], 8, 2, 4) == [0]  # three over is nearer than eight below
+    assert filling([13], 8, 2, 4) == filling([5], -1, 0, 0) == []

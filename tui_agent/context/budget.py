@@ -25,22 +25,22 @@ class Shares(Struct, frozen=True):
     keep_on_failure: float = 0.75
 
 
-def filling(costs: Sequence[int], room: int, near: int, firm: int = 0) -> list[int]:
+def filling(costs: Sequence[int], room: int, near: int, far: int, firm: int = 0) -> list[int]:
     """The places of what to take of things that matter less and less, so that `room` is full to within `near`.
 
     The first `firm` are taken wherever they fit. Of the others an earlier one gives way to a later one only where
-    else the room would not be full. Where it cannot be, they come as near to it as they can, and no more than twice
-    `near` above it.
+    else the room would not be full. Where it cannot be, they come as near to it as they can, and no more than `far`
+    above it.
     """
     taken = []
     for place, cost in enumerate(costs[:firm]):
         if cost <= room + near:
             taken.append(place)
             room -= cost
-    if room + near < 0:
+    if room + far < 0:
         return taken
     rest = costs[firm:]
-    within = (1 << room + 2 * near + 1) - 1
+    within = (1 << room + far + 1) - 1
     reached = [1]  # bit n: there are some among the last ones that make n together
     for cost in reversed(rest):
         reached.append((reached[-1] | reached[-1] << cost) & within)

@@ -24,7 +24,7 @@ from tui_agent.turn.reading import costs_of, known_file, left_out, load, window_
 Events = AsyncGenerator[e.Event, None]
 #: Emptying files must free at least this share of the window, or the cache is broken for too little.
 WORTHWHILE = 0.1
-#: A reset aims so near at its target, as a share of the window, and ends no more than so far above it.
+#: A reset aims so near at its target, as a share of the window, and no more than so far above it.
 NEAR = 0.02
 FAR = 0.05
 #: So many times the files that fit are looked at, to find those that fill the room.
@@ -59,11 +59,18 @@ async def fit(desk: Desk, gathered: Gathered, ceiling: int, composed: list[Compo
         async for event in _condense(desk, gathered, shares, request):
             yield event
         request = await compose(desk, gathered)
+    full = request.size > ceiling
     for step in (_empty_all, _drop_messages, _shorten_editor, _leave_out_files):
         if request.size > ceiling:
             async for event in step(desk, gathered, ceiling):
                 yield event
             request = await compose(desk, gathered)
+    if full and desk.state().conversation.anew and desk.state().conversation.why != "first":
+        async for event in _give_way(
+            desk, gathered, shares
+        ):  # what was left out may have been more than had to go
+            yield event
+        request = await compose(desk, gathered)
     if request.size > ceiling:
         raise ContextTooLong(
             f"The request is too long for {desk.state().model.name}, and nothing more can be left out of it: "
@@ -201,7 +208,9 @@ async def _working(
 
     What this turn has shown already stays while there is room at all, and is else named; the rest up to `reset_to`.
     """
-    room, most, near = (int(shares.window * share) for share in (shares.reset_to, shares.condense_at, NEAR))
+    room, most, near, far = (
+        int(shares.window * share) for share in (shares.reset_to, shares.condense_at, NEAR, FAR)
+    )
     room, most = room - bare.size, most - bare.size
     shown, out, files, costs = [], [], [], []
     firm = 0
@@ -224,7 +233,7 @@ async def _working(
             room, most = room - cost, most - cost
         else:
             out.append(file.path)
-    return [*shown, *(files[place] for place in filling(costs, room, near, firm))], out
+    return [*shown, *(files[place] for place in filling(costs, room, near, far, firm))], out
 
 
 async def _cost(desk: Desk, file: LoadedFile) -> int:
