@@ -93,6 +93,24 @@ async def test_a_change_from_outside_keeps_the_cursor(workspace: Path) -> None:
         assert not it.session.state.buffers.open[0].unsaved
 
 
+async def test_every_character_stays_as_it_is_when_others_are_typed(workspace: Path) -> None:
+    texts = ("a\x0cb\nc\u2028d\x85e\n", "a\r\nb\nc\r\n", "a\nb\r\nc", "a\rb\rc", "a\r\nb\rc\r\n", "a\nb\r")
+    async with on_screen(workspace) as it:
+        for number, text in enumerate(texts):
+            path = f"odd{number}.py"
+            (workspace / path).write_bytes(text.encode())
+            await open_in(it, path)
+            await it.press("down", "up", "right")
+            await it.screen.flush()
+            assert not it.session.state.buffers.open[-1].unsaved, repr(text)
+            await it.press("x", "f2")
+            await it.asked()
+            assert (workspace / path).read_bytes() == (text[0] + "x" + text[1:]).encode()
+            await it.press("ctrl+z")
+            await it.screen.flush()
+            assert it.session.state.buffers.open[-1].text == text
+
+
 async def test_a_clash_with_the_disk_is_said_and_settled_by_a_key(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await open_in(it, "README.md")

@@ -1,4 +1,5 @@
-"""A place to write in: Textual's TextArea with keys that terminals leave alone, and text shown through the sink."""
+"""A place to write in: Textual's TextArea with keys that terminals leave alone, text shown through the sink, and
+every character kept as it is."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.document._document import Document, EditResult, Location
+from textual.document._syntax_aware_document import SyntaxAwareDocument
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -42,6 +45,51 @@ _CHANGING = {"enter", "backspace", "delete", "ctrl+v", "ctrl+x", "ctrl+z", "ctrl
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
 
 
+class _Pieces(str):
+    """A text as a document of Textual's takes it apart: at `ending` and nowhere else.
+
+    Textual would end a line at a form feed, a Unicode separator and any of the line endings, and put all of them
+    together again with one and the same.
+    """
+
+    ending: str
+
+    @classmethod
+    def of(cls, text: str, ending: str) -> _Pieces:
+        pieces = cls(text)
+        pieces.ending = ending
+        return pieces
+
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        return self.split(self.ending) if self else []
+
+    def endswith(self, *_: object) -> bool:
+        """Textual asks whether an empty line is missing at the end: it is there."""
+        return False
+
+    def __contains__(self, part: object) -> bool:
+        """Textual asks which ending the lines have."""
+        return part == self.ending
+
+
+class _Exact(Document):
+    def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
+        return super().replace_range(start, end, _Pieces.of(text, self.newline))
+
+
+class _ExactCode(SyntaxAwareDocument):
+    def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
+        return super().replace_range(start, end, _Pieces.of(text, self.newline))
+
+
+def ending_of(text: str) -> str:
+    """What ends the lines of a text that is edited: the one ending that all of them have, else the line feed."""
+    feeds = text.count("\n")
+    if not feeds:
+        return "\r" if "\r" in text else "\n"
+    return "\r\n" if text.count("\r\n") == feeds else "\n"
+
+
 class WritingArea(TextArea, inherit_bindings=False):
     """The cursor does not blink, since nothing moves on the screen while nothing happens."""
 
@@ -64,6 +112,16 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     #: Whether what is typed is refused, because the session is only read here.
     locked = False
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        super()._set_document(_Pieces.of(text, ending_of(text)), language)
+        coloured = isinstance(self.document, SyntaxAwareDocument)
+        self.document.__class__ = _ExactCode if coloured else _Exact
+
+    def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
+        """What is typed or pasted gets the line ending that the text has."""
+        lines = insert.replace("\r\n", "\n").replace("\r", "\n")
+        return super()._replace_via_keyboard(lines.replace("\n", self.document.newline), start, end)
 
     def refuse_text(self) -> None:
         self.locked = self.read_only = True
