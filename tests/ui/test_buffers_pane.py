@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from rich.color import Color
 from support.screens import Driven, on_screen
+from support.sessions import reply
 
+from tui_agent.ui.panes import buffers
 from tui_agent.ui.panes.buffers import BuffersPane
 from tui_agent.ui.widgets.editor import MOST_LINES, PART, Editor
 from tui_agent.ui.widgets.file_tabs import FileTabs
@@ -91,6 +93,35 @@ async def test_a_change_from_outside_keeps_the_cursor(workspace: Path) -> None:
         assert editor(it).cursor_location[0] == 4
         await it.pilot.pause(0.5)
         assert not it.session.state.buffers.open[0].unsaved
+
+
+async def test_what_was_just_typed_is_laid_over_a_change_that_comes_meanwhile(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buffers, "HAND_OVER_AFTER", 60.0)  # what is typed stays in the editor
+    edits = [
+        {"search": "import time", "replace": "import os\nimport time"},
+        {"search": "get(url)", "replace": "get(url, 5)"},
+    ]
+    change = reply("Imports os.", fileChanges=[{"path": "src/api.py", "edits": edits}])
+    async with on_screen(workspace, [change]) as it:
+        await it.session.submit("change src/api.py")
+        await it.session.finished()
+        await open_in(it, "src/api.py", 5)
+        await it.press("end", "#")
+        await it.session.apply()
+        applied = (workspace / "src" / "api.py").read_text()
+        await it.until(lambda: "import os" in editor(it).text, "the change in the editor")
+        await it.press("!")
+        both = applied.replace("get(url, 5)", "get(url, 5)#!")
+        assert editor(it).text == both
+        await it.screen.flush()
+        buffer = it.session.state.buffers.open[0]
+        assert (buffer.text, buffer.unsaved, buffer.cursor) == (both, True, (5, 24))
+        it.session._editing.take_text("src/api.py", f"# first\n{both}")
+        await it.press("?")
+        await it.screen.leave()  # before the screen has shown that change
+        assert it.session.state.buffers.open[0].text == f"# first\n{both.replace('#!', '#!?')}"
 
 
 async def test_every_character_stays_as_it_is_when_others_are_typed(workspace: Path) -> None:

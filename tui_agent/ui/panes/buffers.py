@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 #: Seconds after the first key within which the editor's text is handed to the session.
-HAND_OVER_AFTER = 0.15
+HAND_OVER_AFTER = 0.1
 
 
 class BuffersPane(Pane):
@@ -167,12 +167,14 @@ class BuffersPane(Pane):
         self._timer = None
         for path, editor in self._editors.items():
             buffer = self.session.state.buffers.get(path)
-            if buffer is None or editor.revision != buffer.revision:
+            if buffer is None or editor.revision < 0:
                 continue
+            if editor.revision != buffer.revision:
+                self._take(editor, buffer)  # what was typed is laid over what came meanwhile
             cursor, anchor = editor.place
             text = editor.changed_text
             if text is not None and text != buffer.text:
-                editor.told = (cursor, anchor)
+                editor.told, editor.agreed = (cursor, anchor), text
                 self.session.edit_buffer(path, text, cursor, anchor)
             elif (cursor, anchor) != editor.told:
                 editor.told = (cursor, anchor)

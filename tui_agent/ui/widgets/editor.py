@@ -9,11 +9,12 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
 
+from tui_agent.edits.overlay import Overlay
 from tui_agent.store.state import Buffer
 from tui_agent.ui.letting_go import let_go
 from tui_agent.ui.widgets.highlights import LineHighlights
 from tui_agent.ui.widgets.long_text import CountedDocument, widest
-from tui_agent.ui.widgets.text_area import WritingArea
+from tui_agent.ui.widgets.text_area import WritingArea, ending_of
 
 #: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
 #: whole would take seconds, and each key a good part of one.
@@ -69,6 +70,8 @@ class Editor(WritingArea):
         self._highlights = LineHighlights(self)
         self.path = buffer.path
         self.revision = -1
+        #: The text that the session had when it was last taken over from there, or handed over to it.
+        self.agreed = ""
         #: The cursor and anchor as the session last had them.
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
@@ -124,7 +127,7 @@ class Editor(WritingArea):
         self.read_only = bool(buffer.note) or self.whole is not None
 
     def _take_text(self, buffer: Buffer) -> None:
-        first = self.revision < 0
+        first = self.revision < 0 or not (self.agreed or self.text)
         self.revision = buffer.revision
         lines = buffer.text.split("\n") if buffer.text.count("\n") > MOST_LINES else None
         if lines is not None:
@@ -136,20 +139,36 @@ class Editor(WritingArea):
             self._speak(LANGUAGES.get(PurePosixPath(self.path).suffix.lower()) if small else None)
             self.line_number_start = 1
             self.text = buffer.text
-        elif buffer.text != self.text:
-            self._change_text(buffer.text)
+        else:
+            overlay = Overlay(self.agreed, self.text, buffer.text)
+            if overlay.text != self.text:
+                self._change_text(overlay)
+        self.agreed = buffer.text
         if first:
             self.told = (buffer.cursor, buffer.anchor)
             self._select(buffer.anchor, buffer.cursor)
         if first and buffer.scroll is not None:
             self.call_after_refresh(self._scroll_back, buffer.scroll)
 
-    def _change_text(self, text: str) -> None:
-        """Take another text as one edit that can be undone; the cursor and what is in view stay."""
+    def _change_text(self, overlay: Overlay) -> None:
+        """Take another text as one edit that can be undone; the cursor and what is in view stay where they were in it."""
+
+        before, ending = self.document, ending_of(overlay.text)
+        lines = overlay.text.split(ending)
+
+        def moved(place: Place) -> Place:
+            return _place_of(overlay.place(before.get_index_from_location(place)), lines, len(ending))
+
         selection, scroll = self.selection, self.scroll_offset
-        self.replace(text, (0, 0), self.document.end)
-        self.selection = Selection(self._within(selection.start), self._within(selection.end))
-        self.scroll_to(scroll.x, scroll.y, animate=False, immediate=True)
+        start, end = moved(selection.start), moved(selection.end)
+        row = min(scroll.y, before.line_count - 1)
+        down = moved((row, 0))[0] - row
+        if ending == before.newline:
+            self.replace(overlay.text, (0, 0), before.end)
+        else:
+            self.text = overlay.text
+        self.selection = Selection(self._within(start), self._within(end))
+        self.scroll_to(scroll.x, scroll.y + down, animate=False, immediate=True)
 
     def _speak(self, language: str | None) -> None:
         try:
@@ -237,6 +256,15 @@ class Editor(WritingArea):
     def _within(self, place: Place) -> Place:
         row = min(place[0], self.document.line_count - 1)
         return row, min(place[1], len(self.document.get_line(row)))
+
+
+def _place_of(index: int, lines: list[str], ending: int) -> Place:
+    """The line and column of a character, in lines that each end with so many more."""
+    for row, line in enumerate(lines):
+        if index <= len(line):
+            return row, index
+        index -= len(line) + ending
+    return len(lines) - 1, len(lines[-1])
 
 
 def _next(lines: list[str], words: str, start: tuple[int, int], forward: bool) -> tuple[int, int] | None:
