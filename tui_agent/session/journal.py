@@ -14,8 +14,8 @@ from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
 #: How long something that grows may wait before it is handed to the log, in seconds. From a key to the disk it may
-#: take a second, of which the editor's own pause and the disk need the rest.
-KEEP_WITHIN = 0.25
+#: take a second, of which the editor's own pause, the disk and a machine with much else to do need the rest.
+KEEP_WITHIN = 0.15
 #: How soon what the log refused is tried again, in seconds.
 AGAIN_AFTER = 2.0
 

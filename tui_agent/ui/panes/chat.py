@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 #: Seconds after the first key within which a draft is handed to the session.
-DRAFT_AFTER = 0.2
+DRAFT_AFTER = 0.1
 
 _PHASES = {
     "starting": "waits for the model to be ready",
