@@ -11,7 +11,8 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyte
@@ -27,17 +28,36 @@ import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
+#: The same as a shell that knows jobs: what it starts has the terminal, and at the first signal has it again.
+SHELL = """
+import fcntl, os, signal, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = os.fork()
+os.setpgid(job, job)
+if not job:
+    os.tcsetpgrp(0, os.getpid())
+    os.execvp(sys.argv[1], sys.argv[1:])
+def foreground(*_):
+    os.tcsetpgrp(0, job)
+    os.killpg(job, signal.SIGCONT)
+signal.signal(signal.SIGUSR1, foreground)
+while os.WIFSTOPPED(os.waitpid(job, os.WUNTRACED)[1]):
+    os.tcsetpgrp(0, os.getpgrp())
+"""
 
 
 class Program:
-    """`tui-agent` in a session of its own whose terminal is the pseudo-terminal."""
+    """`tui-agent` in a session of its own whose terminal is the pseudo-terminal; `starter` is what starts it there."""
 
-    def __init__(self, *words: str, folder: Path, home: Path) -> None:
+    def __init__(
+        self, *words: str, folder: Path, home: Path, starter: Sequence[str] = (OWN_TERMINAL,)
+    ) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 130, 0, 0))
         os.set_blocking(self.master, False)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", OWN_TERMINAL, sys.executable, "-m", "tui_agent", *words],
+            [sys.executable, "-c", *starter, sys.executable, "-m", "tui_agent", *words],
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -85,11 +105,16 @@ class Program:
     def type(self, keys: bytes) -> None:
         os.write(self.master, keys)
 
-    @property
-    def state(self) -> str:
-        """The letter of the process's state: `T` is stopped."""
-        asked = ["ps", "-o", "state=", "-p", str(self.process.pid)]
-        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()[:1]
+    def jobs(self) -> dict[int, set[str]]:
+        """The process groups that a shell made in the terminal's session, each with the letters of its processes'
+        states: `T` is stopped."""
+        asked = ["ps", "-o", "pgid=,state=", "-s", str(self.process.pid)]
+        found: dict[int, set[str]] = {}
+        for row in subprocess.run(asked, capture_output=True, text=True, check=False).stdout.splitlines():
+            group, state = row.split()
+            if int(group) != self.process.pid:
+                found.setdefault(int(group), set()).add(state[:1])
+        return found
 
     def children(self) -> list[int]:
         found = subprocess.run(
@@ -98,19 +123,26 @@ class Program:
         return [int(pid) for pid in found.stdout.split()]
 
 
-@pytest.fixture
-def program(tmp_path: Path, home: Path) -> Iterator[Program]:
-    started = Program("demo", folder=tmp_path, home=home)
+@contextmanager
+def running(program: Program) -> Iterator[Program]:
     try:
-        started.shows("rehearsal")
-        yield started
+        program.shows("rehearsal")
+        yield program
     finally:
-        started.process.kill()
-        started.process.wait()
+        for pid in program.jobs():
+            os.killpg(pid, signal.SIGKILL)
+        program.process.kill()
+        program.process.wait()
         try:
-            os.close(started.master)
+            os.close(program.master)
         except OSError:
             pass
+
+
+@pytest.fixture
+def program(tmp_path: Path, home: Path) -> Iterator[Program]:
+    with running(Program("demo", folder=tmp_path, home=home)) as started:
+        yield started
 
 
 def test_letters_in_one_write_go_where_the_key_before_them_leads(program: Program) -> None:
@@ -120,34 +152,42 @@ def test_letters_in_one_write_go_where_the_key_before_them_leads(program: Progra
     assert program.process.poll() is None
 
 
-def test_suspending_gives_the_terminal_back_and_coming_back_takes_it_again(program: Program) -> None:
-    before = termios.tcgetattr(program.master)[3]
-    program.type(b"typed before")
-    program.shows("typed before")
-    program.type(F5)
-    program.type(b"\x1a")
-    program.until(lambda: program.state == "T", "stopped")
-    program.look()
-    given_back = program.written.decode(errors="replace")
-    assert all(given_back.rindex(off) > given_back.rindex(on) for on, off in MODES.items())
-    assert termios.tcgetattr(program.master)[3] & termios.ICANON
-    program.written = b""
-    program.blank()
-    os.kill(program.process.pid, signal.SIGCONT)
-    program.until(lambda: all(on.encode() in program.written for on in MODES), "the modes again")
-    assert termios.tcgetattr(program.master)[3] == before
-    program.type(F7)
-    program.shows("typed before")
-    program.type(b"XYZ")
-    program.shows("XYZ")
+def test_suspending_gives_the_terminal_back_and_coming_back_takes_it_again(
+    tmp_path: Path, home: Path
+) -> None:
+    wrapped = (SHELL, "sh", "-c", '"$@"; exit $?', "sh")  # as `make run` or `uv run` stand between
+    with running(Program("demo", folder=tmp_path, home=home, starter=wrapped)) as program:
+        before = termios.tcgetattr(program.master)[3]
+        program.type(b"typed before")
+        program.shows("typed before")
+        program.type(F5)
+        program.type(b"\x1a")
+        program.until(lambda: list(program.jobs().values()) == [{"T"}], "stopped")
+        program.look()
+        given_back = program.written.decode(errors="replace")
+        assert all(given_back.rindex(off) > given_back.rindex(on) for on, off in MODES.items())
+        assert termios.tcgetattr(program.master)[3] & termios.ICANON
+        program.written = b""
+        program.blank()
+        program.process.send_signal(signal.SIGUSR1)
+        program.until(lambda: all(on.encode() in program.written for on in MODES), "the modes again")
+        assert termios.tcgetattr(program.master)[3] == before
+        program.type(F7)
+        program.shows("typed before")
+        program.type(b"XYZ")
+        program.shows("XYZ")
 
 
-def test_in_a_text_the_same_key_undoes(program: Program) -> None:
+def test_in_a_text_the_same_key_undoes_and_without_a_shell_it_suspends_nowhere(program: Program) -> None:
+    """It leads the session of its terminal, as where a terminal or `ssh -t` starts it."""
     program.type(b"word")
     program.shows("word")
     program.type(b"\x1a")
     program.until(lambda: "word" not in program.text, "undone")
-    assert program.state != "T"
+    program.type(F5 + b"\x1a")
+    program.shows("it is not suspended")
+    program.type(F7 + b"typed after")
+    program.shows("typed after")
 
 
 def ends(program: Program, within: float) -> None:

@@ -243,13 +243,15 @@ class WorkspaceApp(App[int], inherit_bindings=False):
 
     async def suspend_to_shell(self) -> None:
         """Stop the program and whatever started it, as the shell knows it; what was typed is on its way to disk."""
-        if self._driver is None or not self._driver.can_suspend:
+        if not isinstance(self._driver, Terminal) or not self._driver.can_suspend:
+            said = "Nothing could bring this program back: it was not started by a shell, so it is not suspended."
+            self.notify(said, severity="warning", markup=False)
             return
         await self.workspace_screen.flush()
         if self.session is not None:
             self.session.journal.flush()
         self._suspend_signal()
-        os.killpg(0, signal.SIGTSTP)
+        self._driver.suspend()
 
     @on(Driver.SignalResume)
     def _draw_all(self) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import codecs
 import os
 import selectors
+import signal
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from textual import events
@@ -86,6 +88,31 @@ class Writer(threading.Thread):
             view = view[os.write(self._descriptor, view) :]
 
 
+def can_be_continued() -> bool:
+    """Whether there is a shell above that would see this program stop and could continue it.
+
+    That is a process of this session that is outside of our process group and began what is in it. There is none
+    where a terminal, or the other end of a connection, started the program (or what stands between) itself.
+    """
+    pid, group, session = os.getpid(), os.getpgid(0), os.getsid(0)
+    try:
+        while os.getsid(parent := _parent(pid)) == session:
+            if os.getpgid(parent) != group:
+                return True
+            pid = parent
+    except (ProcessLookupError, PermissionError):
+        pass  # it is gone, or somebody else's
+    except FileNotFoundError:
+        return True  # a system that does not tell: what started us belongs to this session, at least
+    return False
+
+
+def _parent(pid: int) -> int:
+    if pid == os.getpid():
+        return os.getppid()
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 class Terminal(LinuxDriver):
     """Draws on standard output, so that standard error can be sent to a file."""
 
@@ -96,6 +123,10 @@ class Terminal(LinuxDriver):
         self._output = sys.__stdout__.fileno()
         self._writer: Writer | None = None
         self._is_on = False
+
+    @property
+    def can_suspend(self) -> bool:
+        return super().can_suspend and can_be_continued()
 
     def write(self, data: str) -> None:
         if self._writer is not None:
@@ -140,6 +171,21 @@ class Terminal(LinuxDriver):
             return os.read(self.fileno, READ_AT_ONCE)
         except OSError:
             return b""
+
+    def suspend(self) -> None:
+        """Give the terminal back, then stop our process group. The shell takes the terminal as soon as what it
+        started has stopped, which may not be us: until then ours must be done."""
+        self._give_back()
+        os.killpg(0, signal.SIGTSTP)
+
+    def _sigtstp_application(self, *_: object) -> None:
+        self._give_back()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _give_back(self) -> None:
+        if self._auto_restart and self._is_on:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
 
     def _sigcont_application(self, *_: object) -> None:
         """Take the terminal again. Whoever stopped us without asking may have changed its modes: they are set again."""
