@@ -16,6 +16,7 @@ from support.bursts import burst, two_programs
 from tests.proofs.tally import Tally
 
 BURSTS = 2000
+SIZE = (160, 48)
 #: Bursts to one pair of programs, with a new proposal after every so many.
 AT_ONE = 40
 EVERY = 8
@@ -34,7 +35,7 @@ async def _bursts(folder: Path, seed: int, tally: Tally) -> None:
         for number in range(AT_ONE):
             if number % EVERY == 0:
                 await both.propose()
-            typed = burst(random)
+            typed = burst(random, SIZE)
             difference = await both.compare(typed, random)
             tally.case(
                 "burst of keys", not difference, what=f"seed {seed}, burst {number}: {typed!r}{difference}"

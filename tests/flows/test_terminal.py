@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -124,7 +124,7 @@ class Program:
 
 
 @contextmanager
-def running(program: Program) -> Iterator[Program]:
+def running(program: Program) -> Generator[Program]:
     try:
         program.shows("rehearsal")
         yield program

@@ -18,7 +18,7 @@ from typing import Any
 from support.screens import PATIENCE, Driven, on_screen
 from support.sessions import ScriptedModel, reply
 from textual._xterm_parser import XTermParser
-from textual.widgets import Input, OptionList, TextArea
+from textual.widgets import Input, OptionList, TextArea, Tree
 
 from tui_agent.session.session import Session
 from tui_agent.ui.widgets.find_bar import FindBar
@@ -59,7 +59,6 @@ PHRASES: dict[str, Sequence[str]] = {
         F4 + LEADER + "x",
     ),
     "paste": ("\x1b[200~pasted text\x1b[201~", "\x1b[200~12 more\nlines\x1b[201~"),
-    "mouse": tuple(f"\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m" for x, y in ((5, 3), (60, 4), (60, 30), (120, 45))),
 }
 FILES = {
     "api.py": "".join(f"def f{n}(url):\n    return get(url, {n})\n\n\n" for n in range(6)),
@@ -68,14 +67,27 @@ FILES = {
 }
 
 
-def burst(random: Random) -> list[str]:
-    """What is typed, phrase by phrase: 2 to about 40 keys."""
-    kinds = list(PHRASES)
+def burst(random: Random, size: tuple[int, int]) -> list[str]:
+    """What is typed and clicked on a screen of that size, phrase by phrase: 2 to about 40 keys, more often few."""
+    kinds = [*PHRASES, "mouse"]
     typed: list[str] = []
-    length = random.randint(2, 40)
-    while sum(map(len, typed)) < length:
-        typed.append(random.choice(PHRASES[random.choice(kinds)]))
+    keys, wanted = 0, min(40, 2 + int(random.expovariate(1 / 6)))
+    while keys < wanted:
+        kind = random.choice(kinds)
+        typed.append(_mouse(random, size) if kind == "mouse" else random.choice(PHRASES[kind]))
+        keys += len(keys_of(typed[-1]))
     return typed
+
+
+def click(x: int, y: int) -> str:
+    """The left button pressed and let go at a cell, from 1."""
+    return f"\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m"
+
+
+def _mouse(random: Random, size: tuple[int, int]) -> str:
+    x, y = random.randint(1, size[0]), random.randint(1, size[1])
+    wheel = f"\x1b[<{random.choice((64, 65))};{x};{y}M"
+    return random.choice((click(x, y), click(x, y), wheel))
 
 
 def keys_of(data: str) -> list[str]:
@@ -105,6 +117,11 @@ class Ready(ScriptedModel):
             yield chunk
 
 
+#: Groups of workers that are doing something while they run; of these, some wait for the answer of a dialog.
+WORKING_UNDER_A_DIALOG = frozenset({"ask", "fill", "preview", "change"})
+WORKING = WORKING_UNDER_A_DIALOG | {"default", "give-back", "subtask", "sessions", "commit"}
+
+
 class Typist:
     """One program, and its state as far as keys can change it."""
 
@@ -121,26 +138,27 @@ class Typist:
 
     async def settle(self) -> None:
         """Wait until nothing happens any more: neither on the screen nor in what was asked of the session."""
-        app, screen = self.it.app, self.it.screen
+        app, bridge = self.it.app, self.it.screen.bridge
+        assert bridge is not None
         deadline = asyncio.get_running_loop().time() + PATIENCE
-        quiet = 0
-        while quiet < 2:
-            assert asyncio.get_running_loop().time() < deadline, (
-                f"never at rest: {app.workers}\n{self.it.text}"
-            )
+        while True:
             await asyncio.sleep(0)
             await app.keyboard._settled()
-            busy = [
-                w for w in app.workers if w.group in ("ask", "fill", "give-back", "subtask") and w.is_running
-            ]
-            if busy or not app.keyboard.at_rest or self.it.session.state.turn.running:
-                quiet = 0
+            if self._works():
+                assert asyncio.get_running_loop().time() < deadline, f"never at rest: {app.workers}"
                 await asyncio.sleep(0.002)
                 continue
-            quiet += 1
-            assert screen.bridge is not None
-            screen.bridge.flush()
+            bridge.flush()
             await app.keyboard._drawn()
+            if not self._works():
+                return
+
+    def _works(self) -> bool:
+        """Whether anything is being done."""
+        app = self.it.app
+        groups = WORKING if len(app.screen_stack) == 1 else WORKING_UNDER_A_DIALOG
+        busy = any(worker.group in groups and worker.is_running for worker in app.workers)
+        return busy or not app.keyboard.at_rest or self.it.session.state.turn.running
 
     async def propose(self) -> None:
         await self.it.session.submit("propose the batch")
@@ -183,6 +201,8 @@ class Typist:
                         found[name] = (widget.option_count, widget.highlighted)
                     case Rows():
                         found[name] = widget.cursor
+                    case Tree():
+                        found[name] = (widget.last_line, widget.cursor_line)
         return found
 
 
@@ -191,20 +211,11 @@ class Both:
         self.slow, self.fast = slow, fast
 
     async def propose(self) -> None:
-        await self.slow.propose()
-        await self.fast.propose()
+        await asyncio.gather(self.slow.propose(), self.fast.propose())
 
     async def compare(self, typed: Sequence[str], random: Random) -> str:
-        """Type it in both; the first difference in words, empty where there is none."""
-        data = "".join(typed)
-        for key in keys_of(data):
-            self.slow.read(key)
-            await self.slow.settle()
-        for part in reads_of(data, random):
-            self.fast.read(part)
-            for _ in range(random.choice((0, 0, 1, 5, 50))):
-                await asyncio.sleep(0)
-        await self.fast.settle()
+        """Type it in both; the differences in words, empty where there is none."""
+        await asyncio.gather(self._slowly("".join(typed)), self._at_once("".join(typed), random))
         slow, fast = await self.slow.state(), await self.fast.state()
         return "".join(
             f"\n{name}\n  slowly {slow.get(name)!r}\n  burst  {fast.get(name)!r}"
@@ -212,9 +223,21 @@ class Both:
             if slow.get(name) != fast.get(name)
         )
 
+    async def _slowly(self, data: str) -> None:
+        for key in keys_of(data):
+            self.slow.read(key)
+            await self.slow.settle()
+
+    async def _at_once(self, data: str, random: Random) -> None:
+        for part in reads_of(data, random):
+            self.fast.read(part)
+            for _ in range(random.choice((0, 0, 1, 5, 50))):
+                await asyncio.sleep(0)
+        await self.fast.settle()
+
 
 @asynccontextmanager
-async def two_programs(folder: Path) -> AsyncGenerator[Both]:
+async def two_programs(folder: Path, size: tuple[int, int] = (160, 48)) -> AsyncGenerator[Both]:
     typists: list[Typist] = []
     ended = asyncio.Event()
 
@@ -226,8 +249,9 @@ async def two_programs(folder: Path) -> AsyncGenerator[Both]:
         def prepare(session: Session) -> None:
             session.model = Ready([])
 
-        async with on_screen(workspace, prepare=prepare) as it:
+        async with on_screen(workspace, size=size, prepare=prepare) as it:
             it.session.workspace.index.replace(sorted(FILES))
+            it.app._disable_notifications = True  # they come and go with the time, and lie under the mouse
             there.set_result(Typist(it, workspace))
             await ended.wait()
 

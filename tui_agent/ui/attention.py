@@ -28,7 +28,7 @@ class Attention:
         if self._turn is None:
             self._turn, self._pending, self._tasks = turn, pending, tasks
             return
-        if turn != self._turn and state.turn.running:
+        if turn != self._turn:
             self._bring("plan")
         if pending and not self._pending:
             self._bring("review")

@@ -85,46 +85,55 @@ class Keyboard:
         while True:
             event = await self._next()
             self._handling = True
-            if isinstance(event, events.Key) and not event.is_printable and self._app.screen._layout_required:
-                await self._drawn()  # what such a key does may depend on how much is in view
-            before = self._app.screen, self._app.focused
-            await self._dispatch(event)
-            await self._settled()
-            if before != (self._app.screen, self._app.focused):
+            if _by_place(event) and self._app.screen._layout_required:
                 await self._drawn()
+            await self._effects(self._dispatch(event))
             self._handling = False
 
     async def _next(self) -> Typed:
+        """The next event, when it can be handled."""
+        settled = False
         while True:
             self._came.clear()
-            event = self._ready()
-            if event is not None:
-                return event
-            await self._came.wait()
+            if not self._queue:
+                await self._came.wait()
+            elif (done := self._busy(self._queue[0])) is not None:
+                if (event := self._urgent_one()) is not None:
+                    return event
+                if done is not self._waited_for:
+                    self._waited_for = done
+                    done.add_done_callback(lambda _: self.look())
+                await self._came.wait()
+                settled = False
+            elif settled or self._is_quiet():
+                return self._queue.popleft()
+            else:  # what was waited for, or anything else, has effects that are still on their way
+                await self._effects()
+                settled = True
 
-    def _ready(self) -> Typed | None:
-        """The next event that can be handled; None where there is none yet."""
-        if not self._queue:
-            return None
-        done = self._busy(self._queue[0])
-        if done is None:
-            return self._queue.popleft()
-        if done is not self._waited_for:
-            self._waited_for = done
-            done.add_done_callback(lambda _: self.look())
+    def _urgent_one(self) -> Typed | None:
         event = next(filter(self._urgent, self._queue), None)
         if event is not None:
             self._queue.remove(event)
         return event
 
     def _busy(self, event: Typed) -> asyncio.Future[None] | None:
-        if not isinstance(event, events.Key | events.Paste):
+        if not isinstance(event, events.Key | events.Paste | events.MouseDown | events.MouseUp):
             return None
         target = self._app.focused or self._app.screen
         for node in target.ancestors_with_self:
             if isinstance(node, Busy) and (done := node.busy(event)) is not None and not done.done():
                 return done
         return None
+
+    async def _effects(self, of: Awaitable[None] | None = None) -> None:
+        """Wait until what is done, by `of` or by messages that are under way, is seen on the screen."""
+        before = self._app.screen, self._app.focused
+        if of is not None:
+            await of
+        await self._settled()
+        if before != (self._app.screen, self._app.focused):
+            await self._drawn()
 
     async def _settled(self) -> None:
         """Wait until no widget has a message to handle, and none is handling one."""
@@ -156,6 +165,11 @@ class Keyboard:
             except TimeoutError:
                 return
             await self._settled()
+
+
+def _by_place(event: Typed) -> bool:
+    """Whether what the event does depends on where things are on the screen, or on how much of them is in view."""
+    return isinstance(event, events.MouseEvent) or (isinstance(event, events.Key) and not event.is_printable)
 
 
 def _at_rest(pump: MessagePump) -> bool:

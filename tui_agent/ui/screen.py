@@ -125,6 +125,9 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         """The pane that this key is for may not be there yet, or be doing what an earlier key asked of it."""
         if self._arriving is not None:
             return self._arriving
+        if isinstance(event, events.MouseEvent):  # any pane may be under it
+            waited_for = (pane.waits_for(text=False) for pane in self.workspace.panes)
+            return next((done for done in waited_for if done is not None), None)
         if self.leader.waiting is None:
             return self._busy_with_focus(event)
         action = self.leader.action_of(event) if isinstance(event, events.Key) else None
@@ -191,6 +194,15 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         names = [node.ID for node in event.widget.ancestors_with_self if isinstance(node, Pane)]
         if names and names[0] in PANES and self.arrangement.focus not in names:
             self._arrange(_in_front(self.arrangement, names[0], self.workspace))
+
+    def _reset_focus(self, widget: Widget, avoiding: list[Widget] | None = None) -> None:
+        """What has the focus goes or is hidden: the focus stays in the pane where the person is."""
+        pane = self.workspace.pane(self.arrangement.focus)
+        entry = pane.entry if pane else None
+        if self.focused is widget and entry and entry.focusable and entry not in (widget, *(avoiding or ())):
+            self.set_focus(entry)
+        else:
+            super()._reset_focus(widget, avoiding)
 
     def on_pane_gone_to(self, message: Pane.GoneTo) -> None:
         self.focus_pane(message.name)

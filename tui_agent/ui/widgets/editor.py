@@ -151,13 +151,14 @@ class Editor(WritingArea):
             self.call_after_refresh(self._scroll_back, buffer.scroll)
 
     def _change_text(self, overlay: Overlay) -> None:
-        """Take another text as one edit that can be undone; the cursor and what is in view stay where they were in it."""
+        """Take another text as one edit that can be undone; the cursor and what is in view move with their lines."""
 
         before, ending = self.document, ending_of(overlay.text)
         lines = overlay.text.split(ending)
 
         def moved(place: Place) -> Place:
-            return _place_of(overlay.place(before.get_index_from_location(place)), lines, len(ending))
+            above = sum(len(line) + len(before.newline) for line in before.lines[: place[0]])
+            return _place_of(overlay.place(above + place[1]), lines, len(ending))
 
         selection, scroll = self.selection, self.scroll_offset
         start, end = moved(selection.start), moved(selection.end)

@@ -66,6 +66,10 @@ class FileTree(Tree[Entry]):
         self.guide_depth = 2
         self.auto_expand = True
 
+    def on_mount(self) -> None:
+        # Textual sets it when it draws, and asks for it at a click, which may come before.
+        self._pseudo_class_state = self.get_pseudo_class_state()
+
     # ── filling ──────────────────────────────────────────────────────────────────────────────────────────
 
     def update_files(self) -> None:

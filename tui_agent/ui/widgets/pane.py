@@ -93,7 +93,8 @@ class Pane(Container):
         return next((child for child in self.query("*") if child.focusable), self)
 
     def enter(self) -> None:
-        self.entry.focus()
+        """Take the focus, at once: as a message it would come after what hides the pane that had it."""
+        self.screen.set_focus(self.entry)
 
     def go_to(self, name: str) -> None:
         """Bring another pane to the front and give it the focus."""
