@@ -147,6 +147,32 @@ async def test_a_hunk_is_edited_by_hand_and_the_model_is_told(file: Sample) -> N
         assert "edited by hand by the person" in str(model_of(session).requests[-1].messages[-1]["content"])
 
 
+async def test_a_hunk_is_the_one_that_was_seen_whatever_its_number_is_by_now(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 8, 12)]) as session:
+        await turn(session)
+        seen = session.state.review.changes[0].version
+        await session.edit_hunk(Pick("c1.1", 0), "line 3\n")  # which leaves two: the second is the first now
+        await session.edit_hunk(Pick("c1.1", 1, seen), "mine 8")
+        await session.comment(Pick("c1.1", 2, seen), "and this?")
+        assert session.state.review.changes[0].comments[0].hunk == 1
+        await session.skip([Pick("c1.1", 2, seen)])
+        await session.take_back([Pick("c1.1", 2, seen)])
+        assert session.state.review.changes[0].hunks == ("pending", "pending")
+        for gone in (
+            Pick("c1.1", 0, seen),
+            Pick("c1.1", 1, seen),
+            Pick("c1.1", 9, seen),
+            Pick("c1.1", None, seen),
+        ):
+            for call in (session.apply, session.skip, session.take_back):
+                with pytest.raises(SessionError, match="was another when you decided"):
+                    await call([gone])
+            with pytest.raises(SessionError, match="was another when you decided"):
+                await session.edit_hunk(gone, "x")
+        await session.apply([Pick("c1.1", 2, seen)])
+        assert file.text == changed(l12="new 12")
+
+
 async def test_a_comment_reaches_the_model_with_the_next_turn(file: Sample) -> None:
     async with open_session(file.parent, [edits(3, 12), reply("Fine.")]) as session:
         await turn(session)

@@ -7,7 +7,7 @@ from support.panes import HOSTILE, NotedSession, PaneApp
 
 from tui_agent.edits.change import Change, Checkpoint, Comment, Diff, FileStep, Hunk, HunkState, Pick
 from tui_agent.edits.conflicts import ConflictView, Region
-from tui_agent.errors import FileError
+from tui_agent.errors import FileError, SessionError
 from tui_agent.session.undoing import Preview
 from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.panes.review import ReviewPane
@@ -39,12 +39,17 @@ def decided(state: State, picks: Sequence[Pick], outcome: HunkState) -> State:
     for change in state.review.changes:
         hunks = list(change.hunks)
         for index, hunk in enumerate(hunks):
-            picked = not picks or Pick(change.id) in picks or Pick(change.id, index) in picks
+            picked = not picks or any(it.change == change.id and it.hunk in (None, index) for it in picks)
             if picked and hunk == "pending":
                 hunks[index] = outcome
         over = ("applied" if "applied" in hunks else "skipped") if "pending" not in hunks else change.state
         changes.append(replace(change, hunks=tuple(hunks), state=over))
     return replace(state, review=replace(state.review, changes=tuple(changes)))
+
+
+def seen(change: str, hunk: int | None = None) -> Pick:
+    """A pick of what the session of these tests shows."""
+    return Pick(change, hunk, {"c1": "a:b", "c2": ":c"}.get(change, ":"))
 
 
 async def test_it_opens_at_the_first_hunk_that_waits():
@@ -68,8 +73,8 @@ async def test_each_key_decides_one_hunk_and_goes_on_to_the_next():
         assert str(app.pane.title_text) == "Review · new.py 2/2 · hunk 1/1"
         await pilot.press("a")
         await pilot.pause()
-        assert app.noted.named("apply") == [([Pick("c1", 0)],), ([Pick("c2", 0)],)]
-        assert app.noted.named("skip") == [([Pick("c1", 1)],)]
+        assert app.noted.named("apply") == [([seen("c1", 0)],), ([seen("c2", 0)],)]
+        assert app.noted.named("skip") == [([seen("c1", 1)],)]
         assert "2 applied ·  u undo" in app.text
 
 
@@ -84,7 +89,7 @@ async def test_keys_pressed_faster_than_they_are_done_decide_one_hunk_each():
         pane.action_apply()
         await pilot.pause()
         await app.workers.wait_for_complete()
-        assert app.noted.named("apply") == [([Pick("c1", 0)],), ([Pick("c1", 1)],), ([Pick("c2", 0)],)]
+        assert app.noted.named("apply") == [([seen("c1", 0)],), ([seen("c1", 1)],), ([seen("c2", 0)],)]
 
 
 async def test_all_is_asked_for_while_a_reply_is_still_coming_and_not_when_nothing_can_come():
@@ -102,7 +107,7 @@ async def test_a_file_and_all_are_decided_at_once():
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("d")
         await pilot.pause()
-        assert app.noted.named("skip") == [([Pick("c1")],)]
+        assert app.noted.named("skip") == [([seen("c1")],)]
         await pilot.press("A")
         await pilot.press("A")
         await pilot.pause()
@@ -141,7 +146,7 @@ async def test_the_mouse_does_what_the_keys_do():
         words = app.text.split("\n")[-1]
         await pilot.click(offset=(words.index("skip"), 23))
         await pilot.pause()
-        assert app.noted.named("skip") == [([Pick("c2", 0)],)]
+        assert app.noted.named("skip") == [([seen("c2", 0)],)]
         await pilot.pause()
         lines = app.text.split("\n")
         await pilot.click(offset=(20, next(y for y, line in enumerate(lines) if "+ thirty" in line)))
@@ -183,7 +188,7 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         await pilot.pause()
         await pilot.press("c", *"why?", "enter")
         await pilot.pause()
-        assert session.named("comment") == [(Pick("c1", 1), "why?")]
+        assert session.named("comment") == [(seen("c1", 1), "why?")]
         await pilot.press("c", "x", "escape")
         await pilot.pause()
         assert len(session.named("comment")) == 1 and not session.named("take_back")
@@ -203,12 +208,41 @@ async def test_a_hunk_is_edited_by_hand():
         assert "src/api.py: what hunk 1 puts there" in app.text
         await pilot.press("end", *" more", "f2")
         await pilot.pause()
-        assert session.named("edit_hunk") == [(Pick("c1", 0), "four more\n")]
+        assert session.named("edit_hunk") == [(seen("c1", 0), "four more\n")]
         await pilot.press("e")
         await pilot.pause()
         await pilot.press("x", "escape")
         await pilot.pause()
         assert len(session.named("edit_hunk")) == 1
+
+
+async def test_what_is_written_is_about_the_hunk_that_was_seen_and_stays_where_that_is_gone():
+    def gone(*_: object) -> State:
+        raise SessionError("It was another", "look again")
+
+    session = reviewed(*CHANGES)
+    session.effects |= {"edit_hunk": gone, "comment": gone}
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        for key, words, last in (("e", "mine ", "f2"), ("c", "why?", "enter")):
+            app.show(State(review=ReviewSlice(CHANGES)))
+            await pilot.pause()
+            await pilot.press(key, *words)
+            app.show(
+                State(review=ReviewSlice((replace(CHANGES[0], new="z", hunks=("pending",)), CHANGES[1])))
+            )
+            await pilot.press(last)
+            await pilot.pause()
+            if key == "e":
+                assert session.named("edit_hunk") == [(seen("c1", 0), "mine four\n")]
+                assert "mine four" in app.text  # the dialog is there again
+                await pilot.press("escape")
+            else:
+                assert session.named("comment") == [(seen("c1", 0), "why?")]
+                await pilot.press("c", "enter")
+                assert session.named("comment")[1] == (Pick("c1", 0, "a:z"), "why?")
+        await pilot.press("escape")
 
 
 async def test_applied_hunks_files_and_todos_are_taken_back():
@@ -223,9 +257,9 @@ async def test_applied_hunks_files_and_todos_are_taken_back():
         await pilot.press("n", "x", "X", "Z")
         await pilot.pause()
         assert session.named("take_back") == [
-            ([Pick("c1", 1)],),
-            ([Pick("c1")],),
-            ([Pick("c1"), Pick("c2")],),
+            ([seen("c1", 1)],),
+            ([seen("c1")],),
+            ([seen("c1"), seen("c2")],),
         ]
 
 
@@ -239,7 +273,7 @@ async def test_the_changes_of_a_todo_are_decided_together():
         await pilot.pause()
         await pilot.press("t")
         await pilot.pause()
-        assert session.named("apply") == [([Pick("c1"), Pick("c2")],)]
+        assert session.named("apply") == [([seen("c1"), seen("c2")],)]
         assert str(app.pane.title_text).startswith("Review · other.py")
 
 
@@ -362,7 +396,7 @@ async def test_a_change_that_conflicts_is_skipped_as_a_whole():
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("s")
         await pilot.pause()
-        assert session.named("skip") == [([Pick("c1")],)]
+        assert session.named("skip") == [([seen("c1")],)]
         assert "1 skipped ·  u undo" in app.text
 
 
@@ -385,7 +419,7 @@ async def test_changes_without_lines_and_an_empty_review_are_told_in_words():
         assert "a.py becomes b.py" in app.text
         await pilot.press("a")
         await pilot.pause()
-        assert session.named("apply") == [([Pick("c3", None)],)]
+        assert session.named("apply") == [([seen("c3", None)],)]
         app.show(State())
         await pilot.pause()
         assert "Nothing is written before" in app.text

@@ -47,8 +47,8 @@ def test_files_are_stepped_through_in_a_round_to_what_waits_in_them():
 
 
 def test_a_change_without_hunks_is_decided_as_a_whole():
-    assert pick(MOVE, Place("c3", 0)) == Pick("c3", None)
-    assert pick(API, Place("c1", 2)) == Pick("c1", 2)
+    assert pick(MOVE, Place("c3", 0)) == Pick("c3", None, MOVE.version)
+    assert pick(API, Place("c1", 2)) == Pick("c1", 2, API.version)
     assert Place("c3", 0) in waiting(BATCH)
 
 
@@ -76,5 +76,5 @@ def test_a_broken_change_waits_after_those_that_can_be_applied_and_is_decided_as
     broken = Change("c0", 2, "lost.py", "edit", "conflict", hunks=("pending", "pending"))
     assert stand((broken, NEW), None) == Place("c2", 0)
     assert next_waiting((broken, NEW), Place("c2", 0)) == Place("c0", 0)
-    assert pick(broken, Place("c0", 0)) == Pick("c0", None)
+    assert pick(broken, Place("c0", 0)) == Pick("c0", None, broken.version)
     assert hunk_states(broken, 2) == ("pending", "pending")

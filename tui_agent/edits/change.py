@@ -65,6 +65,11 @@ class Change(Struct, frozen=True):
         return f"Your change to {self.path}"
 
     @property
+    def version(self) -> str:
+        """Tells its two texts, and with them its hunks, from those that it had before or will have."""
+        return f"{self.base}:{self.new}"
+
+    @property
     def is_open(self) -> bool:
         """Whether the person has yet to decide about it, or about some of its hunks."""
         return self.state in OPEN_STATES
@@ -94,11 +99,15 @@ class Diff(Struct, frozen=True):
     hunks: tuple[Hunk, ...]
 
 
-class Pick(Struct, frozen=True):
-    """What a decision is about: a change, or one hunk of it (`hunk` counts from 0; None is the whole)."""
+class Pick(Struct, frozen=True, omit_defaults=True):
+    """What a decision is about: a change, or one hunk of it (`hunk` counts from 0; None is the whole).
+
+    `seen` is the version of the change that the person saw: in another the hunk may have another number, or be gone.
+    """
 
     change: str
     hunk: int | None = None
+    seen: str = ""
 
 
 class Checkpoint(Struct, frozen=True):

@@ -24,6 +24,13 @@ def _hunks(old: list[str], new: list[str]) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
+def same_hunk(hunk: Hunk, others: Sequence[Hunk]) -> int | None:
+    """The number of the one hunk among others that does the same to the same lines; None where there is not one."""
+    does = (hunk.removed, hunk.added)
+    found = [number for number, other in enumerate(others) if (other.removed, other.added) == does]
+    return found[0] if len(found) == 1 else None
+
+
 def compose(base: str, parts: Sequence[Hunk], chosen: Collection[int]) -> str:
     """`base` with the hunks whose numbers (from 0) are in `chosen`: what `git apply` of just these gives."""
     lines = split(base)

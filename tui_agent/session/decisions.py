@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tui_agent.edits.change import Change, Diff, Pick
+from tui_agent.edits.change import Change, Diff, Hunk, Pick
 from tui_agent.edits.conflicts import ConflictView, Side
-from tui_agent.edits.hunks import diff_of
+from tui_agent.edits.hunks import diff_of, hunks, same_hunk
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, Outdated, SessionError
@@ -49,6 +49,7 @@ class Decisions:
     async def apply(self, picks: Sequence[Pick]) -> None:
         """Write what was picked, or with no picks every open change, all or nothing. Raises `EditFailed`."""
         async with self._alone():
+            picks = await self._as_seen(picks)
             changes = self._open_changes(picks)
             if not picks:
                 self._refuse_broken_batch(changes)
@@ -57,6 +58,7 @@ class Decisions:
     async def skip(self, picks: Sequence[Pick]) -> None:
         """Decide against what was picked; with no picks against every change that is open or conflicts."""
         async with self._one_at_a_time:
+            picks = await self._as_seen(picks)
             waiting = [change for change in self._journal.store.state.review.changes if change.waits]
             for change in self._open_changes(picks) if picks or not waiting else waiting:
                 state, hunks = skip(change, picks)
@@ -70,6 +72,7 @@ class Decisions:
         Raises `EditFailed` where nothing of it is decided.
         """
         async with self._alone():
+            picks = await self._as_seen(picks)
             changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
             skipped = [change for change in changes if is_skipped(change, picks)]
             for change in skipped:
@@ -99,12 +102,14 @@ class Decisions:
     async def edit_hunk(self, pick: Pick, text: str) -> None:
         """Let a hunk add another text than the one that was proposed."""
         async with self._one_at_a_time:
+            (pick,) = await self._as_seen([pick])
             await self._settling.edit_hunk(self._named(pick.change), pick.hunk or 0, text)
 
     async def comment(self, pick: Pick, text: str) -> None:
         """Say something about a change to the model, with the next request."""
         if text.strip():
             async with self._one_at_a_time:
+                (pick,) = await self._as_seen([pick])
                 await self._settling.comment(self._named(pick.change), pick, text.strip())
 
     async def undo(self, checkpoint: str) -> None:
@@ -166,6 +171,31 @@ class Decisions:
                     f"{change.id} ({change.path}) is {change.state}", "only a pending change can be decided"
                 )
         return changes
+
+    async def _as_seen(self, picks: Sequence[Pick]) -> Sequence[Pick]:
+        """The same picks, by the numbers that their hunks have now. Raises `SessionError` for what is gone."""
+        if all(not pick.seen or pick.seen == self._named(pick.change).version for pick in picks):
+            return picks
+        return await asyncio.to_thread(lambda: [self._found_again(pick) for pick in picks])
+
+    def _found_again(self, pick: Pick) -> Pick:
+        change = self._named(pick.change)
+        if not pick.seen or pick.seen == change.version:
+            return pick
+        number = None
+        if pick.hunk is not None:
+            before, now = self._hunks(pick.seen), self._hunks(change.version)
+            number = same_hunk(before[pick.hunk], now) if pick.hunk < len(before) else None
+        if number is None:
+            raise SessionError(
+                f"The change to {change.path} was another when you decided",
+                "look at it as it is now, then decide",
+            )
+        return Pick(pick.change, number)
+
+    def _hunks(self, version: str) -> tuple[Hunk, ...]:
+        base, new = (text_under(self._blobs, key) for key in version.split(":"))
+        return hunks(base or "", new or "")
 
     def _named(self, change_id: str) -> Change:
         change = self._journal.store.state.review.change(change_id)

@@ -9,8 +9,9 @@ from textual.widgets import Input
 
 from tui_agent.edits.change import Pick
 from tui_agent.edits.conflicts import Side
+from tui_agent.errors import TuiAgentError
 from tui_agent.ui.panes.review_deciding import Deciding
-from tui_agent.ui.panes.review_place import Place, entry, of_todo, pick, step_file, waiting
+from tui_agent.ui.panes.review_place import Place, entry, of_todo, pick, step_file, waiting, whole
 from tui_agent.ui.widgets.asking import writes
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
@@ -29,22 +30,22 @@ class ReviewPane(Deciding):
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def action_apply(self) -> None:
-        self._act(self._decide(self.session.apply, whole=False))
+        self._act(self._decide(self.session.apply, self._changes, file=False))
 
     def action_skip(self) -> None:
-        self._act(self._decide(self.session.skip, whole=False))
+        self._act(self._decide(self.session.skip, self._changes, file=False))
 
     def action_apply_file(self) -> None:
-        self._act(self._decide(self.session.apply, whole=True))
+        self._act(self._decide(self.session.apply, self._changes, file=True))
 
     def action_skip_file(self) -> None:
-        self._act(self._decide(self.session.skip, whole=True))
+        self._act(self._decide(self.session.skip, self._changes, file=True))
 
     def action_apply_todo(self) -> None:
-        self._act(self._decide_todo(self.session.apply))
+        self._act(self._decide_todo(self.session.apply, self._changes))
 
     def action_skip_todo(self) -> None:
-        self._act(self._decide_todo(self.session.skip))
+        self._act(self._decide_todo(self.session.skip, self._changes))
 
     def action_apply_all(self) -> None:
         self._act(self._decide_all(self.session.apply))
@@ -60,11 +61,12 @@ class ReviewPane(Deciding):
 
     def action_take_back(self) -> None:
         if (change := self._change()) and self._place:
-            self._take_back([Pick(change.id, self._place.hunk if change.hunks else None)])
+            hunk = self._place.hunk if change.hunks else None
+            self._take_back([Pick(change.id, hunk, change.version)])
 
     def action_take_back_file(self) -> None:
         if change := self._change():
-            self._take_back([Pick(change.id)])
+            self._take_back([whole(change)])
 
     def action_take_back_todo(self) -> None:
         if change := self._change():
@@ -73,7 +75,7 @@ class ReviewPane(Deciding):
                 for other in of_todo(self._changes, change)
                 if {"applied", "skipped"}.intersection(other.hunks)
             ]
-            self._take_back([Pick(other.id) for other in applied])
+            self._take_back([whole(other) for other in applied])
 
     def action_history(self) -> None:
         from tui_agent.ui.panes.review_history import History
@@ -104,20 +106,27 @@ class ReviewPane(Deciding):
         if diff is None or place is None or place not in waiting([change]) or place.hunk >= len(diff.hunks):
             return
         text = "".join(diff.hunks[place.hunk].added)
-        which = pick(change, place)
+        about, which = f"{change.path}: what hunk {place.hunk + 1} puts there", pick(change, place)
+
+        async def keep(new: str) -> None:
+            try:
+                await self.session.edit_hunk(which, new)
+            except TuiAgentError:
+                self.app.push_screen(TextDialog(about, new), edited)  # what was written stays there
+                raise
 
         def edited(new: str | None) -> None:
             if new is not None and new != text:
-                self._act(self.session.edit_hunk(which, new))
+                self._act(keep(new))
 
-        self.app.push_screen(
-            TextDialog(f"{change.path}: what hunk {place.hunk + 1} puts there", text), edited
-        )
+        self.app.push_screen(TextDialog(about, text), edited)
 
     @writes
     def action_comment(self) -> None:
         """Write a word about the hunk to the model; it goes with the next message."""
-        if self._change() is not None:
+        change, place = self._change(), self._place
+        if change is not None and place is not None:
+            self._commented = pick(change, place)
             self._input.display = True
             self._input.focus()
 
@@ -186,10 +195,17 @@ class ReviewPane(Deciding):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        change, place, text = self._change(), self._place, event.value
+        about, text = self._commented, event.value
         self._stop_writing()
-        if change is not None and place is not None and text.strip():
-            self._act(self.session.comment(pick(change, place), text))
+        if about is not None and text.strip():
+            self._act(self._comment(about, text))
+
+    async def _comment(self, about: Pick, text: str) -> None:
+        try:
+            await self.session.comment(about, text)
+        except TuiAgentError:
+            self._input.value = text  # stays there for the next comment
+            raise
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "escape" and self._input.has_focus:

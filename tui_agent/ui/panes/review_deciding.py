@@ -25,6 +25,7 @@ from tui_agent.ui.panes.review_place import (
     stand,
     step_hunk,
     waiting,
+    whole,
 )
 from tui_agent.ui.panes.review_rows import change_rows, conflict_hints, hints, title
 from tui_agent.ui.sink import label
@@ -75,25 +76,29 @@ class Deciding(Pane):
         """Ask the session for what changes where the person is here, and may change what the editor shows."""
         self.act(call, changes=("buffers",))
 
-    async def _decide(self, call: _Call, *, whole: bool) -> None:
-        """Decide about the current hunk or file, and go on to the next that waits; one decision after another."""
+    async def _decide(self, call: _Call, seen: Sequence[Change], *, file: bool) -> None:
+        """Decide about the current hunk or file, and go on to the next that waits; one decision after another.
+
+        `seen` are the changes as they were shown when the key was pressed.
+        """
         async with self._deciding:
             self.show(self.session.state)
             change, place = self._change(), self._place
-            if change is None or place is None:
+            then = next((before for before in seen if change and before.id == change.id), None)
+            if change is None or place is None or then is None:
                 return
             due = waiting([change])
-            if place in due or (whole and due):
-                await call([Pick(change.id) if whole else pick(change, place)])
+            if place in due or (file and due):
+                await call([replace(whole(change) if file else pick(change, place), seen=then.version)])
                 self.show(self.session.state)
             self._go(next_waiting(self._changes, place))
 
-    async def _decide_todo(self, call: _Call) -> None:
+    async def _decide_todo(self, call: _Call, seen: Sequence[Change]) -> None:
         async with self._deciding:
             change, place = self._change(), self._place
-            due = [other for other in of_todo(self._changes, change) if waiting([other])]
+            due = [other for other in of_todo(seen, change) if waiting([other])]
             if due:
-                await call([Pick(other.id) for other in due])
+                await call([whole(other) for other in due])
                 self.show(self.session.state)
                 self._go(next_waiting(self._changes, place))
 

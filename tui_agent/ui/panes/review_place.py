@@ -107,7 +107,12 @@ def entry(change: Change) -> Place:
 
 def pick(change: Change, place: Place) -> Pick:
     """What a key means there: that hunk, or the whole of a change that has none or is broken."""
-    return Pick(change.id, place.hunk if change.hunks and change.is_open else None)
+    return Pick(change.id, place.hunk if change.hunks and change.is_open else None, change.version)
+
+
+def whole(change: Change) -> Pick:
+    """The whole of a change, as it is seen."""
+    return Pick(change.id, None, change.version)
 
 
 def hunk_states(change: Change, count: int) -> tuple[HunkState, ...]:
