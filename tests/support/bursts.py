@@ -1,6 +1,6 @@
 """The same keys typed in bursts and typed slowly, in two programs over equal folders, and what came of it in each.
 
-    async with two_programs(folder) as both:
+    async with two_programs(folder, size) as both:
         difference = await both.compare(burst, random)   # "" where both are in the same state
 
 Bytes go through Textual's parser and the program's own driver, as a terminal's do.
@@ -9,11 +9,12 @@ Bytes go through Textual's parser and the program's own driver, as a terminal's 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from support.screens import PATIENCE, Driven, on_screen
 from support.sessions import ScriptedModel, reply
@@ -21,6 +22,8 @@ from textual._xterm_parser import XTermParser
 from textual.widgets import Input, OptionList, TextArea, Tree
 
 from tui_agent.session.session import Session
+from tui_agent.ui import keyboard
+from tui_agent.ui.widgets import dialog, pane
 from tui_agent.ui.widgets.find_bar import FindBar
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Rows
@@ -236,8 +239,34 @@ class Both:
         await self.fast.settle()
 
 
+@contextmanager
+def unsteady(random: Random) -> Generator[None]:
+    """Threads take a random moment longer, so that what comes of a key comes at other times in each program. Nothing
+    is given up for being slow: a busy machine is not what is tried."""
+    real = asyncio.to_thread
+
+    async def to_thread(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        await asyncio.sleep(random.random() ** 3 * 0.03)
+        found = await real(call, *given, **named)
+        await asyncio.sleep(random.random() ** 3 * 0.03)
+        return found
+
+    with ExitStack() as changed:
+        changed.enter_context(patch.object(asyncio, "to_thread", to_thread))
+        for module in (keyboard, dialog, pane):
+            changed.enter_context(patch.object(module, "AT_MOST", PATIENCE))
+        yield
+
+
 @asynccontextmanager
-async def two_programs(folder: Path, size: tuple[int, int] = (160, 48)) -> AsyncGenerator[Both]:
+async def two_programs(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Both]:
+    with unsteady(Random(0)):
+        async with _two_programs(folder, size) as both:
+            yield both
+
+
+@asynccontextmanager
+async def _two_programs(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Both]:
     typists: list[Typist] = []
     ended = asyncio.Event()
 

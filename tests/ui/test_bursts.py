@@ -7,7 +7,6 @@ from random import Random
 
 from support.bursts import ESC, F3, F4, F5, F7, F8, LEADER, burst, two_programs
 
-SIZE = (160, 48)
 #: What went wrong once: each is one read.
 TOGETHER = (
     F5 + F7 + "add tests",
@@ -29,18 +28,22 @@ TOGETHER = (
 )
 
 
+#: Two columns: some panes lie behind others, and come to the front with the focus.
+SIZE = (100, 30)
+
+
 async def test_keys_that_come_together_do_what_they_do_one_by_one(tmp_path: Path) -> None:
     random = Random(7)
-    async with two_programs(tmp_path) as both:
+    async with two_programs(tmp_path, SIZE) as both:
         await both.propose()
         for typed in TOGETHER:
             assert await both.compare([typed], random) == "", repr(typed)
 
 
 async def test_random_bursts_leave_the_state_that_slow_keys_leave(tmp_path: Path) -> None:
-    random = Random(1)
-    async with two_programs(tmp_path) as both:
-        for number in range(10):  # `make faults` sends many more
+    random = Random(202)
+    async with two_programs(tmp_path, SIZE) as both:
+        for number in range(24):  # `make faults` sends many more
             if number % 8 == 0:
                 await both.propose()
             typed = burst(random, SIZE)
