@@ -180,23 +180,3 @@ def test_filters_of_a_repository_run_with_trust_only_and_the_person_is_told(
     done = run(*words, "--trust", folder=work)
     assert done.returncode == 0 and "did not run" not in done.stdout + done.stderr
     assert (tmp_path / "canary").exists()
-
-
-def test_a_conflict_at_apply_goes_back_to_the_model(work: Path) -> None:
-    again = {"path": "src/api.py", "edits": [{"search": "load(url)", "replace": "load(url, timeout=5)"}]}
-    with Provider() as provider:
-        settings = {"MODEL": "openai/test-model", "PLANNER_MODEL": "none", "PROTOCOL": "structured"}
-        environment = {
-            **provider.environment,
-            **{f"TUI_AGENT_{key}": value for key, value in settings.items()},
-        }
-        for change in (EDIT, again):
-            provider.answer(Answer(json.dumps({"summary": "Adds it.", "fileChanges": [change]})))
-        assert run("run", "Add it in src/api.py", folder=work, environment=environment).returncode == 0
-        (work / "src/api.py").write_text(SOURCE.replace("get(url)", "load(url)"))
-        done = run("apply", "--session", "last", folder=work, environment=environment)
-        assert done.returncode == 1 and "src/api.py conflicts" in done.stderr, done.stderr
-        assert done.stdout == "c1.1 skipped src/api.py (replaced by c1.2)\nc1.2 pending src/api.py\n"
-        assert len(provider.requests) == 2 and "2:     return load(url)" in str(provider.requests[1].body)
-        assert run("apply", "--session", "last", folder=work, environment=environment).returncode == 0
-    assert "load(url, timeout=5)" in (work / "src/api.py").read_text()

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from support.command_line import Outcome, run_here
+from support.openai_wire import Answer
+from support.provider import Provider
 from support.repositories import git, repository
 from support.sessions import open_session, reply
 
@@ -272,3 +274,22 @@ async def test_figures_count_what_reached_the_person(
     assert plot[0] == "1 session, 3 turns"
     assert any(line.startswith("failed automatic loads") and line.endswith("missed") for line in plot)
     assert any("hit at pattern 2" in line and "█" in line for line in plot)
+
+
+async def test_a_conflict_at_apply_goes_back_to_the_model(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with open_session(workspace, [reply("Adds a timeout.", fileChanges=[EDIT])]) as session:
+        await session.submit("add a timeout to api.py")
+        await session.finished()
+    (workspace / "api.py").write_text("def fetch(url):\n    return load(url)\n")
+    again = {"path": "api.py", "edits": [{"search": "load(url)", "replace": "load(url, timeout=5)"}]}
+    with Provider() as provider:
+        provider.answer(Answer(json.dumps({"summary": "Again.", "fileChanges": [again]})))
+        settings = {"TUI_AGENT_MODEL": "openai/test-model", "TUI_AGENT_PROTOCOL": "structured"}
+        for key, value in {**provider.environment, **settings}.items():
+            monkeypatch.setenv(key, value)
+        done = await asyncio.to_thread(run_here, capfd, ["apply", "--session", "last"])
+        assert len(provider.requests) == 1 and "2:     return load(url)" in str(provider.requests[0].body)
+    assert done.status == 1 and "Nothing was written, api.py conflicts" in done.err
+    assert done.out == "c1.1 skipped api.py (replaced by c1.2)\nc1.2 pending api.py\n"
