@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tui_agent.context.blocks import inert
 from tui_agent.context.known import KnownFile, Touch
@@ -64,7 +64,10 @@ def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs:
             turn += 1
             events.append(e.TurnStarted(turn, words))
         events.append(e.RequestSent(turn, "main", (sent,), model=MODEL, prefix_share=1.0))
-    talk = tuple(SentMessage(one["role"], blobs.put_text(as_sent(one))) for one in conversation(messages))
+    talk = tuple(
+        SentMessage(one["role"], blobs.put_text(as_sent(one)), kind=_kind(one))
+        for one in conversation(messages)
+    )
     return [*events, e.ConversationBegun(turn, "first", talk, model=MODEL), e.TurnEnded(turn, True)]
 
 
@@ -80,6 +83,10 @@ def conversation(messages: Sequence[Message]) -> list[Message]:
         if not 0 < number < last:
             talk += _in_our_words(message, names)
     return talk
+
+
+def _kind(message: Message) -> Literal["", "summary"]:
+    return "summary" if message["content"].startswith(SUMMARY) else ""
 
 
 def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
