@@ -36,7 +36,7 @@ async def test_it_is_shown_before_it_is_sent_and_the_edited_words_go_out(tmp_pat
 async def test_one_that_is_left_sends_nothing(tmp_path: Path) -> None:
     async with on_screen(tmp_path, [reply()]) as it:
         await it.press("ctrl+o", "C")
-        await it.shows("Nothing was asked yet")
+        await it.shows("There is nothing to continue yet")
         await it.session.submit("Write the parser")
         await it.session.finished()
         await it.press(*"no", "ctrl+o", "C")

@@ -181,7 +181,7 @@ async def test_a_fork_begins_after_the_turn_that_is_chosen(workspace: Path, here
     async with program(workspace, name) as driven:
         await driven.until(lambda: driven.screen.ready, "the panes")
         await driven.press("ctrl+o", *(["b"] if here else ["g", "f6"]))
-        await driven.shows("The whole of it")
+        await driven.shows("All of it")
         await driven.shows("set a.py to two")
         await driven.press(*"first")
         await driven.until(lambda: "The whole" not in driven.text, "the words to narrow it")
