@@ -43,7 +43,7 @@ async def test_keys_that_come_together_do_what_they_do_one_by_one(tmp_path: Path
 async def test_random_bursts_leave_the_state_that_slow_keys_leave(tmp_path: Path) -> None:
     random = Random(202)
     async with two_programs(tmp_path, SIZE) as both:
-        for number in range(24):  # `make faults` sends many more
+        for number in range(10):  # `make faults` sends many more
             if number % 8 == 0:
                 await both.propose()
             typed = burst(random, SIZE)

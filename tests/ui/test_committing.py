@@ -58,8 +58,11 @@ async def test_leaving_the_dialog_commits_nothing_and_without_a_model_one_writes
     async with on_screen(workspace, [Unreachable("x cannot be reached", "check it")]) as driven:
         await driven.press("ctrl+o", "i")
         await driven.shows("Commit what is staged")
-        assert any(
-            "write the message yourself" in notice.text for notice in driven.session.state.notices.items
+        await driven.until(
+            lambda: any(
+                "write the message yourself" in notice.text for notice in driven.session.state.notices.items
+            ),
+            "the notice",
         )
         await driven.press("escape")
         await driven.pilot.pause()
