@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from typing import ClassVar
 
@@ -55,7 +56,7 @@ class MessageText(Widget):
 
     def on_mount(self) -> None:
         if not self._drawn.lines:
-            self.run_worker(self.show(self._text, growing=self._growing), exit_on_error=False)
+            self.run_worker(partial(self.show, self._text, growing=self._growing), exit_on_error=False)
 
     async def show(self, text: str, *, growing: bool = False) -> None:
         """Draw this text. Returns when it is on its way to the screen."""
@@ -95,7 +96,7 @@ class MessageText(Widget):
                 self._measured(width, [_height(line, width) for line in self._drawn.lines])
             elif width != self._wanted:
                 self._wanted = width
-                self.run_worker(self._measure(width), group="measure", exclusive=True)
+                self.run_worker(partial(self._measure, width), group="measure", exclusive=True)
         return self._ends[-1] if self._ends else 0
 
     async def _measure(self, width: int) -> None:
