@@ -12,7 +12,7 @@ from tui_agent.answers import foreign
 #: A line that could begin, divide or end something; all others are passed over.
 _FENCE = r"[ \t]++(?:`{3}|~{3})"
 _HOT = re.compile(
-    r"\n(?=[ \t`~<>=*+@|\d-][^\n][^\n]|diff)[ \t]*+(?:>[ \t>]*+)?(?:`{3}|~{3}|[<>]{5}|={5}|\|{7}"
+    r"\n(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)[ \t]*+(?:>[ \t>]*+)?(?:`{3}|~{3}|[<>]{5}|={5}|\|{7}"
     rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCE})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCE})|\*(?:\*\* [A-Z]|{_FENCE})"
     rf"|@@|diff --|</?(?:{foreign.TAGS})\b|\d{{1,9}}+[.)]{_FENCE})"
 )
