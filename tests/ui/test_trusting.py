@@ -9,7 +9,8 @@ from support.screens import on_screen
 
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.ui.trusting import brought, rows
+from tui_agent.ui.trusting import rows
+from tui_agent.ui.widgets.chooser import MOST
 
 
 async def test_it_is_said_at_the_start_shown_by_key_and_trusted_by_a_choice(
@@ -44,6 +45,38 @@ async def test_it_is_said_at_the_start_shown_by_key_and_trusted_by_a_choice(
 def test_filters_are_shown_with_their_commands(tmp_path: Path) -> None:
     work = repository(tmp_path / "work", {"a.txt": "a\n"})
     git(work, "config", "filter.evil.clean", "sh -c 'touch canary'")
-    words = [row.words.plain for row in rows("not trusted", brought(work))]
-    assert words[:2] == ["Leave it untrusted", "Trust exactly this"]
-    assert "  filter  filter.evil.clean = sh -c 'touch canary'" in words
+    filters = trust.brought(work)[1]
+    words = [row.words.plain for row in rows("not trusted", filters, [f"f{n}" for n in range(500)])]
+    assert words[:3] == [
+        "Leave it untrusted",
+        "Trust exactly this",
+        "  filter  filter.evil.clean = sh -c 'touch canary'",
+    ]
+    assert len(words) == MOST and words[-1] == "  and 304 more files"
+    assert "Trust exactly this" not in [row.words.plain for row in rows("not trusted", filters * 300, [])]
+
+
+async def test_what_changed_after_it_was_shown_is_not_trusted(tmp_path: Path, home: Path) -> None:
+    work = tmp_path / "work"
+    (work / ".tui-agent").mkdir(parents=True)
+    file = work / ".tui-agent" / "settings.toml"
+    file.write_text('theme = "light"\n')
+    async with on_screen(work, interactive=True) as it:
+        await it.press("ctrl+o", "T")
+        await it.shows("Trust exactly this")
+        file.write_text('theme = "high-contrast"\n')
+        await it.press("down", "enter")
+        await it.shows("In force from the next start on")
+    assert trust.standing(work, user_folders()) == "changed"
+
+
+async def test_a_filter_that_comes_later_can_be_trusted_too(tmp_path: Path, home: Path) -> None:
+    work = repository(tmp_path / "work", {"a.txt": "a\n"})
+    trust.trust(work, user_folders())
+    git(work, "config", "filter.late.clean", "cat")
+    async with on_screen(work, interactive=True) as it:
+        await it.press("ctrl+o", "T")
+        await it.shows("filter.late.clean = cat")
+        await it.press("down", "enter")
+        await it.shows("In force from the next start on")
+    assert trust.trusted_filters(work, user_folders()) == trust.fingerprint(work)

@@ -13,11 +13,12 @@ from tui_agent.settings.folders import user_folders
 
 def give(workspace: Path) -> int:
     """Trust the workspace with what it brings now, and say what that is."""
-    entry = trust.trust(workspace, user_folders())
+    seen, filters = trust.brought(workspace)
+    entry = trust.trust(workspace, user_folders(), seen)
     row(f"Trusted {escaped(entry.path)}")
     for name in entry.files:
         row(f"  {escaped(name)}")
-    for key, value in trust.filters_of(workspace):
+    for key, value in filters:
         row(f"  {escaped(key)} = {escaped(value)}")
     if not entry.files:
         row("  It brings nothing so far; a .tui-agent/ that appears later is not trusted by this.")

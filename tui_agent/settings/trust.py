@@ -59,15 +59,25 @@ def is_trusted(workspace: Path, folders: Folders) -> bool:
     return standing(workspace, folders) == "trusted"
 
 
-def trust(workspace: Path, folders: Folders) -> TrustedWorkspace:
-    """Trust the workspace with the files it brings now. Raises SettingsError where that cannot be kept."""
-    files = files_of(workspace)
+def brought(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
+    """What trust in the workspace as it is now would cover, and its filters in full, as settings of git."""
+    found = find_git_folder(str(workspace))
+    files, fingerprint = files_of(workspace), found.fingerprint if found else ""
+    return TrustedWorkspace(_resolved(workspace), files, fingerprint), found.filters if found else ()
+
+
+def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = None) -> TrustedWorkspace:
+    """Trust the workspace as it was `seen`, or else as it is now. Raises SettingsError where that cannot be kept.
+
+    What has changed since it was seen is not trusted.
+    """
+    entry = seen or brought(workspace)[0]
+    files = entry.files
     if any(not digest for digest in files.values()) or len(files) > MAX_FILES:
         raise SettingsError(
             f"{workspace / WORKSPACE_FOLDER} cannot be trusted",
             f"it must hold plain files only, at most {MAX_FILES}, each up to {MAX_BYTES} bytes",
         )
-    entry = TrustedWorkspace(_resolved(workspace), files, fingerprint(workspace))
     others = tuple(other for other in trusted(folders) if other.path != entry.path)
     _write(folders, (*others, entry))
     return entry

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import TuiAgentError
+from tui_agent.files.git_folder import Entries
 from tui_agent.settings import trust
 from tui_agent.ui.session_picker import Choice
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.chooser import Chooser, Row
+from tui_agent.ui.widgets.chooser import MOST, Chooser, Row
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import WorkspaceApp
@@ -24,9 +24,16 @@ async def ask_for_trust(app: WorkspaceApp) -> None:
         return
     root, folders = session.workspace.root, session.folders
     found: list[Row] = []
+    seen: list[trust.TrustedWorkspace] = []
 
     async def get() -> None:
-        found[:] = await asyncio.to_thread(lambda: rows(trust.standing(root, folders), brought(root)))
+        standing = await asyncio.to_thread(trust.standing, root, folders)
+        entry, filters = await asyncio.to_thread(trust.brought, root)
+        if standing == "trusted" and entry.filters != await asyncio.to_thread(
+            trust.trusted_filters, root, folders
+        ):
+            standing = "changed"
+        seen[:], found[:] = [entry], rows(standing, filters, list(entry.files))
 
     choice = await app.push_screen_wait(
         Chooser("Trust this workspace with what it brings?", lambda _: found, "Enter chooses", get())
@@ -37,8 +44,10 @@ async def ask_for_trust(app: WorkspaceApp) -> None:
         await session.open_file(choice.removeprefix(_FILE))
         return
     try:
-        change = trust.trust if choice == "trust" else trust.revoke
-        await asyncio.to_thread(change, root, folders)
+        if choice == "trust":
+            await asyncio.to_thread(trust.trust, root, folders, seen[0])
+        else:
+            await asyncio.to_thread(trust.revoke, root, folders)
     except TuiAgentError as error:
         await session.notice(str(error), "error")
         return
@@ -48,13 +57,8 @@ async def ask_for_trust(app: WorkspaceApp) -> None:
         await app.switch(Choice(session.state.session.id))
 
 
-def brought(root: Path) -> list[tuple[str, str]]:
-    """What the workspace brings: its files as ("", path), and the filters of its repository as (setting, value)."""
-    return [*(("", name) for name in trust.files_of(root)), *trust.filters_of(root)]
-
-
-def rows(standing: trust.Standing, what: Sequence[tuple[str, str]]) -> list[Row]:
-    """Leaving it as it is comes first; a file can be looked at."""
+def rows(standing: trust.Standing, filters: Entries, files: Sequence[str]) -> list[Row]:
+    """Leaving it as it is comes first, then what would run, in full; a file can be looked at."""
     match standing:
         case "nothing to trust":
             return [Row("", label("It brings no settings and no filters of its own"))]
@@ -62,13 +66,16 @@ def rows(standing: trust.Standing, what: Sequence[tuple[str, str]]) -> list[Row]
             answers = [Row("", label("Leave it trusted")), Row("revoke", label("Take the trust back"))]
         case _:
             answers = [Row("", label("Leave it untrusted")), Row("trust", label("Trust exactly this"))]
-    shown = [
-        Row("", label(f"  filter  {setting} = {value}"))
-        if setting
-        else Row(_FILE + value, label(f"  look at {value}"))
-        for setting, value in what
-    ]
-    return [*answers, *shown]
+    commands = [Row("", label(f"  filter  {setting} = {value}")) for setting, value in filters]
+    room = MOST - len(answers) - len(commands) - 1
+    if room < 0:
+        return [
+            answers[0],
+            Row("", label(f"It brings {len(filters):,} settings of filters: too many to be shown")),
+        ]
+    shown = [Row(_FILE + name, label(f"  look at {name}")) for name in files[:room]]
+    more = [Row("", label(f"  and {len(files) - room:,} more files"))] if len(files) > room else []
+    return [*answers, *commands, *shown, *more]
 
 
 _FILE = "file:"
