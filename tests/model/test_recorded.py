@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tui_agent.errors import BadKey, ModelError, UsageError
+from tui_agent.files.masking import MASK
 from tui_agent.model.client import (
     Abilities,
     CallChunk,
@@ -24,7 +25,6 @@ from tui_agent.model.client import (
     TokenCount,
     UsageChunk,
 )
-from tui_agent.model.masking import MASK
 from tui_agent.model.recorded import RecordedModel, Recorder
 from tui_agent.model.recording import asked
 

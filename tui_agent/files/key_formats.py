@@ -1,6 +1,6 @@
 """Keys and tokens that can be told by their form alone, wherever they are written: the one list of these forms.
 
-It decides whether a file may be sent to a model, and what exports, recordings and logs mask (`model.masking` adds
+It decides whether a file may be sent to a model, and what exports, recordings and logs mask (`files.masking` adds
 what is only worth masking). So only forms that hardly anything else has are listed: a made-up password in a test is
 none of them. The forms are those that their issuers document and that the public scanners agree on. The scanner
 libraries themselves were looked at and not taken: detect-secrets brings an HTTP client and checks of its own that

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tui_agent.errors import FileError, ModelError
+from tui_agent.files.masking import masked, masked_pieces
 from tui_agent.files.private import open_private
 from tui_agent.model.client import (
     Abilities,
@@ -26,7 +27,6 @@ from tui_agent.model.client import (
     TextChunk,
     TokenCount,
 )
-from tui_agent.model.masking import masked, masked_pieces
 from tui_agent.model.recording import Exchange, Header, RecordedError, asked
 
 Timed = tuple[float, Chunk]
