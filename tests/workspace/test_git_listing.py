@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from support.trees import make_repository, make_tree, run_git
 
-from tui_agent.workspace import git_status
-from tui_agent.workspace.git import (
+from tui_agent.git import status as git_status
+from tui_agent.git.repository import (
     find_repository,
     git,
     ignored,
     ignored_folders,
     init_with_commit,
 )
+from tui_agent.git.status import read_status
 from tui_agent.workspace.git_listing import deleted_files, list_files
-from tui_agent.workspace.git_status import read_status
 
 
 def listed(root: Path) -> list[str] | None:

@@ -13,8 +13,8 @@ from support.trees import make_repository, make_tree, run_git
 
 from tui_agent.files.stamps import inode_of
 from tui_agent.files.text import md5
+from tui_agent.git.client import Gone
 from tui_agent.workspace.renames import TICK, find_renamed
-from tui_agent.workspace.repository import Gone
 
 TEXT = "".join(f"line {number} of the file\n" for number in range(40))
 EDITED = TEXT.replace("line 7 ", "line seven ")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.trees import make_repository, make_tree, run_git
 
-from tui_agent.workspace import git_process
+from tui_agent.git import process as git_process
 from tui_agent.workspace.git_listing import list_without_repository
 from tui_agent.workspace.ignore_files import IgnoreFiles, rules_for
 from tui_agent.workspace.walk import walk

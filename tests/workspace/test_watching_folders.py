@@ -14,8 +14,8 @@ from watchfiles._rust_notify import RustNotify
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.staging import temporary_name
+from tui_agent.git.repository import find_repository
 from tui_agent.workspace.changes import Seen, _one, read_changes
-from tui_agent.workspace.git import find_repository
 from tui_agent.workspace.watch_plan import make_plan
 from tui_agent.workspace.watcher import Watcher
 

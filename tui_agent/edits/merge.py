@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.errors import ChildFailed, EditFailed
-from tui_agent.workspace.git_process import NOT_FOUND, run_git
+from tui_agent.git.process import NOT_FOUND, run_git
 
 #: A merge of more than this takes longer than anybody waits for.
 TIMEOUT = 60.0

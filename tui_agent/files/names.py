@@ -39,6 +39,15 @@ def plain(text: str) -> str:
     )
 
 
+def is_text(name: str) -> bool:
+    """Whether a name from the disk can be written as UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def fault_of_new(name: str) -> str:
     """Why a file or folder of this name may not be made; empty where it may.
 

@@ -13,8 +13,8 @@ from importlib import metadata
 from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
+from tui_agent.git.process import run_git
 from tui_agent.model.providers import PROVIDERS
-from tui_agent.workspace.git_process import run_git
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _GIT_TIMEOUT = 5.0

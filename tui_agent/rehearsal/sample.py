@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tui_agent.errors import ChildFailed, FileError
-from tui_agent.workspace.git_process import run_git
+from tui_agent.git.process import run_git
 
 PREFIX = "tui-agent-demo-"
 AUTHOR, ADDRESS, DATE = "Bookshop", "bookshop@example.com", "2025-01-15T09:00:00+00:00"

@@ -48,13 +48,13 @@ async def _forget_checkpoints(workspace: Path, session: str) -> None:
     """A workspace that is gone, or in no repository, has none."""
     if not await asyncio.to_thread(_may_be_in_repository, workspace):
         return
+    from tui_agent.git.client import GitClient
     from tui_agent.processes.child import Child
     from tui_agent.processes.environment import for_workspace
-    from tui_agent.workspace.repository import Repository
 
     child = Child("tui_agent.workspace.worker", name="workspace", env=for_workspace())
     try:
-        await Repository(child, workspace).forget_checkpoints(session)
+        await GitClient(child, workspace).forget_checkpoints(session)
     finally:
         await child.close()
 

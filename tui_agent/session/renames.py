@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from tui_agent.context.known import KnownFile, Touch
 from tui_agent.errors import ChildFailed
-from tui_agent.workspace.repository import Gone
+from tui_agent.git.client import Gone
 from tui_agent.workspace.workspace import Workspace
 
 #: For so many seconds what is gone may still come back under another name.

@@ -20,11 +20,11 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate, is_secret, read
 from tui_agent.files.judging import Decisions, judge
 from tui_agent.files.key_formats import masked
+from tui_agent.files.names import is_text
 from tui_agent.files.text import TextFile, decode
 from tui_agent.store import events as e
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.walk import is_text
 
 MAX_PLACES = 50
 MAX_SEARCHED_BYTES = 1024 * 1024

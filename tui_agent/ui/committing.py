@@ -5,9 +5,9 @@ from __future__ import annotations
 from textual.app import App
 
 from tui_agent.errors import ModelError, TuiAgentError
+from tui_agent.git.client import CommitPlan
 from tui_agent.session.session import Session
 from tui_agent.ui.widgets.text_dialog import TextDialog
-from tui_agent.workspace.repository import CommitPlan
 
 NAMED = 3
 

@@ -9,10 +9,11 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tui_agent.files.names import is_text
 from tui_agent.files.staging import is_temporary
-from tui_agent.workspace.git import Repository, git, ignored
+from tui_agent.git.repository import Repository, git, ignored
 from tui_agent.workspace.ignore_files import IGNORE_FILES, rules_for
-from tui_agent.workspace.walk import CONTROL_FOLDERS, as_texts, is_text, walk
+from tui_agent.workspace.walk import CONTROL_FOLDERS, as_texts, walk
 from tui_agent.workspace.watch_plan import GIT_SIGNS, WatchPlan
 
 Kind = Literal["added", "changed", "deleted"]

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from tui_agent.files.git_folder import read_regular
-from tui_agent.workspace.git import (
+from tui_agent.git.repository import (
     Repository,
     find_repository,
     git,

@@ -11,10 +11,10 @@ from typing import Final
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.files.text import md5
-from tui_agent.workspace.git import Repository, find_repository, git
+from tui_agent.git.client import Gone
+from tui_agent.git.repository import Repository, find_repository, git
+from tui_agent.git.trees import tree_on_disk
 from tui_agent.workspace.git_listing import list_files, list_without_repository
-from tui_agent.workspace.git_trees import tree_on_disk
-from tui_agent.workspace.repository import Gone
 
 #: The file system's clock may be so many seconds behind ours.
 TICK: Final = 0.02

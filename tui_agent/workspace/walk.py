@@ -8,6 +8,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from tui_agent.files.names import is_text
+
 #: No workspace is taken to have more; a home folder opened by mistake must not fill the memory.
 MAX_FILES: Final = 500_000
 #: Folders of version control: nothing in them is anybody's file.
@@ -71,15 +73,6 @@ def as_texts(names: bytes) -> Listing:
         return _named([os.fsdecode(name) for name in names.split(b"\0") if name])
     paths.sort()  # git hands over two runs that are sorted already: one merge
     return Listing([path for path in dict.fromkeys(paths) if path])
-
-
-def is_text(name: str) -> bool:
-    """Whether a name from the disk can be written as UTF-8."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _named(paths: list[str], *, cut: bool = False) -> Listing:

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tui_agent.workspace.git import Repository, ignored_folders
+from tui_agent.git.repository import Repository, ignored_folders
 from tui_agent.workspace.ignore_files import IgnoreFiles
 from tui_agent.workspace.walk import CONTROL_FOLDERS, Ignores
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from tui_agent.errors import ChildFailed
+from tui_agent.git.repository import Repository, find_repository
 from tui_agent.workspace.changes import Seen, read_changes
-from tui_agent.workspace.git import Repository, find_repository
 from tui_agent.workspace.watch_plan import WatchPlan, make_plan
 
 #: A batch is closed after so many milliseconds of quiet, and at the latest after `DEBOUNCE`.

@@ -11,14 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from tui_agent.files.folders import remove_folder
-from tui_agent.processes.serve import Announce, Handler, Send, run
-from tui_agent.workspace.git import find_repository, ignored, init_with_commit
-from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
-from tui_agent.workspace.git_commits import commit, commit_plan
-from tui_agent.workspace.git_listing import deleted_files, list_files, list_without_repository, named_filters
-from tui_agent.workspace.git_status import read_status
-from tui_agent.workspace.git_trees import sweep
-from tui_agent.workspace.git_worktrees import (
+from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
+from tui_agent.git.client import Gone
+from tui_agent.git.commits import commit, commit_plan
+from tui_agent.git.repository import find_repository, ignored, init_with_commit
+from tui_agent.git.status import read_status
+from tui_agent.git.trees import sweep
+from tui_agent.git.worktrees import (
     add_worktree,
     detach_worktree,
     prepare,
@@ -26,8 +25,9 @@ from tui_agent.workspace.git_worktrees import (
     take_snapshot,
     tidy,
 )
+from tui_agent.processes.serve import Announce, Handler, Send, run
+from tui_agent.workspace.git_listing import deleted_files, list_files, list_without_repository, named_filters
 from tui_agent.workspace.renames import find_renamed
-from tui_agent.workspace.repository import Gone
 
 #: Paths in one message: the interface takes it in within a millisecond or two.
 CHUNK: Final = 2000

@@ -13,13 +13,13 @@ from msgspec import Struct
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.files.git_folder import TRUSTED_FILTERS
+from tui_agent.git.client import GitClient
 from tui_agent.processes.child import Child
 from tui_agent.processes.environment import avoid_programs_in, for_workspace
 from tui_agent.workspace.copies import WorkCopies
 from tui_agent.workspace.import_names import Import
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import Listed, list_by_child, list_here
-from tui_agent.workspace.repository import Repository
 
 ChangeKind = Literal["added", "changed", "deleted"]
 Watching = Literal["starting", "watching", "polling", "failed"]
@@ -95,7 +95,7 @@ class Workspace:
         )
         self._owns_child = child is None
         self._watched = watched
-        self.repository = Repository(self._child, self.root)
+        self.repository = GitClient(self._child, self.root)
         self.copies = WorkCopies(self._child, self.gate, self.index)
         self._tasks: set[asyncio.Task[None]] = set()
         self._indexed = asyncio.Event()

@@ -1,6 +1,6 @@
 """One git process: an environment made from nothing, and a limit of time.
 
-Within the workspace child GitPython starts it (see `workspace.git`); elsewhere, where importing that would hold up the
+Within the workspace child GitPython starts it (see `git.repository`); elsewhere, where importing that would hold up the
 keyboard, nothing but the standard library does.
 """
 

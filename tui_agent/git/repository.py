@@ -36,9 +36,9 @@ from tui_agent.files.git_folder import (
     format_config,
     is_true,
 )
+from tui_agent.git.process import Result, find_git, run_git, temporary_folder
+from tui_agent.git.user_config import persons_settings
 from tui_agent.processes.environment import avoid_programs_in
-from tui_agent.workspace.git_person import persons_settings
-from tui_agent.workspace.git_process import Result, find_git, run_git, temporary_folder
 
 #: How long a call may take, in seconds: one that reads, and one that may write a whole work tree.
 SECONDS, LONG_SECONDS = 60.0, 600.0

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from tui_agent.files.folders import remove_folder
 from tui_agent.files.gate import Gate
-from tui_agent.workspace.git import AUTHOR, LONG_SECONDS, Repository, git, without_submodules
-from tui_agent.workspace.git_process import TEMPORARY as CALLS
-from tui_agent.workspace.git_process import Result
+from tui_agent.git.process import TEMPORARY as CALLS
+from tui_agent.git.process import Result
+from tui_agent.git.repository import AUTHOR, LONG_SECONDS, Repository, git, without_submodules
 
 #: Files that git does not track and that are larger, in bytes, are data rather than source: they are left out.
 LARGEST_UNTRACKED = 32 << 20

@@ -15,13 +15,13 @@ from support.trees import make_repository, make_tree, run_git, until
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import TRUSTED_FILTERS, find_git_folder, format_config, parse_config
-from tui_agent.workspace.git import find_repository, git
-from tui_agent.workspace.git_checkpoints import file_at, make_checkpoint
-from tui_agent.workspace.git_commits import commit, commit_plan
+from tui_agent.git.checkpoints import file_at, make_checkpoint
+from tui_agent.git.commits import commit, commit_plan
+from tui_agent.git.process import run_git as git_process
+from tui_agent.git.repository import find_repository, git
+from tui_agent.git.status import read_status
+from tui_agent.git.worktrees import add_worktree, take_snapshot
 from tui_agent.workspace.git_listing import list_files
-from tui_agent.workspace.git_process import run_git as git_process
-from tui_agent.workspace.git_status import read_status
-from tui_agent.workspace.git_worktrees import add_worktree, take_snapshot
 from tui_agent.workspace.workspace import Workspace
 
 #: The worst of `support.hostile`, one of each cause; all of them are tried by `make attacks`.

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tui_agent.workspace.git import Repository, find_repository, git, ignored
-from tui_agent.workspace.git_trees import commit_of, tree_on_disk
+from tui_agent.git.repository import Repository, find_repository, git, ignored
+from tui_agent.git.trees import commit_of, tree_on_disk
 
 #: Under this lie the checkpoints of each session.
 REFS = "refs/tui-agent"

@@ -37,8 +37,8 @@ class Gone(Struct, frozen=True):
     there_at: float
 
 
-class Repository:
-    """The repository that a folder is in, if any."""
+class GitClient:
+    """Asks the child about the repository that a folder is in, if any."""
 
     def __init__(self, child: Child, root: Path) -> None:
         self._child = child

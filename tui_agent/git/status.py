@@ -6,8 +6,8 @@ import os
 import re
 from typing import Any, Final
 
-from tui_agent.workspace.git import UNOPENED, find_repository, git
-from tui_agent.workspace.walk import is_text
+from tui_agent.files.names import is_text
+from tui_agent.git.repository import UNOPENED, find_repository, git
 
 #: A message of more would hold up the interface while it is read.
 MAX_MARKS: Final = 5000

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tui_agent.files.git_folder import Entries, GitFolder, format_config
-from tui_agent.workspace.git_process import run_git, temporary_folder
+from tui_agent.git.process import run_git, temporary_folder
 
 _SECONDS: Final = 10.0
 #: Where git looks for settings; which files it read it says itself.

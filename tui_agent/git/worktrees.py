@@ -1,7 +1,7 @@
 """Linked worktrees of a folder as it is on disk, for sub-tasks to work in. Lives in the child.
 
 Beside each, a small file names the repository, so that one that a crash left behind is found there too:
-`<folder of the session>/.<name>.repository`. Where the files of a worktree come from, see `git_seeds`.
+`<folder of the session>/.<name>.repository`. Where the files of a worktree come from, see `seeds`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tui_agent.errors import FileError
 from tui_agent.files.failures import sentence
 from tui_agent.files.folders import remove_folder
 from tui_agent.files.private import make_private, replace_private
-from tui_agent.workspace import git_seeds
-from tui_agent.workspace.git import Repository, find_repository, git
-from tui_agent.workspace.git_process import Result
-from tui_agent.workspace.git_seeds import names_in
-from tui_agent.workspace.git_trees import commit_of, tree_on_disk
+from tui_agent.git import seeds
+from tui_agent.git.process import Result
+from tui_agent.git.repository import Repository, find_repository, git
+from tui_agent.git.seeds import names_in
+from tui_agent.git.trees import commit_of, tree_on_disk
 
 _MARK: Final = ".repository"
 #: So begins the name of what is on its way out.
@@ -45,7 +45,7 @@ def prepare(root: str, parent: str) -> None:
         return
     try:
         make_private(parent)
-        _check(parent, git_seeds.grow(repository, commit, parent))
+        _check(parent, seeds.grow(repository, commit, parent))
     except OSError as error:
         raise _failed(parent, *sentence(error)) from error
 
@@ -106,7 +106,7 @@ def detach_worktree(root: str, folder: str) -> str:
 def tidy(root: str, parent: str) -> None:
     """Remove what the copies in a session's folder shared, and the folder, if none is left in there."""
     try:
-        git_seeds.drop(parent)
+        seeds.drop(parent)
     except OSError as error:
         raise _stays(parent, error) from error
     common = _common_dir(root)
@@ -116,7 +116,7 @@ def tidy(root: str, parent: str) -> None:
 
 def remove_worktrees(parent: str) -> None:
     """Remove every copy that lies in a session's folder, and the folder. Raises FileError."""
-    names = set(names_in(parent)) - git_seeds.NAMES
+    names = set(names_in(parent)) - seeds.NAMES
     copies = {
         os.path.join(parent, name[1:].removesuffix(_MARK) if _is_mark(name) else name) for name in names
     }
@@ -132,12 +132,12 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
     parent = os.path.dirname(folder)
     make_private(parent)
     replace_private(Path(_mark(folder)), os.fsencode(repository.common_dir))
-    _check(folder, git_seeds.grow(repository, commit, parent))
+    _check(folder, seeds.grow(repository, commit, parent))
     os.makedirs(os.path.join(repository.common_dir, "worktrees"), exist_ok=True)
     adding = ("-c", "core.logAllRefUpdates=false", "worktree", "add", "--detach", "--no-checkout", "--force")
     _check(folder, git(repository.root, *adding, "--quiet", "--", folder, commit))
     _lead_to_real(repository, folder)
-    _check(folder, git_seeds.fill(parent, commit, folder))
+    _check(folder, seeds.fill(parent, commit, folder))
     root = os.path.join(folder, repository.prefix).rstrip("/")
     os.makedirs(root, exist_ok=True)
     return {"root": root, "submodules": _submodules(root)}

@@ -20,8 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.files.folders import remove_folder
-from tui_agent.workspace.git import LONG_SECONDS, Repository, find_repository, git
-from tui_agent.workspace.git_process import Result
+from tui_agent.git.process import Result
+from tui_agent.git.repository import LONG_SECONDS, Repository, find_repository, git
 
 _NAME: Final = ".seed"
 _INDEX: Final = ".seed.index"

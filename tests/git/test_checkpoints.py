@@ -8,8 +8,8 @@ import pytest
 from support.faults import tree
 from support.repositories import git, repository
 
-from tui_agent.workspace.git_checkpoints import file_at, forget_checkpoints, make_checkpoint
-from tui_agent.workspace.git_commits import commit, commit_plan
+from tui_agent.git.checkpoints import file_at, forget_checkpoints, make_checkpoint
+from tui_agent.git.commits import commit, commit_plan
 
 FILES = {"a.txt": "a\n", "src/b.txt": "b\n", ".gitignore": "*.log\n"}
 

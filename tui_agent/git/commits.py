@@ -10,8 +10,15 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from tui_agent.workspace.git import LONG_SECONDS, UNOPENED, Repository, find_repository, git, withheld_filters
-from tui_agent.workspace.git_process import Result
+from tui_agent.git.process import Result
+from tui_agent.git.repository import (
+    LONG_SECONDS,
+    UNOPENED,
+    Repository,
+    find_repository,
+    git,
+    withheld_filters,
+)
 
 #: More of a diff says no more about what a commit is about.
 MOST_BYTES = 40_000
