@@ -20,9 +20,8 @@ from figures import Figure, show
 from wrong_references import Reference, chain, references
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.planning.chain import climb
-from tui_agent.planning.completing import completed
-from tui_agent.planning.equals import names_one, nearest
+from tui_agent.planning.chain import try_patterns
+from tui_agent.planning.near_names import completed, names_one, nearest
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.languages import is_source_extension
 
@@ -44,13 +43,13 @@ class Tally:
     times: list[float] = field(default_factory=list)
 
 
-async def climbed(reference: Reference, index: Index, tally: Tally, *, show_all: bool) -> None:
-    """One chain, as a turn would climb it, and what came of it."""
+async def tried(reference: Reference, index: Index, tally: Tally, *, show_all: bool) -> None:
+    """One chain, as a turn would try_patterns it, and what came of it."""
     tally.chains += 1
     began = time.perf_counter()
     (action,) = completed([FileAction(reference.written, chain(reference.written))], index)
     last, crowded = None, False
-    async for attempt in climb(action, index):
+    async for attempt in try_patterns(action, index):
         last = attempt
         crowded = crowded or (attempt.outcome == "too_broad" and names_one(attempt.pattern))
     tally.times.append(time.perf_counter() - began)
@@ -114,9 +113,9 @@ async def measure(made: Sequence[tuple[Reference, Index]], show_all: bool) -> di
     for reference, index in made:
         for name in ("all", reference.kind):
             if name == "all":
-                await climbed(reference, index, tallies[name], show_all=show_all)
+                await tried(reference, index, tallies[name], show_all=show_all)
             else:
-                await climbed(reference, index, tallies[name], show_all=False)
+                await tried(reference, index, tallies[name], show_all=False)
     return tallies
 
 

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.trees import run_git
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.planning.chain import climb
-from tui_agent.planning.completing import completed
+from tui_agent.planning.chain import try_patterns
+from tui_agent.planning.near_names import completed
 from tui_agent.planning.words import read_words
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.workspace import Workspace
@@ -131,7 +131,7 @@ async def chain_figures(index: Index) -> list[tuple[str, str, str]]:
         ("chain of five, none hits", miss, 200),
     ):
         began = time.perf_counter()
-        async for _ in climb(FileAction(name, patterns), index):
+        async for _ in try_patterns(FileAction(name, patterns), index):
             pass
         taken = time.perf_counter() - began
         figures.append((name, f"{taken * 1000:.1f} ms", f"<= {limit} ms"))
@@ -143,15 +143,15 @@ async def chain_figures(index: Index) -> list[tuple[str, str, str]]:
     await asyncio.to_thread(completed, wrong, index)
     taken = time.perf_counter() - began
     figures.append((f"plan of {len(wrong)} actions completed", f"{taken * 1000:.1f} ms", "in a thread"))
-    stall, own = await longest_stall(lambda: _climb_all(wrong, index))
+    stall, own = await longest_stall(lambda: _try_all(wrong, index))
     figures.append((f"longest stall while {len(wrong)} chains miss", f"{stall * 1000:.1f} ms", ""))
     figures.append(("  of it, processor time of our own", f"{own * 1000:.1f} ms", "<= 16 ms"))
     return figures
 
 
-async def _climb_all(actions: list[FileAction], index: Index) -> None:
+async def _try_all(actions: list[FileAction], index: Index) -> None:
     for action in actions:
-        async for _ in climb(action, index):
+        async for _ in try_patterns(action, index):
             pass
 
 

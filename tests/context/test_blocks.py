@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context import editor, instructions, known, listing, loaded, memory, prompt
+from tui_agent.context import editor, folders, instructions, known, loaded, memory, prompt
 from tui_agent.context.blocks import inert, quoted, restored
-from tui_agent.context.outline import outline
+from tui_agent.context.folders import outline
 from tui_agent.subtasks import handover, report
 from tui_agent.subtasks.graph import SubTask
 
@@ -130,8 +130,8 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "name of a bundled file": lambda text: user(bundled=(loaded_file("x", text),)),
     "instructions": lambda text: user(new_contexts=(instructions.ContextFile(text, "", "", text, "0"),)),
     "instructions that went": lambda text: user(gone_contexts=(text,)),
-    "listing": lambda text: user(listings=(listing.Listing(text, ((text, "file", 1),), 1),)),
-    "refused listing": lambda text: user(listings=(listing.Listing(text, error=text),)),
+    "listing": lambda text: user(listings=(folders.Listing(text, ((text, "file", 1),), 1),)),
+    "refused listing": lambda text: user(listings=(folders.Listing(text, error=text),)),
     "known file": lambda text: user(
         rows=(known.table_row(known.KnownFile(text, "0", 1, 1, freshness="renamed", renamed_to=text), 1),)
     ),

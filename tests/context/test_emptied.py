@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.context.emptied import emptied
+from tui_agent.context.budget import emptied
+from tui_agent.context.folders import Listing
+from tui_agent.context.folders import listing_section as section
 from tui_agent.context.known import table
-from tui_agent.context.listing import Listing, section
 
 TABLE = table(["| a.py | turn 1 | No | 9a906fd5909d |"])
 LISTED = section([Listing("src", (("a.py", "file", 3),), 1), Listing("docs", (("b.md", "file", 3),), 1)])

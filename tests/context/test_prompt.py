@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 from tui_agent.context import editor, known, prompt
+from tui_agent.context.folders import Listing, outline
 from tui_agent.context.known import KnownFile
-from tui_agent.context.listing import Listing
 from tui_agent.context.loaded import InView, LoadedFile
-from tui_agent.context.outline import outline
 
 PLACE = prompt.Surroundings("/w", ".", "Linux", "a.py")
 WORDS = {

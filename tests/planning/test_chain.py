@@ -1,4 +1,4 @@
-"""A chain is climbed in order, stops at the first hit, and tells every attempt."""
+"""A chain is tried in order, stops at the first hit, and tells every attempt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, climb
+from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, try_patterns
 from tui_agent.workspace.index import Index, Matches
 
 INDEX = Index(
@@ -22,7 +22,7 @@ async def attempts(
     *patterns: str, index: Index = INDEX, limits: ChainLimits | None = None, **how: Any
 ) -> list[Attempt]:
     action = FileAction("Schema", patterns, **how)
-    return [attempt async for attempt in climb(action, index, limits)]
+    return [attempt async for attempt in try_patterns(action, index, limits)]
 
 
 async def ended(*patterns: str, **how: Any) -> list[tuple[str, str, int]]:
@@ -103,8 +103,8 @@ async def test_the_programs_patterns_come_after_the_models_and_are_counted_apart
 
 async def test_a_chain_continues_behind_a_hit_that_could_not_be_loaded() -> None:
     action = FileAction("It", ("schema.ts", "none"), by="model", extra=("src/api/schema.ts",))
-    found = [a async for a in climb(action, INDEX)]
-    rest = [a async for a in climb(action, INDEX, after=found[-1])]
+    found = [a async for a in try_patterns(action, INDEX)]
+    rest = [a async for a in try_patterns(action, INDEX, after=found[-1])]
     assert [(a.by, a.pattern) for a in rest if a.outcome != "looking"] == [
         ("model", "none"),
         ("program", "src/api/schema.ts"),
@@ -135,6 +135,6 @@ async def test_the_loop_goes_on_meanwhile(monkeypatch: pytest.MonkeyPatch) -> No
         return Matches((), 0)
 
     monkeypatch.setattr(Index, "match", slow)
-    climbing = asyncio.create_task(attempts("**/x"))
+    waiting = asyncio.create_task(attempts("**/x"))
     asyncio.get_running_loop().call_soon(released.set)
-    assert [a.outcome for a in await climbing] == ["looking", "miss"]
+    assert [a.outcome for a in await waiting] == ["looking", "miss"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
-from tui_agent.planning.chain import climb
+from tui_agent.planning.chain import try_patterns
 from tui_agent.planning.words import MAX_ACTIONS, plan_from_words, read_words
 from tui_agent.workspace.index import Index
 
@@ -23,7 +23,7 @@ async def found(request: str, active: str = "") -> list[str]:
     plan = plan_from_words(request, INDEX, active)
     names: list[str] = []
     for action in plan.files:
-        last = [attempt async for attempt in climb(action, INDEX)][-1]
+        last = [attempt async for attempt in try_patterns(action, INDEX)][-1]
         names += (
             [path + (" (all)" if action.all else "") for path in last.paths]
             if last.outcome == "hit"

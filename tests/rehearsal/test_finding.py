@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.planning.chain import Attempt, climb
+from tui_agent.planning.chain import Attempt, try_patterns
 from tui_agent.planning.words import plan_from_words
 from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST
 from tui_agent.rehearsal.requests import (
@@ -28,7 +28,7 @@ async def attempts(request: str) -> dict[str, list[Attempt]]:
     tried = {}
     for action in plan_from_words(request, index()).files:
         tried[action.name] = [
-            attempt async for attempt in climb(action, index()) if attempt.outcome != "looking"
+            attempt async for attempt in try_patterns(action, index()) if attempt.outcome != "looking"
         ]
     return tried
 

@@ -1,13 +1,13 @@
-"""Files as the model reads them: a `read_files` result with line numbers and hashes."""
+"""Files as the model reads them: a `read_files` result and bundled files, with line numbers and hashes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from tui_agent.context.blocks import inert, json_inert
+from tui_agent.context.blocks import inert, json_inert, name
 from tui_agent.context.known import LoadedBy
 
 #: What a token of source takes on average, and a line's number before it; in bytes.
@@ -92,3 +92,16 @@ def _entry(file: LoadedFile, in_view: InView) -> dict[str, object]:
     if reference is None:
         reference = {"fileId": file.file_id} if file.file_id else {"content": inert(numbered(file.text))}
     return entry | reference
+
+
+def bundle_section(files: Sequence[LoadedFile]) -> str:
+    """The `## AUTO-BUNDLED FILES` section; empty without any. `action` of a file says what it belongs to."""
+    if not files:
+        return ""
+    return "## AUTO-BUNDLED FILES\n" + "\n\n".join(_bundled(file) for file in files)
+
+
+def _bundled(file: LoadedFile) -> str:
+    facts = f"{file.size} bytes, {file.lines} lines, md5 {file.md5}"
+    why = f"\n{name(file.action)}" if file.action else ""
+    return f"### {name(file.path)} ({facts}){why}\n{inert(numbered(file.text))}"

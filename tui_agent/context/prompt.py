@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tui_agent.context import bundle, editor, instructions, known, listing, loaded
+from tui_agent.context import editor, folders, instructions, known, loaded
 from tui_agent.context.blocks import inert, item, name
 
 Message = dict[str, Any]
@@ -75,7 +75,7 @@ class News(Struct, frozen=True):
     rows: tuple[str, ...] = ()
     left_out: str = ""
     facts: tuple[str, ...] = ()
-    listings: tuple[listing.Listing, ...] = ()
+    listings: tuple[folders.Listing, ...] = ()
     found: str = ""
     bundled: tuple[loaded.LoadedFile, ...] = ()
     memory: str = ""
@@ -90,9 +90,9 @@ def user_text(news: News, in_view: loaded.InView) -> str:
     """The newest message, its parts in a fixed order."""
     parts = [
         known.table(news.rows, news.left_out),
-        listing.section(news.listings),
+        folders.listing_section(news.listings),
         news.found,
-        bundle.section(news.bundled),
+        loaded.bundle_section(news.bundled),
         news.memory,
         news.sub_tasks,
         _facts(news.facts),

@@ -1,4 +1,4 @@
-"""Climbing a fallback chain: each pattern in order, the first that matches wins, every attempt told."""
+"""A fallback chain: each pattern in order, the first that matches wins, every attempt told."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ChainLimits(Struct, frozen=True):
     max_batch: int = 10_000
 
 
-async def climb(
+async def try_patterns(
     action: FileAction, index: Index, limits: ChainLimits | None = None, after: Attempt | None = None
 ) -> AsyncIterator[Attempt]:
     """Every attempt twice: when it starts (`looking`) and when it has ended; the last is the hit, if there is one.

@@ -8,19 +8,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from tui_agent.answers.plans import DirectoryAction, FileAction, Plan
-from tui_agent.planning import phrases, resolving
-from tui_agent.planning.references import Masked, find_references
-from tui_agent.planning.spelling import looks_like_identifier
-from tui_agent.planning.wishes import (
-    MOST_NAMESAKES,
-    Wish,
-    is_identifier,
-    may_be_namesake,
-    wish_for,
-    wish_for_identifier,
-)
+from tui_agent.answers.plans import DirectoryAction, FallbackKind, FileAction, Plan
+from tui_agent.planning import candidates
+from tui_agent.planning.candidates import ORDINARY, PRODUCTS, looks_like_identifier
+from tui_agent.planning.references import Masked, Reference, find_many, find_references, find_tests_for
 from tui_agent.workspace.index import Index
+from tui_agent.workspace.languages import is_source_extension
 
 MAX_ACTIONS: Final = 20
 #: Names that are looked up in the index one by one, and words that might be a program's names.
@@ -31,14 +24,27 @@ _HERE: Final = re.compile(
     r"the selection|this (?:function|class|method|line|selection))\b",
     re.IGNORECASE,
 )
-_MADE: Final = re.compile(
-    r"\b(?:create|creates|add|adds|write|make|generate|new|introduce)\s+(?:\S+\s+){0,4}\Z", re.I
-)
 _VAGUE: Final = re.compile(
     r"\b(?:somewhere|wherever|anywhere|elsewhere|everywhere|whichever|related|relevant|other files|callers?|usages?|"
     r"references|where (?:it|they|this|that)|all places|the rest)\b",
     re.IGNORECASE,
 )
+
+
+#: A name that more files than this share is not a name.
+MOST_NAMESAKES: Final = 3
+SHORTEST_WORD: Final = 3
+_MADE: Final = re.compile(
+    r"\b(?:create|creates|add|adds|write|make|generate|new|introduce)\s+(?:\S+\s+){0,4}\Z", re.I
+)
+
+
+class FoundAction(Struct, frozen=True):
+    """One file or folder that the words ask for; `sure` where the index holds just what was named."""
+
+    at: int
+    action: FileAction | DirectoryAction
+    sure: bool
 
 
 class Words(Struct, frozen=True):
@@ -59,12 +65,12 @@ def read_words(request: str, index: Index, active: str = "") -> Words:
     Looks through the whole index a few times: a thread's work where that is large.
     """
     masked = Masked(request)
-    wishes = [*_phrases(masked, index), *_here(request, active), *_named(masked, request, index)]
-    wishes = _once(sorted(wishes, key=lambda wish: wish.at))
-    files = tuple(wish.action for wish in wishes if isinstance(wish.action, FileAction))
-    folders = tuple(wish.action for wish in wishes if isinstance(wish.action, DirectoryAction))
+    found = [*_phrases(masked, index), *_here(request, active), *_named(masked, request, index)]
+    found = _once(sorted(found, key=lambda one: one.at))
+    files = tuple(one.action for one in found if isinstance(one.action, FileAction))
+    folders = tuple(one.action for one in found if isinstance(one.action, DirectoryAction))
     plan = Plan("words", files[:MAX_ACTIONS], folders[:MAX_ACTIONS], _too_many(len(files)))
-    certain = bool(wishes) and all(wish.sure for wish in wishes) and not _VAGUE.search(request)
+    certain = bool(found) and all(one.sure for one in found) and not _VAGUE.search(request)
     return Words(plan, certain and len(files) <= MAX_ACTIONS)
 
 
@@ -74,64 +80,64 @@ def _too_many(count: int) -> tuple[str, ...]:
     )
 
 
-def _phrases(masked: Masked, index: Index) -> Iterator[Wish]:
+def _phrases(masked: Masked, index: Index) -> Iterator[FoundAction]:
     """Batches, tests of something, and folders to be listed."""
 
     def is_folder(name: str) -> bool:
-        return "/" in name or bool(resolving.folder_called(name, index))
+        return "/" in name or bool(candidates.folder_called(name, index))
 
-    batches, folders = phrases.find_many(masked, is_folder)
+    batches, folders = find_many(masked, is_folder)
     for folder in folders:
-        path = resolving.folder_called(folder.path, index)
-        yield Wish(folder.at, DirectoryAction(path or folder.path, folder.recursive), bool(path))
+        path = candidates.folder_called(folder.path, index)
+        yield FoundAction(folder.at, DirectoryAction(path or folder.path, folder.recursive), bool(path))
     for batch in batches:
-        patterns = resolving.chain_for_batch(batch.folder, batch.names, index)
+        patterns = candidates.chain_for_batch(batch.folder, batch.names, index)
         action = FileAction(_label(batch.text), patterns, "all of them are meant", all=True)
-        yield Wish(batch.at, action, not batch.folder or index.has_folder(batch.folder))
-    for tests in phrases.find_tests_for(masked):
-        patterns = resolving.chain_for_tests(tests.name)
-        if _is_name(tests.name) or resolving.fits_something(patterns, index, MOST_NAMESAKES):
+        yield FoundAction(batch.at, action, not batch.folder or index.has_folder(batch.folder))
+    for tests in find_tests_for(masked):
+        patterns = candidates.chain_for_tests(tests.name)
+        if _is_name(tests.name) or candidates.fits_something(patterns, index, MOST_NAMESAKES):
             action = FileAction(f"tests for {tests.name}", patterns, "its tests", False, "create_new")
-            yield Wish(tests.at, action, False)
+            yield FoundAction(tests.at, action, False)
 
 
 def _is_name(word: str) -> bool:
     return "/" in word or "." in word or looks_like_identifier(word)
 
 
-def _here(request: str, active: str) -> Iterator[Wish]:
+def _here(request: str, active: str) -> Iterator[FoundAction]:
     found = _HERE.search(request) if active else None
     if found:
-        yield Wish(found.start(), FileAction(active, (active,), "the open file is meant"), True)
+        yield FoundAction(found.start(), FileAction(active, (active,), "the open file is meant"), True)
 
 
-def _named(masked: Masked, request: str, index: Index) -> Iterator[Wish]:
+def _named(masked: Masked, request: str, index: Index) -> Iterator[FoundAction]:
     """What single names mean. Plain words count only where a file is called just so."""
     references = find_references(masked)
-    words = {reference.text for reference in references if may_be_namesake(reference)}
+    words = {reference.text for reference in references if _may_be_namesake(reference)}
     namesakes = index.named(words) if words else {}
     names = identifiers = 0
     for reference in references:
         names += reference.kind != "word"
-        wish = None
+        one = None
         if reference.kind == "word" or names <= MAX_NAMES:
-            wish = wish_for(reference, request, index, namesakes.get(reference.text, []))
-        if wish is None and is_identifier(reference) and identifiers < MAX_IDENTIFIERS:
+            one = _action_for(reference, request, index, namesakes.get(reference.text, []))
+        if one is None and _is_identifier(reference) and identifiers < MAX_IDENTIFIERS:
             identifiers += 1
-            wish = wish_for_identifier(reference, index)
-        if wish is not None:
-            yield wish
+            one = _action_for_identifier(reference, index)
+        if one is not None:
+            yield one
 
 
-def _once(wishes: Iterable[Wish]) -> list[Wish]:
-    """Each file once: what another wish finds with its first pattern is not looked for again."""
-    kept: list[Wish] = []
+def _once(found: Iterable[FoundAction]) -> list[FoundAction]:
+    """Each file once: what another one finds with its first pattern is not looked for again."""
+    kept: list[FoundAction] = []
     taken: set[str] = set()
-    for wish in wishes:
-        action = wish.action
+    for one in found:
+        action = one.action
         keys = {action.path} if isinstance(action, DirectoryAction) else _keys(action)
         if not keys & taken:
-            kept.append(wish)
+            kept.append(one)
             taken |= keys
     return kept
 
@@ -145,3 +151,194 @@ def _keys(action: FileAction) -> set[str]:
 
 def _label(text: str) -> str:
     return text[:1].upper() + text[1:60]
+
+
+def _action_for(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
+    text = reference.text
+    match reference.kind:
+        case "traceback":
+            path = candidates.by_suffix(text, index)
+            return _file(reference, path, (path,), "the traceback names it", True) if path else None
+        case "glob":
+            return _glob(reference)
+        case "alias":
+            parts = [part for part in text.split("/") if part]
+            return _file(reference, text, _alias(parts, index), "the import names it", False)
+        case "mention":
+            return _mention(reference, request, index, namesakes)
+        case "path":
+            return _path(reference, request, index)
+        case "name":
+            return _file_name(reference, request, index)
+        case "module":
+            return _module(reference, index)
+        case "quoted":
+            return _quoted(reference, request, index, namesakes)
+        case "word":
+            return _word(reference, namesakes)
+
+
+def _file(
+    reference: Reference,
+    name: str,
+    patterns: tuple[str, ...],
+    reason: str,
+    sure: bool,
+    fallback: FallbackKind = "ask_user",
+) -> FoundAction:
+    action = FileAction(name, patterns, reason, fallback == "ask_user", fallback)
+    return FoundAction(reference.at, action, sure)
+
+
+def _glob(reference: Reference) -> FoundAction:
+    text = re.sub(r"^(?:\./)+", "", reference.text)
+    patterns = (
+        (text,) if text.startswith("**/") else (f"**/{text}",) if "/" not in text else (text, f"**/{text}")
+    )
+    return FoundAction(reference.at, FileAction(text, patterns, "the pattern is written so", all=True), True)
+
+
+def _alias(parts: list[str], index: Index) -> tuple[str, ...]:
+    """`@/x/y` stands for a folder of sources, most often `src`."""
+    source = "src" if index.has_folder("src") else ""
+    if "." in parts[-1]:
+        return candidates.chain_for_path("/".join([source, *parts] if source else parts), index)
+    return candidates.chain_for_module(parts, source)
+
+
+def _mention(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
+    """`@path`: what it names is wanted whatever else is said. A decorator or a person's name is none."""
+    text = reference.text.rstrip("/")
+    if index.has_folder(text):
+        return FoundAction(reference.at, DirectoryAction(text), True)
+    if index.contains(text):
+        return _file(reference, text, (text,), "mentioned", True)
+    if "." in text.rpartition("/")[2] or ("/" in text and not _is_package(text)):
+        return _file(
+            reference,
+            text,
+            candidates.chain_for_path(text, index),
+            "mentioned",
+            False,
+            _fallback(reference, request),
+        )
+    if 0 < len(namesakes) <= MOST_NAMESAKES:
+        return _file(reference, text, tuple(namesakes), "mentioned", len(namesakes) == 1)
+    return None
+
+
+def _is_package(text: str) -> bool:
+    """`scope/name`, as npm writes packages after the `@`."""
+    return bool(re.fullmatch(r"[a-z0-9-]+/[a-z0-9._-]+", text))
+
+
+def _path(reference: Reference, request: str, index: Index) -> FoundAction | None:
+    """`a/b`: a file or folder that exists, or something that can only be a path."""
+    text = re.sub(r"^(?:\.{1,2}/)+", "", reference.text.replace("\\", "/"))
+    if text.startswith(("/", "~")):
+        found = candidates.by_suffix(text, index)
+        return _file(reference, found, (found,), "the request names it", True) if found else None
+    bare = re.sub(r"/+", "/", text).rstrip("/")
+    if index.contains(bare):
+        return _file(reference, bare, (bare,), "the request names it", True)
+    if index.has_folder(bare):
+        return FoundAction(reference.at, DirectoryAction(bare), True)
+    if re.search(r"[^/.]\.[A-Za-z]\w{0,7}$", bare):
+        patterns = candidates.chain_for_path(bare, index)
+        return _file(reference, bare, patterns, "the request names it", False, _fallback(reference, request))
+    if text.endswith("/") and candidates.folder_called(bare, index):
+        return FoundAction(reference.at, DirectoryAction(candidates.folder_called(bare, index)), False)
+    first = bare.partition("/")[0]
+    if index.has_folder(first) or reference.text.startswith("."):
+        patterns = candidates.chain_for_module(bare.split("/"))
+        if candidates.fits_something(patterns, index, MOST_NAMESAKES):
+            return _file(reference, bare, patterns, "the request names it", False)
+    return None
+
+
+def _fallback(reference: Reference, request: str) -> FallbackKind:
+    """A file that is to be made need not be there."""
+    return "create_new" if _MADE.search(request[: reference.at][-80:]) else "ask_user"
+
+
+def _file_name(reference: Reference, request: str, index: Index) -> FoundAction | None:
+    """`name.ext`: a name that files end so, or that the index holds; not a product's, and not a method's."""
+    text = reference.text
+    if candidates.fits_something([f"**/{text}"], index, MOST_NAMESAKES):
+        patterns = candidates.chain_for_path(text, index)
+        return _file(reference, text, patterns, "the request names it", _is_only(text, index))
+    if not is_source_extension(text.rpartition(".")[2]) or text.lower() in PRODUCTS:
+        return _module(reference, index)
+    patterns = candidates.chain_for_path(text, index)
+    return _file(reference, text, patterns, "the request names it", False, _fallback(reference, request))
+
+
+def _is_only(name: str, index: Index) -> bool:
+    return len(index.named([name])[name]) == 1
+
+
+def _module(reference: Reference, index: Index) -> FoundAction | None:
+    """`a.b.c`, where the index has such a module."""
+    parts = re.split(r"\.|::", reference.text)
+    patterns = candidates.chain_for_module(parts)
+    if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
+        return None
+    return _file(reference, reference.text, patterns, "the module is named", False)
+
+
+def _quoted(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
+    """A quoted name; a quoted sentence is none."""
+    text = reference.text.strip()
+    inner = Masked(text)
+    found = [Reference(other.kind, other.text, reference.at) for other in find_references(inner)]
+    if len(found) == 1 and found[0].kind not in ("word", "quoted") and " " not in text:
+        return _action_for(found[0], request, index, namesakes)
+    if index.contains(text):
+        return _file(reference, text, (text,), "the request names it", True)
+    if re.fullmatch(r"[^/\n]{1,100}\.\w{1,8}", text) and is_source_extension(text.rpartition(".")[2]):
+        return _file(reference, text, candidates.chain_for_path(text, index), "the request names it", False)
+    return _word(reference, namesakes, quoted=True)
+
+
+def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -> FoundAction | None:
+    """A word that is the name of a few files just as it is, with or without their extension."""
+    text = reference.text
+    if text in ORDINARY and not quoted:
+        return None
+    same = [path for path in namesakes if _is_called(path, text)]
+    if not 0 < len(same) <= MOST_NAMESAKES:
+        return None
+    return _file(reference, text, tuple(same), "a file is called so", False, "skip")
+
+
+def _is_called(path: str, name: str) -> bool:
+    own = path.rpartition("/")[2]
+    return name in (own, own.rpartition(".")[0])
+
+
+def _may_be_namesake(reference: Reference) -> bool:
+    """Whether files could be called just so, which the index is asked for all at once."""
+    if reference.kind == "word":
+        return len(reference.text) >= SHORTEST_WORD and reference.text not in ORDINARY
+    return reference.kind in ("quoted", "mention")
+
+
+def _is_identifier(reference: Reference) -> bool:
+    """Whether it is written as programs write names."""
+    if reference.kind not in ("word", "quoted"):
+        return False
+    text = _called(reference)
+    return bool(re.fullmatch(r"[\w-]+", text)) and looks_like_identifier(text)
+
+
+def _action_for_identifier(reference: Reference, index: Index) -> FoundAction | None:
+    """A name of the program's, where files are called after it."""
+    text = _called(reference)
+    patterns = candidates.chain_for_identifier(text)
+    if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
+        return None
+    return _file(reference, text, patterns, "a file may be called after it", False, "skip")
+
+
+def _called(reference: Reference) -> str:
+    return reference.text.strip().removesuffix("()")

@@ -1,4 +1,4 @@
-"""Events of a turn: the plan, the chains of patterns as they are climbed, and how it ended."""
+"""Events of a turn: the plan, the chains of patterns as they are tried, and how it ended."""
 
 from __future__ import annotations
 

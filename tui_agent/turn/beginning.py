@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from tui_agent.answers import schema as reply_schema
 from tui_agent.context import instructions, loaded, prompt
+from tui_agent.context.folders import outline
 from tui_agent.context.loaded import LoadedFile
-from tui_agent.context.outline import outline
 from tui_agent.model.client import Message
 from tui_agent.store import events as e
 from tui_agent.store.state import SentMessage, State

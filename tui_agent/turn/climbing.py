@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
 from tui_agent.context.known import LoadedBy
-from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, climb
-from tui_agent.planning.equals import names_one, nearest
+from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, try_patterns
+from tui_agent.planning.near_names import names_one, nearest
 from tui_agent.store import events as e
 from tui_agent.turn.desk import Decision, Desk, Gathered
 from tui_agent.turn.reading import load_files
@@ -42,7 +42,7 @@ async def _climb(
     while True:
         hit: Attempt | None = None
         decision: Decision | None = None
-        async for attempt in climb(action, desk.workspace.index, _limits(desk, gathered), after):
+        async for attempt in try_patterns(action, desk.workspace.index, _limits(desk, gathered), after):
             decision = decision_on(desk, gathered, action.name)
             if decision is not None:
                 break

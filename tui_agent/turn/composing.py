@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.context import bundle, editor, instructions, known, loaded, prompt
+from tui_agent.context import editor, instructions, known, loaded, prompt
 from tui_agent.context.known import KnownFile, table_row
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.events import RequestSent
@@ -150,7 +150,7 @@ class _Newest:
         files = loaded.read_files_result(self._gathered.files, self._in_view) if self._gathered.files else ""
         blocks = sum(len(text) for name, text in self._new_blocks.items() if name.startswith("file:"))
         return Sizes(
-            len(files) + len(bundle.section(self._gathered.bundled)) + blocks,
+            len(files) + len(loaded.bundle_section(self._gathered.bundled)) + blocks,
             len(instructions.section(self._new_contexts, self._gone)),
         )
 

@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from tui_agent.context import budget, memory
 from tui_agent.context.blocks import inert, restored
-from tui_agent.context.budget import Shares
-from tui_agent.context.emptied import emptied
+from tui_agent.context.budget import Shares, emptied
 from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.text import decode

@@ -9,9 +9,9 @@ from typing import Any
 
 from tui_agent.answers.values import Reply
 from tui_agent.context.editor import OpenFile
+from tui_agent.context.folders import Listing
 from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known import KnownFile
-from tui_agent.context.listing import Listing
 from tui_agent.context.loaded import LoadedFile
 from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Model

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import FileAction, Plan
 from tui_agent.answers.values import Reply
 from tui_agent.context.known import LoadedBy
-from tui_agent.planning.completing import completed
+from tui_agent.planning.near_names import completed
 from tui_agent.store import events as e
 from tui_agent.turn import looking, planner
 from tui_agent.turn.climbing import find, follow_all

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import DirectoryAction
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context.blocks import inert, item, name
-from tui_agent.context.listing import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, Listing
+from tui_agent.context.folders import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, Listing
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate, is_secret, read
 from tui_agent.files.judging import Decisions, judge

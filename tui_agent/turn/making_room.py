@@ -6,8 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Collection, Sequence
 
-from tui_agent.context.budget import Shares, filling
-from tui_agent.context.emptied import emptied
+from tui_agent.context.budget import Shares, emptied, filling
 from tui_agent.context.known import KnownFile
 from tui_agent.context.loaded import InView, LoadedFile, read_files_result
 from tui_agent.errors import ContextTooLong, TuiAgentError

@@ -12,7 +12,7 @@ from tui_agent.answers import schema
 from tui_agent.answers.plans import Plan, read_plan
 from tui_agent.context import known, memory
 from tui_agent.context.blocks import inert
-from tui_agent.context.outline import outline
+from tui_agent.context.folders import outline
 from tui_agent.errors import EmptyReply, LimitReached, ModelError
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.planning.words import MAX_ACTIONS, Words, read_words

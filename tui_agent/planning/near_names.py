@@ -1,4 +1,4 @@
-"""What the program tries after a model's own patterns: the file whose name is almost the one that they give.
+"""Files whose names are almost the ones asked for, and which of several files with one name is nearest.
 
 Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`, `a.b.c` for
 `a/b/c.py`. A file whose name has the same letters, apart from case, separators, plural and extension, is the one
@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.planning.equals import names_one
 from tui_agent.workspace.index import SLICE, Index
 from tui_agent.workspace.languages import is_source_extension
 from tui_agent.workspace.patterns import escape
@@ -173,3 +172,40 @@ def _key(name: str) -> str:
     if len(letters) > 3 and letters.endswith("s") and not letters.endswith("ss"):
         return letters[:-1]
     return letters
+
+
+_SIGNS = re.compile(r"[*?\[\]{}]")
+
+
+def names_one(pattern: str) -> bool:
+    """Whether a pattern names a single file, wherever it lies: `**/schema.ts`, and not `src/*` or `**/*Schema*`."""
+    name = pattern.rpartition("/")[2]
+    return bool(name) and not _SIGNS.search(re.sub(r"\\.", "", name))
+
+
+def nearest(action: FileAction, paths: Sequence[str]) -> tuple[str, ...]:
+    """Those of `paths` whose folders are most like the ones that the action's patterns name; best alone, or a tie.
+
+    The last folder counts most: how many of them agree from the end on, then how many are shared at all.
+    """
+    hints = [folders for pattern in action.patterns if (folders := _folders(pattern))]
+    if not hints:
+        return tuple(paths)
+    scores = {path: max(_likeness(hint, path.split("/")[:-1]) for hint in hints) for path in paths}
+    best = max(scores.values())
+    return tuple(path for path in paths if scores[path] == best)
+
+
+def _folders(pattern: str) -> list[str]:
+    """The folders that a pattern names in so many words."""
+    folders = pattern.removeprefix("./").split("/")[:-1]
+    return [folder for folder in folders if not _SIGNS.search(folder)]
+
+
+def _likeness(hint: Sequence[str], folders: Sequence[str]) -> tuple[int, int]:
+    agree = 0
+    for ours, theirs in zip(reversed(hint), reversed(folders), strict=False):
+        if ours != theirs:
+            break
+        agree += 1
+    return agree, len(set(hint) & set(folders))
