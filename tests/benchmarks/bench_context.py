@@ -17,6 +17,7 @@ from support.sessions import ScriptedModel, calls, model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.context.known import KnownFile
+from tui_agent.context.prompt import as_sent
 from tui_agent.model import counter
 from tui_agent.model.client import TokenCount
 from tui_agent.session.session import Session
@@ -26,7 +27,7 @@ from tui_agent.turn.composing import compose
 from tui_agent.turn.desk import Gathered
 from tui_agent.turn.gathering import gather
 from tui_agent.turn.making_room import fit
-from tui_agent.turn.sent import as_sent, shared_beginning
+from tui_agent.turn.sent import shared_beginning
 
 MODULES = 24
 LONG, SHORT = 50, 30

@@ -10,6 +10,7 @@ from support.command_line import run_here
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree
 
+from tui_agent.context.prompt import SUMMARY
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.session import catalog, log
@@ -18,7 +19,6 @@ from tui_agent.session.sent import exchanges
 from tui_agent.session.task_folder import CURRENT, LEGACY, METADATA
 from tui_agent.session.transcript import said
 from tui_agent.settings.folders import user_folders
-from tui_agent.turn.beginning import SUMMARY
 
 MESSAGES = [
     {

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from tui_agent.context.blocks import cell
 
+#: A larger file is not a source that a model could use whole; in bytes.
+MAX_BYTES = 4 * 1024 * 1024
 LoadedBy = Literal["plan", "mention", "buffer", "request", "bundle", "subtask"]
 #: `fresh`: the hash is the one that was seen; `edited`: an applied change made it another; else who or what did.
 Freshness = Literal["fresh", "edited", "disk", "buffer", "deleted", "renamed"]

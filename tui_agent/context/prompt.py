@@ -16,6 +16,9 @@ from tui_agent.context.blocks import inert, item, name
 
 Message = dict[str, Any]
 Dialect = Literal["tools", "structured"]
+#: So begins a message that stands for older ones.
+SUMMARY = "# Summary of the conversation so far\nIt replaces the older messages, which are no longer shown."
+LEFT_OUT = "# The older messages of this conversation are no longer shown"
 
 
 class Surroundings(Struct, frozen=True):
@@ -124,3 +127,8 @@ def _facts(facts: Sequence[str]) -> str:
     if not facts:
         return ""
     return "Since your last message:\n" + "\n".join(f"- {item(fact)}" for fact in facts)
+
+
+def as_sent(message: Message) -> str:
+    """The JSON text of a message: always the same for the same message."""
+    return json.dumps(message, ensure_ascii=False)

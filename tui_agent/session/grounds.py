@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from tui_agent.context.known import MAX_BYTES
 from tui_agent.edits.change import Change
 from tui_agent.edits.joining import remaining
 from tui_agent.edits.texts import text_under
@@ -15,7 +16,6 @@ from tui_agent.files.replace import replace
 from tui_agent.files.text import decode, encode
 from tui_agent.store.state import State
 from tui_agent.subtasks.graph import SubTask, needed_by
-from tui_agent.turn.reading import MAX_BYTES
 
 #: The text that each file begins with, None for one that is not there.
 Texts = dict[str, str | None]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from tui_agent.context.known import Freshness, KnownFile
+from tui_agent.context.known import MAX_BYTES, Freshness, KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate, read_for_person
 from tui_agent.files.stamps import Stamp, is_settled, stamp_of
 from tui_agent.files.text import md5
-from tui_agent.turn.reading import MAX_BYTES
 
 
 class Hashes:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.context.blocks import inert
-from tui_agent.context.known import KnownFile, Touch
+from tui_agent.context.known import MAX_BYTES, KnownFile, Touch
+from tui_agent.context.prompt import SUMMARY, as_sent
 from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read_for_person
@@ -24,9 +25,6 @@ from tui_agent.session import log
 from tui_agent.store import events as e
 from tui_agent.store.events import Lasting
 from tui_agent.store.state import SentMessage
-from tui_agent.turn.beginning import SUMMARY
-from tui_agent.turn.reading import MAX_BYTES
-from tui_agent.turn.sent import as_sent
 from tui_agent.workspace.languages import language
 
 CURRENT, LEGACY = "api_conversation_history.json", "claude_messages.json"

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.context.known import KnownFile, Touch
+from tui_agent.context.known import MAX_BYTES, KnownFile, Touch
 from tui_agent.edits.change import FileStep
 from tui_agent.edits.hunks import compose, hunks
 from tui_agent.edits.merge import merge
@@ -26,7 +26,6 @@ from tui_agent.session.healing import BATCH, clear_save
 from tui_agent.session.journal import Journal
 from tui_agent.store.events import Event, FileTouched, FreshnessChanged
 from tui_agent.store.state import KnownSlice
-from tui_agent.turn.reading import MAX_BYTES
 from tui_agent.workspace.workspace import Workspace
 
 

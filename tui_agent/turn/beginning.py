@@ -15,16 +15,13 @@ from tui_agent.answers import schema as reply_schema
 from tui_agent.context import instructions, loaded, prompt
 from tui_agent.context.folders import outline
 from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent
 from tui_agent.model.client import Message
 from tui_agent.store import events as e
 from tui_agent.store.state import SentMessage, State
 from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.sent import as_sent
 
 Dialect = Literal["tools", "structured"]
-#: So begins a message that stands for older ones.
-SUMMARY = "# Summary of the conversation so far\nIt replaces the older messages, which are no longer shown."
-LEFT_OUT = "# The older messages of this conversation are no longer shown"
 #: What an image in a message costs, in tokens: what the common models take for a large one.
 IMAGE_TOKENS = 1_600
 Why = Literal["first", "model", "files", "condensed", "edited"]

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from tui_agent.context import editor, instructions, known, loaded, prompt
 from tui_agent.context.known import KnownFile, table_row
+from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.events import RequestSent
 from tui_agent.store.state import SentMessage, State
 from tui_agent.subtasks import report
 from tui_agent.turn.beginning import Sizes, head_of, keep
 from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.sent import as_sent, shared_beginning
+from tui_agent.turn.sent import shared_beginning
 
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."

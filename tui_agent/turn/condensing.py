@@ -9,13 +9,14 @@ from collections.abc import AsyncGenerator, Sequence
 from tui_agent.context import budget, memory
 from tui_agent.context.blocks import inert, restored
 from tui_agent.context.budget import Shares, emptied
+from tui_agent.context.prompt import LEFT_OUT, SUMMARY
 from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.text import decode
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store import events as e
 from tui_agent.store.state import SentMessage, State
-from tui_agent.turn.beginning import LEFT_OUT, SUMMARY, begin, keep
+from tui_agent.turn.beginning import begin, keep
 from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.exchange import Answer, cut_off, exchange, open_request
 from tui_agent.turn.instructing import instruct

@@ -10,7 +10,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.context.known import KnownFile, LoadedBy, table_row
+from tui_agent.context.known import MAX_BYTES, KnownFile, LoadedBy, table_row
 from tui_agent.context.loaded import InView, LoadedFile, cost, read_files_result
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TuiAgentError
 from tui_agent.files.gate import read_for_person
@@ -23,8 +23,6 @@ from tui_agent.turn.desk import Desk, Gathered
 from tui_agent.turn.secrets import decided
 from tui_agent.workspace.languages import language
 
-#: A larger file is not a source that a model could use whole; in bytes.
-MAX_BYTES = 4 * 1024 * 1024
 #: The share of the window that one turn's files may fill.
 FILES_SHARE = 0.5
 #: A text of more bytes a token than this does not occur; what is read to be counted is bounded by it.

@@ -34,11 +34,6 @@ class Sent:
         return [found[message.blob] for message in messages]
 
 
-def as_sent(message: Message) -> str:
-    """The JSON text of a message: always the same for the same message."""
-    return json.dumps(message, ensure_ascii=False)
-
-
 def shared_beginning(before: Sequence[str], now: Sequence[str]) -> float:
     """The share of the bytes of `before` that `now` begins with; 0 where there was nothing before."""
     total = sum(map(_bytes, before))
