@@ -14,8 +14,8 @@ import msgspec
 from figures import Figure, show
 from support.screens import Driven, on_screen
 
-from tui_agent.session.database import Writer
-from tui_agent.session.records import Body
+from tui_agent.log.database import Writer
+from tui_agent.log.records import Body
 
 #: Keys that are pressed in each pane, and the most that the slowest of a hundred may take, in seconds.
 KEYS, LIMIT = 150, 1.0

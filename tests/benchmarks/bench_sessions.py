@@ -26,12 +26,12 @@ from support.sessions import reply
 from tui_agent.context.known import KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
-from tui_agent.session import catalog, pages, search, snapshot
-from tui_agent.session.forking import write
-from tui_agent.session.log import Log, events_of
+from tui_agent.log import catalog, pages, search, snapshot
+from tui_agent.log.fork import write
+from tui_agent.log.log import Log, events_of
+from tui_agent.log.replay import read_state
+from tui_agent.log.transcript import messages_before
 from tui_agent.session.opening import Opening, open_session
-from tui_agent.session.reading import read_state
-from tui_agent.session.transcript import messages_before
 from tui_agent.store import events as e
 from tui_agent.store.state import SentMessage
 

@@ -19,7 +19,7 @@ from support.sessions import open_session, reply
 
 from tests.proofs.tally import Tally
 from tui_agent.errors import TuiAgentError
-from tui_agent.session import catalog, snapshot
+from tui_agent.log import catalog, snapshot
 from tui_agent.session.session import Session
 
 #: Applies that meet a full disk, and logs that are damaged, at full scale.

@@ -32,13 +32,13 @@ from support.trees import until
 from tests.proofs.tally import Tally
 from tui_agent.edits.change import Pick
 from tui_agent.files.text import md5
+from tui_agent.log import catalog
+from tui_agent.log.fork import fork
+from tui_agent.log.log import events_of
+from tui_agent.log.replay import read_state
+from tui_agent.log.transcript import said
 from tui_agent.model.client import Chunk, EndChunk, ModelRequest, TextChunk
-from tui_agent.session import catalog
-from tui_agent.session.forking import fork
-from tui_agent.session.log import events_of
-from tui_agent.session.reading import read_state
 from tui_agent.session.session import Session
-from tui_agent.session.transcript import said
 from tui_agent.store import events as e
 from tui_agent.subtasks.graph import SubTask
 

@@ -14,9 +14,9 @@ from support.command_line import run_here
 from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
-from tui_agent.session import catalog, search, snapshot
-from tui_agent.session.carving import carve
-from tui_agent.session.log import Log
+from tui_agent.log import catalog, search, snapshot
+from tui_agent.log.log import Log
+from tui_agent.log.raw_pages import carve
 
 TURNS = 6
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.sessions import open_session, reply
 
-from tui_agent.session import catalog, snapshot
+from tui_agent.log import catalog, snapshot
 from tui_agent.store import events as e
 
 #: How many places are tried here; the benchmark tries two hundred.
@@ -150,7 +150,7 @@ async def test_a_disk_that_stays_full_is_tried_once_more_at_the_end(tmp_path: Pa
 async def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records are in the order in which they were written, whatever time it was said to be."""
     times = iter([2e9, 1e9, 1.5e9, 0.0, 3e9])
-    monkeypatch.setattr("tui_agent.session.database.time.time", lambda: next(times, 1.7e9))
+    monkeypatch.setattr("tui_agent.log.database.time.time", lambda: next(times, 1.7e9))
     async with open_session(tmp_path, services=False) as session:
         for number in range(6):
             await session.journal.record(e.NoticeGiven("info", str(number)))

@@ -16,7 +16,7 @@ from support.sessions import open_session, reply
 from support.trees import until
 
 from tui_agent.files.blobs import Blobs
-from tui_agent.session import catalog
+from tui_agent.log import catalog
 
 READS = reply("Two lines.", message="It has two lines.")
 

@@ -13,9 +13,9 @@ from support.command_line import run_here
 from support.faults import before_each_call, tree
 from support.sessions import open_session, reply
 
-from tui_agent.session import catalog
-from tui_agent.session.forking import write
-from tui_agent.session.lock import SessionLock
+from tui_agent.log import catalog
+from tui_agent.log.fork import write
+from tui_agent.log.lock import SessionLock
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.store import events as e

@@ -10,7 +10,7 @@ from support.privileges import unprivileged
 from support.screens import on_screen
 from support.sessions import open_session, reply
 
-from tui_agent.session import catalog
+from tui_agent.log import catalog
 from tui_agent.store import events as e
 
 CHANGE = reply("Two.", fileChanges=[{"path": "a.py", "edits": [{"search": "a = 1", "replace": "a = 2"}]}])

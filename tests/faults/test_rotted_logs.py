@@ -9,8 +9,8 @@ import pytest
 from support.command_line import run_here
 from support.sessions import open_session, reply
 
-from tui_agent.session import pages, shortcuts, snapshot
-from tui_agent.session.forking import fork
+from tui_agent.log import pages, shortcuts, snapshot
+from tui_agent.log.fork import fork
 
 TURNS, PAGE = 4, 4096
 

@@ -15,8 +15,8 @@ from support.provider import Provider
 from support.repositories import git, repository
 from support.sessions import open_session, reply
 
-from tui_agent.session import catalog
-from tui_agent.session.lock import SessionLock
+from tui_agent.log import catalog
+from tui_agent.log.lock import SessionLock
 
 SECRET = "sk-abcdefghij0123456789abcdef"
 

@@ -14,7 +14,7 @@ from support.sessions import model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.errors import EditFailed
-from tui_agent.session.log import Log
+from tui_agent.log.log import Log
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 

@@ -10,7 +10,7 @@ import pytest
 from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
-from tui_agent.session import catalog
+from tui_agent.log import catalog
 
 
 async def test_added_worded_ticked_moved_and_removed_and_resumed(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from support.sessions import open_session
 from support.trees import until
 
 from tui_agent.errors import SessionError
+from tui_agent.log.lock import SessionLock
 from tui_agent.session import work_copies
-from tui_agent.session.lock import SessionLock
 from tui_agent.session.session import Session
 from tui_agent.session.work_copies import clear_leftovers, folder_for, folder_of_run
 from tui_agent.workspace.workspace import Workspace

@@ -9,7 +9,7 @@ import pytest
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.session.figures import figures_of
+from tui_agent.log.stats import figures_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from support.screens import on_screen
 
 from tui_agent.files.blobs import Blobs
-from tui_agent.session.cleaning import Cleaned
+from tui_agent.log.cleanup import Cleaned
 from tui_agent.ui.cleaning_up import in_words, rows
 
 

@@ -13,9 +13,9 @@ from support.sessions import ScriptedModel, open_session, reply
 from textual import events
 from textual.widgets import Input, TextArea
 
+from tui_agent.log.catalog import list_sessions
+from tui_agent.log.lock import SessionLock
 from tui_agent.session import opening
-from tui_agent.session.catalog import list_sessions
-from tui_agent.session.lock import SessionLock
 from tui_agent.session.opening import Opening
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tui_agent.headless.printing import json_line, row
-from tui_agent.session.cleaning import Cleaned, clean, readable, used
+from tui_agent.log.cleanup import Cleaned, clean, readable, used
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.loading import load

@@ -19,10 +19,10 @@ from tui_agent.headless.surroundings import (
     key_names,
     surroundings,
 )
+from tui_agent.log.cleanup import Cleaned, used
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import Abilities
 from tui_agent.model.discover import discover
-from tui_agent.session.cleaning import Cleaned, used
 from tui_agent.settings import trust
 from tui_agent.settings.folders import Folders, user_folders, why_not_writable
 from tui_agent.settings.loading import Loaded, load

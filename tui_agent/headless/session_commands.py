@@ -12,7 +12,7 @@ from tui_agent.headless.command_errors import CommandGroup
 from tui_agent.headless.commands import all_option, json_option
 
 if TYPE_CHECKING:
-    from tui_agent.session.catalog import Sort
+    from tui_agent.log.catalog import Sort
 
 
 @click.group("sessions", cls=CommandGroup)

@@ -14,17 +14,17 @@ from tui_agent.errors import FileError, SessionError, UsageError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.private import replace_private
 from tui_agent.headless.printing import document, json_line, note, row, say
-from tui_agent.session import catalog
-from tui_agent.session.catalog import Entry, Sort
-from tui_agent.session.exporting import as_json as exported_json
-from tui_agent.session.exporting import as_markdown
-from tui_agent.session.figures import Figures, figures_of
-from tui_agent.session.forking import fork
-from tui_agent.session.log import events_of
-from tui_agent.session.managing import delete, rename
-from tui_agent.session.search import Line, search
-from tui_agent.session.sent import Exchange, exchanges
-from tui_agent.session.transcript import in_order
+from tui_agent.log import catalog
+from tui_agent.log.catalog import Entry, Sort
+from tui_agent.log.exchanges import Exchange, exchanges
+from tui_agent.log.export import as_json as exported_json
+from tui_agent.log.export import as_markdown
+from tui_agent.log.fork import fork
+from tui_agent.log.log import events_of
+from tui_agent.log.managing import delete, rename
+from tui_agent.log.search import Line, search
+from tui_agent.log.stats import Figures, figures_of
+from tui_agent.log.transcript import in_order
 from tui_agent.settings.folders import user_folders
 from tui_agent.store.state import ChatMessage
 
@@ -91,10 +91,10 @@ def export_session(session: str, form: Literal["md", "json"], output: Path | Non
 
 
 def _check_readable(session: str, text: str) -> None:
-    from tui_agent.session import importing
+    from tui_agent.log import imports
 
     try:
-        importing.parsed(text, Path(session))
+        imports.parsed(text, Path(session))
     except SessionError as error:
         what = f"The export of {session} cannot be read back ({error.what})"
         raise FileError(what, "take --format md, and report it") from error
@@ -110,9 +110,9 @@ def _write_out(output: Path, data: bytes) -> None:
 
 def import_session(source: Path, workspace: Path, remove_legacy: bool) -> int:
     """An export or a task folder becomes a session of this workspace; prints its id."""
-    from tui_agent.session import importing
+    from tui_agent.log import imports
 
-    row(importing.import_session(user_folders().data, source, workspace, remove_legacy))
+    row(imports.import_session(user_folders().data, source, workspace, remove_legacy))
     return 0
 
 

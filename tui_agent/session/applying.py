@@ -17,7 +17,7 @@ from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
-from tui_agent.session.journal import Journal
+from tui_agent.log.journal import Journal
 from tui_agent.session.writing import Outcome, Target, Writing, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice

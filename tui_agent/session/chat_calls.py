@@ -15,8 +15,8 @@ from tui_agent.store.state import ChatMessage, State
 from tui_agent.turn.desk import Decision, Desk, Gathered
 
 if TYPE_CHECKING:
-    from tui_agent.session.journal import Journal
-    from tui_agent.session.taking import Kept
+    from tui_agent.log.journal import Journal
+    from tui_agent.log.storage import Kept
     from tui_agent.session.turns import Turns
     from tui_agent.session.watching import Watching
 
@@ -101,7 +101,7 @@ class ChatCalls:
         """Up to `count` messages of the transcript from before message number `before`, oldest first."""
         if self.log_path is None or before <= 1:
             return ()
-        from tui_agent.session.transcript import messages_before
+        from tui_agent.log.transcript import messages_before
 
         lost: list[str] = []
         keep = self.kept.log is not None

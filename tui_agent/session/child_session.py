@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tui_agent.files.private import make_private
+from tui_agent.log import catalog
+from tui_agent.log.journal import Journal
+from tui_agent.log.log import Log
+from tui_agent.log.storage import Kept
 from tui_agent.model.client import Model
 from tui_agent.model.pacing import PacedModel
-from tui_agent.session import catalog
-from tui_agent.session.journal import Journal
-from tui_agent.session.log import Log
 from tui_agent.session.session import Session
 from tui_agent.session.subtask_run import folder_of
-from tui_agent.session.taking import Kept
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.state import State

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from tui_agent.context.budget import Spent, limit_reached
 from tui_agent.errors import SessionError, TuiAgentError
-from tui_agent.session import catalog, grounds, work_copies
-from tui_agent.session.reading import read_state
+from tui_agent.log import catalog
+from tui_agent.log.replay import read_state
+from tui_agent.session import grounds, work_copies
 from tui_agent.session.slots import Slots
 from tui_agent.session.subtask_run import Outcome, SubTaskRun, folder_of, outcome
 from tui_agent.store import events as e

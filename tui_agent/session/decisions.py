@@ -15,10 +15,10 @@ from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, Outdated, SessionError
 from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
+from tui_agent.log.journal import Journal
 from tui_agent.session.applying import Applying
 from tui_agent.session.editing import Editing
 from tui_agent.session.healing import recorded_names
-from tui_agent.session.journal import Journal
 from tui_agent.session.settling import Settling
 from tui_agent.session.undoing import Preview, Undoing
 from tui_agent.session.versions import Versions

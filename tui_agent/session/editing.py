@@ -9,7 +9,7 @@ from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAge
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.replace import replace as replace_file
 from tui_agent.files.text import TextFile, decode, encode, md5
-from tui_agent.session.journal import Journal
+from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.fold_files import hash_of_text
 from tui_agent.store.state import Buffer, State

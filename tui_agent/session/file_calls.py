@@ -9,8 +9,8 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
+    from tui_agent.log.journal import Journal
     from tui_agent.session.editing import Editing
-    from tui_agent.session.journal import Journal
     from tui_agent.session.watching import Watching
     from tui_agent.workspace.workspace import Workspace
 

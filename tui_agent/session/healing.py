@@ -13,10 +13,10 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.failures import sentence
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import Journal, clear
-from tui_agent.session import catalog
-from tui_agent.session.lock import SessionLock
-from tui_agent.session.log import events_of
-from tui_agent.session.reading import read_state
+from tui_agent.log import catalog
+from tui_agent.log.lock import SessionLock
+from tui_agent.log.log import events_of
+from tui_agent.log.replay import read_state
 from tui_agent.store.fold import fold_all
 from tui_agent.store.state import ReviewSlice, State
 

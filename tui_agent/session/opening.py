@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from tui_agent import __version__
 from tui_agent.errors import NotKept
-from tui_agent.session import catalog, taking
-from tui_agent.session.journal import Journal
+from tui_agent.log import catalog, storage
+from tui_agent.log.journal import Journal
+from tui_agent.log.storage import Kept
 from tui_agent.session.models import make_model
 from tui_agent.session.read_only import ReadOnlySession
 from tui_agent.session.session import Session
-from tui_agent.session.taking import Kept
 from tui_agent.settings import loading, trust
 from tui_agent.settings.folders import Folders, close_to_others, user_folders, why_not_writable
 from tui_agent.store import events as e
@@ -92,15 +92,15 @@ def _take(opening: Opening, folders: Folders) -> tuple[Kept, State, str]:
     data = folders.data
     asked = (data, opening.session, opening.workspace)
     if opening.read_only:
-        return *taking.look_at(*asked), ""
+        return *storage.look_at(*asked), ""
     close_to_others(folders)
     unwritable = why_not_writable(data)
     if unwritable:
-        return *taking.in_memory(*asked), unwritable
+        return *storage.in_memory(*asked), unwritable
     try:
-        return *(taking.take_up(*asked) if opening.session else taking.begin(data)), ""
+        return *(storage.take_up(*asked) if opening.session else storage.begin(data)), ""
     except NotKept as error:
-        return *taking.in_memory(*asked), str(error)
+        return *storage.in_memory(*asked), str(error)
 
 
 async def _begin(

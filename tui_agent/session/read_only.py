@@ -10,8 +10,8 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from tui_agent.errors import OnlyRead, SessionError
-from tui_agent.session.catalog import LOG
-from tui_agent.session.following import News, Tail
+from tui_agent.log.catalog import LOG
+from tui_agent.log.tail import News, Tail
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State

@@ -17,22 +17,23 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_agent.answers import schema
 from tui_agent.errors import FileError, NoModel, SessionError, TuiAgentError
+from tui_agent.log import recovery
+from tui_agent.log.journal import Journal
+from tui_agent.log.shortcuts import Shortcuts
+from tui_agent.log.storage import Kept
 from tui_agent.model.client import Model, Reaching
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
-from tui_agent.session import mending, work_copies
+from tui_agent.session import work_copies
 from tui_agent.session.chat_calls import ChatCalls
 from tui_agent.session.decisions import Decisions
 from tui_agent.session.editing import Editing
 from tui_agent.session.file_calls import FileCalls
 from tui_agent.session.healing import SAVE, settle_others
-from tui_agent.session.journal import Journal
 from tui_agent.session.models import is_chosen
 from tui_agent.session.review_calls import ReviewCalls
-from tui_agent.session.shortcuts import Shortcuts
 from tui_agent.session.slots import Slots
 from tui_agent.session.subtask_calls import SubTaskCalls, left_running
-from tui_agent.session.taking import Kept
 from tui_agent.session.todo_calls import TodoCalls
 from tui_agent.session.todo_list import TodoList
 from tui_agent.session.turns import Turns, left_off
@@ -50,7 +51,7 @@ from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tui_agent.session.sent import Exchange
+    from tui_agent.log.exchanges import Exchange
     from tui_agent.session.subtasks import SubTasks
 
 SYSTEM_PROMPT = "system-prompt.json"
@@ -165,7 +166,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             if self.kept.lock is not None:
                 last.callback(self.kept.lock.release)
             if self.kept.log is not None:
-                last.push_async_callback(asyncio.to_thread, mending.sign, self.kept.log.path)
+                last.push_async_callback(asyncio.to_thread, recovery.sign, self.kept.log.path)
             last.push_async_callback(self.journal.close)
             last.push_async_callback(asyncio.to_thread, self.kept.blobs.flush)
             try:
@@ -217,8 +218,8 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
 
     async def sent(self) -> list[Exchange]:
         """What the model was sent and what it answered, in order. Empty where nothing is kept."""
-        from tui_agent.session.log import events_of
-        from tui_agent.session.sent import exchanges
+        from tui_agent.log.exchanges import exchanges
+        from tui_agent.log.log import events_of
 
         path = self.log_path
         if path is None:
@@ -359,7 +360,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         )
 
     async def _clean(self) -> None:
-        from tui_agent.session.cleaning import keep_within
+        from tui_agent.log.cleanup import keep_within
 
         said = await asyncio.to_thread(keep_within, self.folders.data, self.loaded.settings.undo.max_bytes)
         if said:

@@ -17,8 +17,8 @@ from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import encode
+from tui_agent.log.journal import Journal
 from tui_agent.session import rivals
-from tui_agent.session.journal import Journal
 from tui_agent.session.writing import Current, Writing
 from tui_agent.store import events as e
 

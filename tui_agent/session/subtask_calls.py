@@ -14,7 +14,7 @@ from tui_agent.store.state import State
 from tui_agent.subtasks.graph import SubTask, SubTaskState, faults, may_become
 
 if TYPE_CHECKING:
-    from tui_agent.session.journal import Journal
+    from tui_agent.log.journal import Journal
     from tui_agent.session.subtasks import SubTasks
     from tui_agent.settings.loading import Loaded
 

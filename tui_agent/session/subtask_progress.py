@@ -7,7 +7,7 @@ import time
 
 from msgspec.structs import replace
 
-from tui_agent.session.journal import Journal
+from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.state import State, SubTaskProgress
 from tui_agent.store.store import Store

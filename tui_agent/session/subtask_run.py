@@ -15,8 +15,8 @@ from tui_agent.edits.change import Change, FileStep, Pick
 from tui_agent.errors import PathRefused
 from tui_agent.files.gate import Gate
 from tui_agent.files.names import plain
+from tui_agent.log.cleanup import FOLDER
 from tui_agent.session import grounds, work_copies
-from tui_agent.session.cleaning import FOLDER
 from tui_agent.session.subtask_progress import ProgressTeller
 from tui_agent.store.state import State, Todo
 from tui_agent.subtasks import handover

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
-from tui_agent.session.journal import Journal
+from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.turn.desk import Decision, Desk

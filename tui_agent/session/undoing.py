@@ -27,9 +27,9 @@ from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
+from tui_agent.log.journal import Journal
 from tui_agent.session.applying import next_name
 from tui_agent.session.healing import batch_name
-from tui_agent.session.journal import Journal
 from tui_agent.session.writing import Current, Outcome, Target, Writing, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import KnownSlice, ReviewSlice

@@ -16,7 +16,7 @@ from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.key_formats import hits
 from tui_agent.files.text import decode
 from tui_agent.git.client import CommitPlan
-from tui_agent.session.journal import Journal
+from tui_agent.log.journal import Journal
 from tui_agent.session.writing import Writing
 from tui_agent.store import events as e
 from tui_agent.store.state import State

@@ -9,9 +9,9 @@ from typing import Literal
 
 from tui_agent.context.known import Freshness, KnownFile
 from tui_agent.edits.rebase import followed
+from tui_agent.log.journal import Journal
 from tui_agent.session.editing import Editing
 from tui_agent.session.hashing import Hashes
-from tui_agent.session.journal import Journal
 from tui_agent.session.renames import Renames
 from tui_agent.store import events as e
 from tui_agent.store.state import Buffer

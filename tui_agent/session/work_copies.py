@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tui_agent.errors import ChildFailed, FileError, SessionError
 from tui_agent.files.names import plain
+from tui_agent.log import catalog
+from tui_agent.log.lock import SessionLock
 from tui_agent.processes.child import Child
-from tui_agent.session import catalog
-from tui_agent.session.lock import SessionLock
 
 FOLDER = "worktrees"
 

@@ -21,9 +21,9 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.stamps import inode_of
 from tui_agent.files.text import TextFile, decode, encode, md5
+from tui_agent.log.journal import Journal
 from tui_agent.session.editing import Editing
 from tui_agent.session.healing import BATCH, clear_save
-from tui_agent.session.journal import Journal
 from tui_agent.store.events import Event, FileTouched, FreshnessChanged
 from tui_agent.store.state import KnownSlice
 from tui_agent.workspace.workspace import Workspace

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from tui_agent.session.cleaning import Cleaned, clean, readable, used
+from tui_agent.log.cleanup import Cleaned, clean, readable, used
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.chooser import Chooser, Row
 

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import OptionList, Static, TextArea
 
-from tui_agent.session.sent import Exchange
+from tui_agent.log.exchanges import Exchange
 from tui_agent.ui.sink import clean, label
 from tui_agent.ui.widgets.dialog import Dialog
 

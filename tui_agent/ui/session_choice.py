@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError
-from tui_agent.session.forking import fork
+from tui_agent.log.fork import fork
 from tui_agent.ui.session_forking import fork_at_a_turn
 from tui_agent.ui.session_picker import Choice, SessionPicker, elsewhere, naming
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from textual.app import App
 
-from tui_agent.session import search
-from tui_agent.session.forking import fork
-from tui_agent.session.search import Line
+from tui_agent.log import search
+from tui_agent.log.fork import fork
+from tui_agent.log.search import Line
 from tui_agent.ui.sink import label, parts
 from tui_agent.ui.widgets.chooser import Chooser, Row
 

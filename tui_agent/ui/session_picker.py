@@ -16,9 +16,9 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session import managing, search
-from tui_agent.session.catalog import SORTS, Entry, Sort, list_sessions, sorted_by
-from tui_agent.session.search import Line
+from tui_agent.log import managing, search
+from tui_agent.log.catalog import SORTS, Entry, Sort, list_sessions, sorted_by
+from tui_agent.log.search import Line
 from tui_agent.ui.session_forking import fork_at_a_turn
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.chooser import MOST, Chooser, Row

@@ -13,11 +13,11 @@ from support.trees import make_tree
 from tui_agent.context.prompt import SUMMARY
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.session import catalog, log
-from tui_agent.session.importing import import_session
-from tui_agent.session.sent import exchanges
-from tui_agent.session.task_folder import CURRENT, LEGACY, METADATA
-from tui_agent.session.transcript import said
+from tui_agent.log import catalog, log
+from tui_agent.log.exchanges import exchanges
+from tui_agent.log.imports import import_session
+from tui_agent.log.task_folder import CURRENT, LEGACY, METADATA
+from tui_agent.log.transcript import said
 from tui_agent.settings.folders import user_folders
 
 MESSAGES = [
@@ -101,7 +101,7 @@ def test_the_older_file_stays_where_the_log_does_not_have_it_all(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = keep(folder, LEGACY)
-    monkeypatch.setattr("tui_agent.session.log.events_of", lambda path: iter(()))
+    monkeypatch.setattr("tui_agent.log.log.events_of", lambda path: iter(()))
     with pytest.raises(SessionError, match="stays"):
         import_session(tmp_path, folder, tmp_path, remove_legacy=True)
     assert older.exists()

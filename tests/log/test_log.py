@@ -13,8 +13,8 @@ import pytest
 from support.privileges import unprivileged
 
 from tui_agent.errors import SessionError
-from tui_agent.session import log as module
-from tui_agent.session.log import Log, load, set_aside
+from tui_agent.log import log as module
+from tui_agent.log.log import Log, load, set_aside
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, SentMessage
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from tui_agent.session.database import from_sql
-from tui_agent.session.records import Record, from_json
+from tui_agent.log.database import from_sql
+from tui_agent.log.records import Record, from_json
 
 _PAGE_SIZE = 4096
 _TABLE_LEAF = 0x0D

@@ -6,10 +6,10 @@ import shutil
 import threading
 from pathlib import Path
 
-from tui_agent.session import catalog
-from tui_agent.session.log import Log
-from tui_agent.session.reading import read_state
-from tui_agent.session.transcript import said
+from tui_agent.log import catalog
+from tui_agent.log.log import Log
+from tui_agent.log.replay import read_state
+from tui_agent.log.transcript import said
 from tui_agent.store import events as e
 
 SAMPLES = Path(__file__).parent / "samples"

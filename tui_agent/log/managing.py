@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 from tui_agent.errors import SessionError
-from tui_agent.session import catalog, log
-from tui_agent.session.lock import SessionLock
+from tui_agent.log import catalog, log
+from tui_agent.log.lock import SessionLock
 from tui_agent.store.events import SessionRenamed
 
 

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.blobs import Blobs
-from tui_agent.session import catalog, database, mending
-from tui_agent.session.lock import SessionLock
-from tui_agent.session.log import Log
-from tui_agent.session.reading import Read, read_state
+from tui_agent.log import catalog, database, recovery
+from tui_agent.log.lock import SessionLock
+from tui_agent.log.log import Log
+from tui_agent.log.replay import Read, read_state
 from tui_agent.store.state import State
 
 LAST = "last"
@@ -60,8 +60,8 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
         log, read = _open(folder / catalog.LOG)
     except Damaged:
         with lock:
-            done = mending.recovered_as(folder)
-            name, sentence = (done, "") if done else mending.recover(data, folder.name)
+            done = recovery.recovered_as(folder)
+            name, sentence = (done, "") if done else recovery.recover(data, folder.name)
         kept, state = take_up(data, name, workspace)
         return _with_lost(kept, (*filter(None, [sentence]), *kept.lost)), state
     except TooNew as error:
@@ -106,7 +106,7 @@ def find(data: Path, session: str, workspace: Path) -> Path:
 
 
 def _open(path: Path) -> tuple[Log, Read]:
-    lost = mending.mend(path)
+    lost = recovery.mend(path)
     try:
         log, read = _read(path, lost)
         if lost or not read.lost:
@@ -114,7 +114,7 @@ def _open(path: Path) -> tuple[Log, Read]:
         log.close()
     except (Damaged, sqlite3.Error):
         pass
-    lost += mending.mend(path, suspect=True)  # it has rotted since it was closed in order
+    lost += recovery.mend(path, suspect=True)  # it has rotted since it was closed in order
     try:
         return _read(path, lost)
     except sqlite3.Error as error:  # broken in a way that looking through it did not show

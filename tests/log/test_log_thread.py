@@ -13,9 +13,9 @@ from support.sessions import model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.errors import RecordRefused, SessionError
+from tui_agent.log import catalog, records
+from tui_agent.log.log import Log
 from tui_agent.model.client import EndChunk, TextChunk, UsageChunk
-from tui_agent.session import catalog, records
-from tui_agent.session.log import Log
 from tui_agent.store import events as e
 from tui_agent.store.state import Usage
 

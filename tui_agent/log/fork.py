@@ -12,7 +12,7 @@ from tui_agent.edits.change import Checkpoint
 from tui_agent.errors import SessionError
 from tui_agent.files.names import shown
 from tui_agent.files.text import md5
-from tui_agent.session import catalog, log
+from tui_agent.log import catalog, log
 from tui_agent.store import events as e
 from tui_agent.store.events import Lasting
 

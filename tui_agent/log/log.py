@@ -15,11 +15,11 @@ from typing import Any
 from msgspec import Struct
 
 from tui_agent.errors import Damaged, RecordRefused, SessionError
-from tui_agent.session import database, records
-from tui_agent.session.carving import carve
-from tui_agent.session.database import Writer
-from tui_agent.session.ranking import Ranks
-from tui_agent.session.records import Record, body_of
+from tui_agent.log import database, records
+from tui_agent.log.database import Writer
+from tui_agent.log.ranking import Ranks
+from tui_agent.log.raw_pages import carve
+from tui_agent.log.records import Record, body_of
 from tui_agent.store.events import Growing, Lasting
 
 Done = Callable[[int], None]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tui_agent.session import database, records
-from tui_agent.session.lock import holder
+from tui_agent.log import database, records
+from tui_agent.log.lock import holder
 from tui_agent.store.events import Growing, Lasting
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from sqlite3 import Error
 
 from tui_agent.errors import SessionError
-from tui_agent.session import database, pages, snapshot
-from tui_agent.session.journal import Journal
-from tui_agent.session.snapshot import Snapshot
+from tui_agent.log import database, pages, snapshot
+from tui_agent.log.journal import Journal
+from tui_agent.log.snapshot import Snapshot
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 

@@ -9,8 +9,8 @@ from sqlite3 import Connection
 
 from msgspec import Struct
 
-from tui_agent.session import database, pages, records, snapshot
-from tui_agent.session.log import growing_of
+from tui_agent.log import database, pages, records, snapshot
+from tui_agent.log.log import growing_of
 from tui_agent.store.events import Lasting
 from tui_agent.store.fold import fold_all
 from tui_agent.store.state import State

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import SessionError
-from tui_agent.session import catalog, ranking
-from tui_agent.session.forking import write
-from tui_agent.session.log import Log
+from tui_agent.log import catalog, ranking
+from tui_agent.log.fork import write
+from tui_agent.log.log import Log
 from tui_agent.store import events as e
 
 
@@ -57,7 +57,7 @@ def test_a_clock_set_back_makes_no_older_session_the_newest(
     """Where what was counted so far is damaged the clock is believed, and everything goes on."""
     make(tmp_path, "old", workspace="/w", updated=1.5e9)
     now = iter([2e9, 1e9, 1.1e9])
-    monkeypatch.setattr("tui_agent.session.database.time.time", lambda: next(now))
+    monkeypatch.setattr("tui_agent.log.database.time.time", lambda: next(now))
     write(tmp_path, "first", [e.NoticeGiven("info", "x")])
     if spoilt is None:
         write(tmp_path, "second", [e.NoticeGiven("info", "x")])

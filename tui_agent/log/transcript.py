@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tui_agent.session import pages
-from tui_agent.session.log import events_of
+from tui_agent.log import pages
+from tui_agent.log.log import events_of
 from tui_agent.store.events import Event
 from tui_agent.store.fold import fold
 from tui_agent.store.state import ChatMessage, State

@@ -11,7 +11,7 @@ import pytest
 from support.privileges import unprivileged
 
 from tui_agent.errors import SessionError
-from tui_agent.session.lock import NAME, SessionLock, holder
+from tui_agent.log.lock import NAME, SessionLock, holder
 
 
 @pytest.fixture

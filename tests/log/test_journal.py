@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.session.journal import Journal
-from tui_agent.session.log import Log, load
+from tui_agent.log.journal import Journal
+from tui_agent.log.log import Log, load
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store

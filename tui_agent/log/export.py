@@ -11,8 +11,8 @@ from tui_agent.errors import FileError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET, is_secret
 from tui_agent.files.masking import masked, masked_values
-from tui_agent.session.records import body_of
-from tui_agent.session.transcript import said
+from tui_agent.log.records import body_of
+from tui_agent.log.transcript import said
 from tui_agent.store import events as e
 from tui_agent.store.events import Event
 from tui_agent.store.state import ChatMessage

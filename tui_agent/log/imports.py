@@ -15,8 +15,8 @@ from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.given import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.names import shown
-from tui_agent.session import catalog, exporting, task_folder
-from tui_agent.session.forking import write
+from tui_agent.log import catalog, export, task_folder
+from tui_agent.log.fork import write
 from tui_agent.store import events as e
 from tui_agent.store.events import AnyLasting, Lasting
 
@@ -76,10 +76,10 @@ def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> lis
         raise _refused(source, "its JSON is not complete") from error
     except RecursionError as error:
         raise _refused(source, TOO_DEEP) from error
-    if not isinstance(value, dict) or value.get("type") != exporting.TYPE:
+    if not isinstance(value, dict) or value.get("type") != export.TYPE:
         raise _refused(source, "it is not an export of a session")
     version, events, texts = value.get("version"), value.get("events"), value.get("texts", {})
-    if not isinstance(version, int) or version > exporting.VERSION:
+    if not isinstance(version, int) or version > export.VERSION:
         raise _refused(source, "a newer tui-agent wrote it")
     if not isinstance(events, list) or not isinstance(texts, dict) or not events:
         raise _refused(source, "parts of it are missing")

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from tui_agent.session.catalog import Entry
-from tui_agent.session.database import from_sql, to_sql
-from tui_agent.session.indexing import FTS, SHORTEST, make_tables, refresh
+from tui_agent.log.catalog import Entry
+from tui_agent.log.database import from_sql, to_sql
+from tui_agent.log.index import FTS, SHORTEST, make_tables, refresh
 
 #: The file in the data folder.
 NAME = "catalog.sqlite3"

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tui_agent.errors import SessionError, TooNew
 from tui_agent.files.names import shown
 from tui_agent.files.sizes import size_in_words
-from tui_agent.session import database
+from tui_agent.log import database
 from tui_agent.store.state import State
 
 #: The file of a session's log, in its folder.
@@ -85,7 +85,7 @@ def list_sessions(data: Path, workspace: Path | None = None, words: str = "") ->
 
     With `words` only those that hold all of them in one line, or in their name.
     """
-    from tui_agent.session import search
+    from tui_agent.log import search
 
     return search.entries(data, workspace, words)
 
@@ -119,8 +119,8 @@ def read_entry(folder: Path) -> Entry | None:
 
 def broken_entry(folder: Path, error: Exception) -> Entry | None:
     """The entry of a session that cannot be opened, as far as it can be told; None where nothing of it can be read."""
-    from tui_agent.session import snapshot
-    from tui_agent.session.carving import carve
+    from tui_agent.log import snapshot
+    from tui_agent.log.raw_pages import carve
 
     newer = isinstance(error, TooNew)
     try:

@@ -10,8 +10,8 @@ from support.repositories import git, repository
 from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
-from tui_agent.session import catalog, managing
-from tui_agent.session.lock import SessionLock
+from tui_agent.log import catalog, managing
+from tui_agent.log.lock import SessionLock
 
 EDIT = {"path": "src/a.txt", "edits": [{"search": "one", "replace": "two"}]}
 

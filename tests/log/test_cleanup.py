@@ -10,8 +10,8 @@ import pytest
 from support.sessions import open_session, reply
 
 from tui_agent.files.blobs import Blobs
-from tui_agent.session import cleaning
-from tui_agent.session.cleaning import DAY, YOUNG, clean, keep_within, used
+from tui_agent.log import cleanup
+from tui_agent.log.cleanup import DAY, YOUNG, clean, keep_within, used
 
 KIB = b"x" * 1024
 
@@ -33,7 +33,7 @@ def kept(data: Path, letter: str, days: float) -> str:
 
 def test_the_oldest_go_first_and_only_as_many_as_must(data: Path) -> None:
     old, older, young = kept(data, "a", 40), kept(data, "b", 50), kept(data, "c", 3)
-    assert clean(data, 3 * 1024) == cleaning.Cleaned(3072, 3072)
+    assert clean(data, 3 * 1024) == cleanup.Cleaned(3072, 3072)
     done = clean(data, 2 * 1024)
     assert (done.removed, done.after, done.young) == (1, 2048, 0)
     blobs = Blobs(data / "blobs")
@@ -78,7 +78,7 @@ def test_the_program_looks_once_a_day_and_says_what_went_or_only_asking_would_fr
     kept(data, "a", 50), kept(data, "b", 50), kept(data, "c", 3)
     assert "2.0 KiB" in keep_within(data, 1024)
     assert keep_within(data, 0) == ""
-    os.utime(data / cleaning.LAST, (0, 0))
+    os.utime(data / cleanup.LAST, (0, 0))
     assert "sessions clean" in keep_within(data, 0)
 
 

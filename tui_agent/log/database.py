@@ -13,8 +13,8 @@ from urllib.parse import quote
 from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
 from tui_agent.files.names import shown
 from tui_agent.files.private import make_private, open_private
-from tui_agent.session.ranking import Ranks
-from tui_agent.session.records import VERSION, Body, Record, as_json, checksum, from_json
+from tui_agent.log.ranking import Ranks
+from tui_agent.log.records import VERSION, Body, Record, as_json, checksum, from_json
 
 #: The form of the tables; a file with a higher one is left alone.
 SCHEMA = 1

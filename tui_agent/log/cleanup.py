@@ -19,8 +19,8 @@ from msgspec import Struct
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.private import write_private
-from tui_agent.session import catalog, database
-from tui_agent.session.lock import SessionLock
+from tui_agent.log import catalog, database
+from tui_agent.log.lock import SessionLock
 
 #: Below a session's folder lie those of its sub-tasks' runs.
 FOLDER = "subtasks"

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from tui_agent.errors import Damaged, SessionError
 from tui_agent.files.names import shown
 from tui_agent.files.private import replace_private
-from tui_agent.session import catalog, database, records, snapshot
-from tui_agent.session.carving import carve
-from tui_agent.session.log import set_aside
-from tui_agent.session.records import Record
+from tui_agent.log import catalog, database, records, snapshot
+from tui_agent.log.log import set_aside
+from tui_agent.log.raw_pages import carve
+from tui_agent.log.records import Record
 from tui_agent.store import events as e
 
 #: Says how the log looked when it was last closed in order.

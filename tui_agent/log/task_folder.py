@@ -21,7 +21,7 @@ from tui_agent.files.gate import Gate, read_for_person
 from tui_agent.files.given import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.names import shown
 from tui_agent.files.text import md5
-from tui_agent.session import log
+from tui_agent.log import log
 from tui_agent.store import events as e
 from tui_agent.store.events import Lasting
 from tui_agent.store.state import SentMessage

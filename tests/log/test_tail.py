@@ -12,9 +12,10 @@ from support.subtasks import GoalModel, states, working
 from support.trees import until
 
 from tui_agent.errors import SessionError
-from tui_agent.session import pages, read_only
-from tui_agent.session.following import Tail
-from tui_agent.session.lock import NAME
+from tui_agent.log import pages
+from tui_agent.log.lock import NAME
+from tui_agent.log.tail import Tail
+from tui_agent.session import read_only
 from tui_agent.session.session import Session
 from tui_agent.store.state import Buffer
 from tui_agent.subtasks.graph import SubTask

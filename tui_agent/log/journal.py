@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from tui_agent.errors import RecordRefused, SessionError
-from tui_agent.session.log import Log
+from tui_agent.log.log import Log
 from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
 from tui_agent.store.fold_files import holds

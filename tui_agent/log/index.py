@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tui_agent.errors import SessionError
-from tui_agent.session import catalog, database, records
-from tui_agent.session.catalog import LOG, Entry
+from tui_agent.log import catalog, database, records
+from tui_agent.log.catalog import LOG, Entry
 from tui_agent.store import events as e
 
 #: The form of the tables; a file of any other is made again.

@@ -1,0 +1,1 @@
+"""What happened, kept: the journal, its database, recovery, the catalog of sessions, search, import and export."""
