@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 import random
 
+import pytest
+
+from tui_agent.answers import objects
 from tui_agent.answers.objects import find
+from tui_agent.answers.tools import ToolsReader
+from tui_agent.model.client import CallChunk
 
 
 def test_a_long_object_is_the_same_as_decoded_at_once() -> None:
@@ -28,3 +33,39 @@ def test_a_long_object_is_the_same_as_decoded_at_once() -> None:
         text = json.dumps({"summary": "S", "fileChanges": entries}, separators=separators)
         assert len(text) > 300_000
         assert find(text, ["summary"]).value == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "value", [1, "a, ]}, b", [], {}, {"path": "a", "edits": [{"search": "x", "replace": "y"}]}]
+)
+def test_no_step_decodes_much_of_a_long_list(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decoder lets nobody else run, so that a long list is decoded slice by slice, whatever its values are."""
+    sizes = []
+
+    class Decoder(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[object, int]:
+            found, end = super().raw_decode(s, idx)
+            sizes.append(end - idx)
+            return found, end
+
+    monkeypatch.setattr(objects, "_LOOSE", Decoder(strict=False))
+    many = 1_000_000 // len(json.dumps(value))
+    values = [value] * min(many, 100_000)
+    found = find(json.dumps({"summary": "S", "fileChanges": values}), ["summary"]).value["fileChanges"]
+    assert len(found) == len(values)
+    assert 0 < max(sizes) <= 60_000
+    sizes.clear()
+    reader = ToolsReader()
+    reader.call(CallChunk(0, "call_1", "propose_changes", json.dumps({"changes": values})))
+    assert reader.finish(cut=False).calls
+    assert 0 < max(sizes) <= 60_000
+
+
+def test_entries_beyond_all_that_is_read_are_counted_and_not_kept() -> None:
+    """So many objects would hold up the collector, which looks at all of them in one step."""
+    entry = {"path": "a", "edits": [{"search": "x", "replace": "y"}]}
+    read = find(json.dumps({"summary": "S", "fileChanges": [entry] * 50_000}), ["summary"])
+    entries = read.value["fileChanges"]
+    assert len(entries) == 50_000
+    assert entries[: objects.MOST_KEPT] == [entry] * objects.MOST_KEPT
+    assert sum(one is not None for one in entries) < objects.MOST_KEPT + 2_000

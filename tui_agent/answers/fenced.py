@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tui_agent.answers import blocks, fences, foreign, names, patches, unified
 from tui_agent.answers.findings import Findings
-from tui_agent.answers.lines import MOST_HOT, MOST_LINES, Lines
+from tui_agent.answers.lines import Lines
 from tui_agent.answers.values import ChangeRequest, Refusal
 
 _QUOTED = re.compile(r"[ \t]*>[ \t>]*")
@@ -58,13 +58,8 @@ class _Scan:
         self._never_closed: set[str] = set()
 
     def read(self) -> None:
-        if len(self.lines.hot) > MOST_HOT:
-            self.findings.say(
-                f"The answer has more than {MOST_HOT:,} lines that could belong to a change: none of them is read."
-            )
-            return
-        if len(self.lines) > MOST_LINES and self.lines.hot:
-            self.findings.say(f"The answer has more than {MOST_LINES:,} lines: no change is read in so many.")
+        if excess := self.lines.excess:
+            self.findings.say(f"The answer has {excess}: no change in it is read.")
             return
         at = 0
         while (at := self.lines.next_hot(at)) < len(self.lines):

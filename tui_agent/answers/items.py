@@ -261,7 +261,7 @@ def _search(item: Item) -> SearchRequest:
 def _changes(item: Item) -> list[patches.Item]:
     """One entry as changes: several where its diff is about several files."""
     change = _change(item)
-    if any(has_half(text) for text in _written(change)):
+    if has_half("".join(_written(change))):
         raise _Bad("the text holds half of a surrogate pair, which no file can hold; send it again")
     if change.content is not None and (form := foreign.edit_form(change.path, change.content)):
         raise _Bad(f"`content` begins like an edit (`{form[:60]}`), and takes only the text of the file")
@@ -316,6 +316,6 @@ def _edits(item: Item) -> tuple[SearchReplace, ...]:
 
 
 def _written(change: ChangeRequest) -> Iterator[str]:
-    yield from (change.path, change.content or "", change.diff or "", change.rename_to or "")
+    yield from (change.path, change.content or "", "\n", change.diff or "", "\n", change.rename_to or "")
     for edit in change.edits:
-        yield from (edit.search, edit.replace)
+        yield from ("\n", edit.search, "\n", edit.replace)

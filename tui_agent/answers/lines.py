@@ -12,7 +12,8 @@ from tui_agent.answers import foreign
 #: A line that could begin, divide or end something; all others are passed over.
 _FENCE = r"[ \t]++(?:`{3}|~{3})"
 _HOT = re.compile(
-    r"\n(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)[ \t]*+(?:>[ \t>]*+)?(?:`{3}|~{3}|[<>]{5}|={5}|\|{7}"
+    r"\n(?=[ \t`~<>=@|\d*+d-])(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)"
+    r"[ \t]*+(?:>[ \t>]*+)?(?:`{3}|~{3}|[<>]{5}|={5}|\|{7}"
     rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCE})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCE})|\*(?:\*\* [A-Z]|{_FENCE})"
     rf"|@@|diff --|</?(?:{foreign.TAGS})\b|\d{{1,9}}+[.)]{_FENCE})"
 )
@@ -25,10 +26,34 @@ _SLICE = 200_000
 
 
 class Lines:
-    """All lines of a text in `all`, and in `hot` the numbers of those that could mean something."""
+    """All lines of a text in `all`, and in `hot` the numbers of those that could mean something.
+
+    Where either are too many to be read, they are only as many as tell that.
+    """
 
     def __init__(self, text: str) -> None:
-        self.all, self.hot = _lines(text)
+        self.all: list[str] = []
+        self.hot: list[int] = []
+        at = 0
+        while at < len(text) and not self.excess:
+            end = text.find("\n", at + _SLICE)
+            end = len(text) if end < 0 else end
+            part = "\n" + text[at:end]
+            seen, number = 0, len(self.all) - 1
+            for match in _HOT.finditer(part):
+                number += part.count("\n", seen, match.start() + 1)
+                seen = match.start() + 1
+                self.hot.append(number)
+            if len(self.all) <= MOST_LINES:
+                self.all.extend(part[1:].split("\n"))
+            at = end + 1
+
+    @property
+    def excess(self) -> str:
+        """What there is too much of for any change to be read; empty where there is not."""
+        if len(self.hot) > MOST_HOT:
+            return f"more than {MOST_HOT:,} lines that could belong to a change"
+        return f"more than {MOST_LINES:,} lines" if self.hot and len(self.all) > MOST_LINES else ""
 
     def __len__(self) -> int:
         return len(self.all)
@@ -88,22 +113,3 @@ class Inside(Sequence[str]):
         if line.startswith(self._prefix):
             return line[len(self._prefix) :]
         return self.LESS if line.strip() else ""
-
-
-def _lines(text: str) -> tuple[list[str], list[int]]:
-    """The lines of a text and the numbers of those that could mean something; it ends where these are too many."""
-    lines: list[str] = []
-    hot: list[int] = []
-    at = 0
-    while at < len(text) and len(hot) <= MOST_HOT:
-        end = text.find("\n", at + _SLICE)
-        end = len(text) if end < 0 else end
-        part = "\n" + text[at:end]
-        seen, number = 0, len(lines) - 1
-        for match in _HOT.finditer(part):
-            number += part.count("\n", seen, match.start() + 1)
-            seen = match.start() + 1
-            hot.append(number)
-        lines.extend(part[1:].split("\n"))
-        at = end + 1
-    return lines, hot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from typing import Any
 
@@ -36,19 +37,23 @@ def _object(part: dict[str, Any], value: Any) -> Any:
         return value
     shapes = part.get("properties", {})
     result: dict[str, Any] = {}
+    same = True
     for key, entry in value.items():
         name = key if key in shapes else camel(key)
         if name not in shapes:
             name = key
         if entry is not None and (name == key or name not in value):
             result[name] = mended(shapes.get(name, {}), entry)
-    return result
+            same = same and name == key and result[name] is entry
+    return value if same and len(result) == len(value) else result
 
 
 def _array(part: dict[str, Any], value: Any) -> Any:
     items = part.get("items", {})
     if isinstance(value, list):
-        return [mended(items, entry) for entry in value if entry is not None]
+        result = [mended(items, entry) for entry in value if entry is not None]
+        same = len(result) == len(value) and all(map(operator.is_, result, value))
+        return value if same else result
     if isinstance(value, dict) and items.get("type") == "object":
         return [mended(items, value)]
     if isinstance(value, str) and items.get("type") == "string":

@@ -18,16 +18,19 @@ MAX_GUESSED = 200_000
 #: Guessing takes time by the square of the brackets that are never closed.
 MAX_BRACKETS = 2_000
 
-_DECODER = json.JSONDecoder(strict=False)
+#: With line breaks and tabs as they are inside strings, and without.
+_LOOSE, _STRICT = json.JSONDecoder(strict=False), json.JSONDecoder()
 #: A text that is decoded in a moment, and how many levels of a longer one are taken apart: the lists of a reply,
 #: their entries, and the edits in those.
 _LONG = 200_000
 _DEEP, _SHALLOW = 4, 2
 #: From so many values on fewer levels are taken apart, and after so many the rest is not read.
 _MANY, MOST_VALUES = 50_000, 150_000
-#: How much of a list is decoded together, and how the last object of that may end.
+#: Of so many entries of one list none is read any more.
+MOST_KEPT = 20_000
+#: How much of a list is decoded together, and how the last value of that may end.
 _SLICE = 50_000
-_ENDS = ("]},", "},")
+_ENDS = ("]},", "},", ",")
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _TAIL = re.compile(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
 _FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
@@ -74,17 +77,26 @@ def read_at(text: str, start: int) -> ReadObject:
     """The object that begins at `start`, strictly first, then with the mistakes that are certain."""
     before = _FENCE_BEFORE.sub("", text[:start]).strip(" \t\r\n[")
     try:
-        value, end = _Decoder(text).read(start)
+        value, end = _Decoder(text, _LOOSE).read(start)
     except (ValueError, RecursionError):
         return _broken(text, start, before)
     return ReadObject(value, isinstance(value, dict), before, _rest(text, end))
 
 
+def decoded(text: str, strict: bool = False) -> Any:
+    """The value that a text consists of. Raises ValueError or RecursionError."""
+    value, end = _Decoder(text, _STRICT if strict else _LOOSE).read(_blank(text, 0))
+    if _blank(text, end) < len(text):
+        raise ValueError("more than one value")
+    return value
+
+
 class _Decoder:
     """Decodes a long text in small pieces, for the decoder itself lets nobody else run meanwhile."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, json_decoder: json.JSONDecoder) -> None:
         self.text = text
+        self.decoder = json_decoder
         self.values = 0
 
     def read(self, at: int, depth: int = 0) -> tuple[Any, int]:
@@ -96,7 +108,7 @@ class _Decoder:
         sign = text[at : at + 1]
         deepest = _DEEP if self.values < _MANY else _SHALLOW
         if depth == deepest or sign not in ("{", "[") or len(text) - at < _LONG:
-            return _DECODER.raw_decode(text, at)
+            return self.decoder.raw_decode(text, at)
         result: Any = {} if sign == "{" else []
         end, at = "}" if sign == "{" else "]", _blank(text, at + 1)
         if text[at : at + 1] == end:
@@ -105,13 +117,14 @@ class _Decoder:
         while self.values < MOST_VALUES:
             if slicing:
                 several, at = self._several(at)
-                result += several
+                # what is beyond all that is read counts, but is not kept: so many objects hold up the collector
+                result += several if len(result) <= MOST_KEPT else [None] * len(several)
                 slicing = bool(several)
                 continue
             self.values += 1
             key = ""
             if end == "}":
-                key, at = _DECODER.raw_decode(text, at)
+                key, at = self.decoder.raw_decode(text, at)
                 at = _blank(text, at)
                 if not isinstance(key, str) or text[at : at + 1] != ":":
                     raise ValueError("no key")
@@ -130,7 +143,7 @@ class _Decoder:
         raise ValueError("too many values")
 
     def _several(self, at: int) -> tuple[list[Any], int]:
-        """Objects of a list that can be decoded together, from a place on, and the place of the one after them.
+        """Values of a list that can be decoded together, from a place on, and the place of the one after them.
 
         None where no slice of the text ends between two of them.
         """
@@ -140,7 +153,7 @@ class _Decoder:
                 continue
             piece = f"[{self.text[at : cut + len(end) - 1]}]"
             try:
-                values = _DECODER.decode(piece)
+                values = self.decoder.decode(piece)
             except (ValueError, RecursionError):
                 continue
             self.values += len(values)

@@ -15,7 +15,7 @@ _INSIDE = re.compile(r'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)
 _PART: dict[str, Literal["summary", "message"]] = {"summary": "summary", "message": "message"}
 _ESCAPE_LENGTH = 6
 #: The words come first in a reply; behind so many other values nobody waits for them.
-MOST_NESTED = 300_000
+MOST_NESTED = 100_000
 _KEY_LENGTH = 32
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from msgspec.structs import replace
 
-from tui_agent.answers import lenient
+from tui_agent.answers import lenient, objects
 from tui_agent.answers.escapes import joined
 from tui_agent.answers.items import Items
 from tui_agent.answers.prose import summary_of
 from tui_agent.answers.schema import FUNCTIONS, SEARCH, Schema
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.model.client import CallChunk
+
+#: What strict JSON has between its values only, or nowhere.
+_CONTROL = re.compile(r"[\x00-\x1f]")
 
 
 class _Call:
@@ -79,7 +83,7 @@ class ToolsReader:
     def _read(self, call: _Call, items: Items, cut: bool) -> ToolCall:
         raw = "".join(call.pieces).strip()
         before, taken = len(items.faults), items.count
-        value, whole = _arguments(raw, call.name, cut, items.faults)
+        value, whole, strict = _arguments(raw, call.name, cut, items.faults)
         if call.name == SEARCH:
             if whole:
                 items.take_search(value)
@@ -93,7 +97,7 @@ class ToolsReader:
             if whole and not value:
                 items.faults.append(f"{call.name}: the arguments are empty; `{parameter}` is needed.")
             _take(value, parameter, key, call.name, items)
-        arguments = raw if whole and _is_strict(raw) else json.dumps(value)
+        arguments = raw if strict else json.dumps(value)
         fault = "" if whole and items.count > taken else " ".join(items.faults[before:])
         if fault:
             del items.faults[before:]
@@ -118,22 +122,31 @@ def _take(value: dict[str, Any], parameter: str, key: str, name: str, items: Ite
     items.take(key, entries, f"{name}.{parameter}")
 
 
-def _arguments(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
-    """The arguments as an object, and whether they are whole."""
+def _arguments(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool, bool]:
+    """The arguments as an object, whether they are whole, and whether they were one in strict JSON."""
     if not raw:
-        return {}, not cut
+        return {}, not cut, False
     try:
-        value = json.loads(raw, strict=False)
+        value = objects.decoded(raw)
+        strict = _CONTROL.search(raw) is None or _is_strict(raw)
         if isinstance(value, str):
-            value = json.loads(value, strict=False)
+            value, strict = objects.decoded(value), False
     except (ValueError, RecursionError):
-        return _lenient(raw, name, cut, faults)
+        return *_lenient(raw, name, cut, faults), False
     if isinstance(value, list) and name in FUNCTIONS:
-        value = {FUNCTIONS[name][0]: value}
+        value, strict = {FUNCTIONS[name][0]: value}, False
     if isinstance(value, dict):
-        return value, True
+        return value, True, strict
     faults.append(f"{name}: the arguments are not an object.")
-    return {}, False
+    return {}, False, False
+
+
+def _is_strict(raw: str) -> bool:
+    try:
+        objects.decoded(raw, strict=True)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _lenient(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
@@ -149,13 +162,6 @@ def _lenient(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[st
             f"{name}: the arguments are not valid JSON; only what is complete before that was read."
         )
     return value, False
-
-
-def _is_strict(raw: str) -> bool:
-    try:
-        return isinstance(json.loads(raw), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _names() -> str:

@@ -24,14 +24,14 @@ class TodoItem(Struct, frozen=True):
     done: bool = False
 
 
-class SearchReplace(Struct, frozen=True):
+class SearchReplace(Struct, frozen=True, gc=False):
     """Replace the one place where `search` stands with `replace`."""
 
     search: str
     replace: str
 
 
-class ChangeRequest(Struct, frozen=True):
+class ChangeRequest(Struct, frozen=True, gc=False):
     """One file's change in the form the model chose; exactly one of the forms is set.
 
     `content` is the whole new text, `edits` are search/replace pairs, `diff` is a unified diff or a
