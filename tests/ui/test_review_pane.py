@@ -8,7 +8,7 @@ from support.panes import HOSTILE, NotedSession, PaneApp
 from tui_agent.edits.change import Change, Checkpoint, Comment, Diff, FileStep, Hunk, HunkState, Pick
 from tui_agent.edits.conflicts import ConflictView, Region
 from tui_agent.errors import FileError, SessionError
-from tui_agent.session.undoing import Preview
+from tui_agent.review.undo import Preview
 from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.panes.review import ReviewPane
 

@@ -10,17 +10,17 @@ from tui_agent.store.state import State
 
 if TYPE_CHECKING:
     from tui_agent.log.journal import Journal
-    from tui_agent.session.editing import Editing
+    from tui_agent.review.open_files import OpenFiles
     from tui_agent.session.watching import Watching
     from tui_agent.workspace.workspace import Workspace
 
 
 class FileCalls:
-    """The part of a session that is about files; each call is carried out by `Editing` or the index."""
+    """The part of a session that is about files; each call is carried out by `OpenFiles` or the index."""
 
     workspace: Workspace
     journal: Journal
-    _editing: Editing
+    _open_files: OpenFiles
     _watching: Watching
 
     @property
@@ -44,7 +44,7 @@ class FileCalls:
 
         With a `last_line` the lines from one to the other are selected.
         """
-        await self._editing.open(path, line, last_line)
+        await self._open_files.open(path, line, last_line)
 
     async def activate_buffer(self, path: str) -> None:
         if self.state.buffers.active != path and self.state.buffers.get(path) is not None:
@@ -52,25 +52,25 @@ class FileCalls:
 
     def edit_buffer(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
         """The editor's text is now this; kept within a second. (line, column) count from 0."""
-        self._editing.edit(path, text, cursor, anchor)
+        self._open_files.edit(path, text, cursor, anchor)
         self._watching.on_text(path)
 
     def move_cursor(self, path: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        self._editing.move_cursor(path, cursor, anchor)
+        self._open_files.move_cursor(path, cursor, anchor)
 
     def scroll_buffer(self, path: str, scroll: tuple[int, int]) -> None:
         """The editor shows the file from this line and column on."""
-        self._editing.scroll(path, scroll)
+        self._open_files.scroll(path, scroll)
 
     async def save_buffer(self, path: str, overwrite: bool = False) -> None:
         """Write an open file; refused with `Outdated` where the disk has moved on, unless `overwrite`."""
-        await self._editing.save(path, overwrite)
+        await self._open_files.save(path, overwrite)
         await self._watching.look_at([path])
 
     async def reload_buffer(self, path: str) -> None:
         """Take the text from disk; unsaved edits are given up."""
-        await self._editing.load(path)
+        await self._open_files.load(path)
 
     async def close_buffer(self, path: str, discard: bool = False) -> None:
         """Close an open file; refused while it has unsaved text, unless `discard`."""
-        await self._editing.close(path, discard)
+        await self._open_files.close(path, discard)

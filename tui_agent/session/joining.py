@@ -15,7 +15,7 @@ from tui_agent.edits.joining import is_nothing, joined, with_texts
 from tui_agent.edits.texts import text_under
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
-from tui_agent.session.rivals import given_up
+from tui_agent.review.rivals import given_up
 from tui_agent.session.subtask_run import Outcome
 from tui_agent.store import events as e
 from tui_agent.store.state import State, Todo

@@ -63,7 +63,7 @@ class ReadOnlySession(Session):
         """Read the open files; a turn that runs elsewhere is not ended here."""
         self._tail = Tail(self.log_path, self.kept.number)
         await self._rest_without_writer()
-        await self._editing.restore()
+        await self._open_files.restore()
 
     async def start_services(self) -> None:
         await super().start_services()
@@ -97,7 +97,7 @@ class ReadOnlySession(Session):
             await self._fold(event)
         for key in news.given_up:
             if key.startswith("buffer:"):
-                await self._editing.load(key.removeprefix("buffer:"))
+                await self._open_files.load(key.removeprefix("buffer:"))
         for sentence in news.lost:
             await self.notice(sentence, "warning")
 
@@ -109,7 +109,7 @@ class ReadOnlySession(Session):
                 pass  # seen here too, and said
             case e.BufferOpened(path) | e.BufferSaved(path):
                 self.journal.tell(event)
-                await self._editing.load(path)
+                await self._open_files.load(path)
             case e.ReplyGrew():
                 self.journal.tell(event)
                 self.journal.tell(e.PhaseChanged("streaming"))

@@ -9,13 +9,13 @@ from tui_agent.edits.change import Change, Diff, Pick
 from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.errors import EditFailed
 from tui_agent.git.client import CommitPlan
-from tui_agent.session.undoing import Preview
-from tui_agent.session.versions import Version
+from tui_agent.review.undo import Preview
+from tui_agent.review.versions import Version
 from tui_agent.store.state import State
 from tui_agent.turn.sending_back import may_ask_again
 
 if TYPE_CHECKING:
-    from tui_agent.session.decisions import Decisions
+    from tui_agent.review.decisions import Decisions
     from tui_agent.session.turns import Turns
     from tui_agent.session.watching import Watching
 

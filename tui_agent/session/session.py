@@ -24,12 +24,12 @@ from tui_agent.log.storage import Kept
 from tui_agent.model.client import Model, Reaching
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
+from tui_agent.review.decisions import Decisions
+from tui_agent.review.open_files import OpenFiles
+from tui_agent.review.unfinished import SAVE, settle_others
 from tui_agent.session import work_copies
 from tui_agent.session.chat_calls import ChatCalls
-from tui_agent.session.decisions import Decisions
-from tui_agent.session.editing import Editing
 from tui_agent.session.file_calls import FileCalls
-from tui_agent.session.healing import SAVE, settle_others
 from tui_agent.session.models import is_chosen
 from tui_agent.session.review_calls import ReviewCalls
 from tui_agent.session.slots import Slots
@@ -96,8 +96,8 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self.workspace = workspace
         self._texts, self._sent = Texts(), Sent()
         self._provider_files: ProviderFiles | None = None
-        self._editing = Editing(journal, self.workspace, kept.folder / SAVE)
-        self._watching = Watching(journal, self.workspace, self._editing)
+        self._open_files = OpenFiles(journal, self.workspace, kept.folder / SAVE)
+        self._watching = Watching(journal, self.workspace, self._open_files)
         self.workspace.listen(
             on_index=self._watching.on_index,
             on_batch=self._watching.on_batch,
@@ -105,7 +105,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             on_watch=self._watching.on_watch,
             on_notice=self._watching.on_notice,
         )
-        self._decisions = Decisions(journal, self.workspace, kept.blobs, self._editing, kept.folder)
+        self._decisions = Decisions(journal, self.workspace, kept.blobs, self._open_files, kept.folder)
         self._cleaning: asyncio.Task[None] | None = None
         self._todos = TodoList(journal)
         self._turns = Turns(journal, self._desk, self._get_ready, self.go_on_unattended)
@@ -249,7 +249,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
                 store.adopt(self.state.model.name, self.state.conversation.uploads)
         self.say_at_start(await self._decisions.heal())
         await self.settle_others()
-        await self._editing.restore()
+        await self._open_files.restore()
         self._look_later = True  # when somebody listens, and after the first frame
 
     def say_what_is_held(self) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 from tui_agent.context.known import Freshness, KnownFile
 from tui_agent.edits.rebase import followed
 from tui_agent.log.journal import Journal
-from tui_agent.session.editing import Editing
+from tui_agent.review.open_files import OpenFiles
 from tui_agent.session.hashing import Hashes
 from tui_agent.session.renames import Renames
 from tui_agent.store import events as e
@@ -22,10 +22,10 @@ from tui_agent.workspace.workspace import Watching as WatchState
 class Watching:
     """Turns what the workspace reports into events. A batch is a hint to hash, nothing more."""
 
-    def __init__(self, journal: Journal, workspace: Workspace, editing: Editing) -> None:
+    def __init__(self, journal: Journal, workspace: Workspace, open_files: OpenFiles) -> None:
         self._journal = journal
         self._workspace = workspace
-        self._editing = editing
+        self._open_files = open_files
         self._waiting: set[str] = set()
         self._doubted: set[str] = set()
         #: Whether files were added that may be copies, or new names, of known ones.
@@ -99,7 +99,7 @@ class Watching:
         )
         for buffer in state.buffers.open:
             if buffer.path in paths:
-                await self._editing.look_again(buffer.path)
+                await self._open_files.look_again(buffer.path)
 
     async def look_at_everything(self) -> None:
         """After a resume, or when changes may have been missed."""
@@ -127,7 +127,7 @@ class Watching:
         )
         buffers = {b.path: b for b in self._journal.store.state.buffers.open if b.unsaved}
         # the record too: whoever looks next must see what was said, or the same news is told twice
-        async with self._editing.files_at_rest:
+        async with self._open_files.files_at_rest:
             found = await asyncio.to_thread(self._freshness_of, entries, buffers, renamed)
             await self._journal.record_then(lambda: self._news(entries, found))
 
@@ -166,7 +166,7 @@ class Watching:
 
     def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
         """Text that is not saved is the newest version: it may be the very one that the model saw."""
-        now = self._editing.hash_of(buffer)
+        now = self._open_files.hash_of(buffer)
         if now == entry.md5:
             return "fresh"
         return "edited" if now == entry.written else "buffer"

@@ -14,8 +14,8 @@ from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
+from tui_agent.review.rivals import given_up
 from tui_agent.session.joining import Joining
-from tui_agent.session.rivals import given_up
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.subtasks.graph import SubTask

@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from tui_agent.edits.change import Diff
 from tui_agent.errors import TuiAgentError
+from tui_agent.review.versions import Version
 from tui_agent.session.session import Session
-from tui_agent.session.versions import Version
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.diff_sides import DiffSides

@@ -14,7 +14,7 @@ from tui_agent.edits.rebase import rebased
 from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed
 from tui_agent.files.blobs import Blobs
-from tui_agent.session.writing import Current
+from tui_agent.review.writer import Current
 from tui_agent.store import events as e
 
 SETTLED = "settled by hand"

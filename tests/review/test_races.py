@@ -15,7 +15,7 @@ from support.trees import until
 
 from tui_agent.errors import EditFailed, Outdated
 from tui_agent.files import batch
-from tui_agent.session.writing import Events, Outcome
+from tui_agent.review.writer import Events, Outcome
 
 LINES = 60
 EDIT = reply(
@@ -140,15 +140,15 @@ async def test_what_is_typed_while_it_is_applied_to_a_buffer_is_merged_in(path: 
         await session.open_file("a.txt")
         text = session.state.buffers.open[0].text
         session.edit_buffer("a.txt", text.replace("line 1\n", "typed 1\n"), (0, 0), (0, 0))
-        real = session._decisions._writing._record
+        real = session._decisions._writer._record
 
         async def typed_first(done: Outcome, events: Events) -> None:
-            session._decisions._writing._record = real
+            session._decisions._writer._record = real
             now = session.state.buffers.open[0].text
             session.edit_buffer("a.txt", now.replace("line 3\n", "typed 3\n"), (0, 0), (0, 0))
             await real(done, events)
 
-        setattr(session._decisions._writing, "_record", typed_first)  # noqa: B010
+        setattr(session._decisions._writer, "_record", typed_first)  # noqa: B010
         await session.apply()
         (buffer,) = session.state.buffers.open
         assert buffer.unsaved and not buffer.clash

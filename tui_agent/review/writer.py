@@ -22,8 +22,8 @@ from tui_agent.files.gate import read_for_person
 from tui_agent.files.stamps import inode_of
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.log.journal import Journal
-from tui_agent.session.editing import Editing
-from tui_agent.session.healing import BATCH, clear_save
+from tui_agent.review.open_files import OpenFiles
+from tui_agent.review.unfinished import BATCH, clear_save
 from tui_agent.store.events import Event, FileTouched, FreshnessChanged
 from tui_agent.store.state import KnownSlice
 from tui_agent.workspace.workspace import Workspace
@@ -111,16 +111,16 @@ def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> lis
 Events = Callable[[Outcome], Sequence[Event]]
 
 
-class Writing:
+class Writer:
     """Reads what files are now, and writes what they are to become."""
 
     def __init__(
-        self, journal: Journal, workspace: Workspace, blobs: Blobs, editing: Editing, folder: Path
+        self, journal: Journal, workspace: Workspace, blobs: Blobs, open_files: OpenFiles, folder: Path
     ) -> None:
         self._journal = journal
         self._workspace = workspace
         self._blobs = blobs
-        self._editing = editing
+        self._open_files = open_files
         self._folder = folder
         self._batch = folder / BATCH
 
@@ -159,11 +159,11 @@ class Writing:
         def record() -> None:
             asyncio.run_coroutine_threadsafe(self._record(done, events), loop).result()
 
-        async with self._editing.files_at_rest:
+        async with self._open_files.files_at_rest:
             await asyncio.to_thread(self._write, name, targets, written, record, leaves)
         for target in targets:
             if not target.in_buffer:
-                await self._editing.look_again(target.now.path)
+                await self._open_files.look_again(target.now.path)
 
     def _outcome(self, targets: Sequence[Target], batch: Written) -> Outcome:
         """What came of the targets: what another program wrote meanwhile was merged in. Blocking."""
@@ -188,13 +188,13 @@ class Writing:
             self._check_buffer(target)
         for target in targets:
             if target.in_buffer:
-                self._editing.take_text(target.now.path, target.text or "")
+                self._open_files.take_text(target.now.path, target.text or "")
         try:
             await self._journal.record(*events(done))
         except SessionError:
             for target in targets:
                 if target.in_buffer:
-                    self._editing.take_text(target.now.path, target.now.text or "")
+                    self._open_files.take_text(target.now.path, target.now.text or "")
             raise
 
     def _check_buffer(self, target: Target) -> None:

@@ -17,7 +17,7 @@ from tui_agent.files.key_formats import hits
 from tui_agent.files.text import decode
 from tui_agent.git.client import CommitPlan
 from tui_agent.log.journal import Journal
-from tui_agent.session.writing import Writing
+from tui_agent.review.writer import Writer
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
@@ -33,10 +33,10 @@ class Version(Struct, frozen=True):
 
 
 class Versions:
-    def __init__(self, journal: Journal, workspace: Workspace, writing: Writing) -> None:
+    def __init__(self, journal: Journal, workspace: Workspace, writer: Writer) -> None:
         self._journal = journal
         self._workspace = workspace
-        self._writing = writing
+        self._writer = writer
         self._tasks: set[asyncio.Task[None]] = set()
         self._listen_no_more = journal.store.subscribe(self._note)
 
@@ -61,7 +61,7 @@ class Versions:
 
     async def diff(self, path: str, version: str) -> Diff:
         """What a file is now (unsaved text included) against a version. Raises `SessionError`, `FileError`."""
-        now = await self._writing.current(path)
+        now = await self._writer.current(path)
         revision = LAST_COMMIT if version == LAST_COMMIT else self._point(version).commit
         if not revision:
             raise SessionError(f"{version} is not kept in git", "compare with another")

@@ -16,13 +16,13 @@ from tui_agent.errors import EditFailed, Outdated, SessionError
 from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
-from tui_agent.session.applying import Applying
-from tui_agent.session.editing import Editing
-from tui_agent.session.healing import recorded_names
-from tui_agent.session.settling import Settling
-from tui_agent.session.undoing import Preview, Undoing
-from tui_agent.session.versions import Versions
-from tui_agent.session.writing import Writing
+from tui_agent.review.apply import Applier
+from tui_agent.review.conflicts import ConflictResolver
+from tui_agent.review.open_files import OpenFiles
+from tui_agent.review.undo import Preview, UndoHistory
+from tui_agent.review.unfinished import recorded_names
+from tui_agent.review.versions import Versions
+from tui_agent.review.writer import Writer
 from tui_agent.store import events as e
 from tui_agent.workspace.workspace import Workspace
 
@@ -31,15 +31,15 @@ class Decisions:
     """One decision at a time: each waits for the one before it."""
 
     def __init__(
-        self, journal: Journal, workspace: Workspace, blobs: Blobs, editing: Editing, folder: Path
+        self, journal: Journal, workspace: Workspace, blobs: Blobs, open_files: OpenFiles, folder: Path
     ) -> None:
         self._journal = journal
         self._blobs = blobs
-        self._writing = Writing(journal, workspace, blobs, editing, folder)
-        self._applying = Applying(journal, workspace, blobs, self._writing)
-        self._undoing = Undoing(journal, blobs, self._writing)
-        self.versions = Versions(journal, workspace, self._writing)
-        self._settling = Settling(journal, blobs, self._writing)
+        self._writer = Writer(journal, workspace, blobs, open_files, folder)
+        self._applier = Applier(journal, workspace, blobs, self._writer)
+        self._history = UndoHistory(journal, blobs, self._writer)
+        self.versions = Versions(journal, workspace, self._writer)
+        self._conflicts = ConflictResolver(journal, blobs, self._writer)
         self._one_at_a_time = asyncio.Lock()
 
     async def diff(self, change_id: str) -> Diff:
@@ -53,7 +53,7 @@ class Decisions:
             changes = self._open_changes(picks)
             if not picks:
                 self._refuse_broken_batch(changes)
-            await self._looked_at_again(lambda: self._applying.apply(changes, picks))
+            await self._looked_at_again(lambda: self._applier.apply(changes, picks))
 
     async def skip(self, picks: Sequence[Pick]) -> None:
         """Decide against what was picked; with no picks against every change that is open or conflicts."""
@@ -79,15 +79,15 @@ class Decisions:
                 await self._journal.record(e.ChangeMoved(change.id, *unskipped(change, picks)))
             applied = [change for change in changes if change not in skipped]
             if applied:
-                await self._looked_at_again(lambda: self._undoing.take_back(applied, picks))
+                await self._looked_at_again(lambda: self._history.take_back(applied, picks))
 
     async def preview(self, checkpoint: str) -> list[Preview]:
         """What going back over an apply would do, file by file; nothing is written."""
-        return await self._undoing.preview(checkpoint)
+        return await self._history.preview(checkpoint)
 
     async def conflict(self, change_id: str) -> ConflictView:
         """A change that conflicts, place by place."""
-        return await self._settling.conflict(self._named(change_id))
+        return await self._conflicts.conflict(self._named(change_id))
 
     async def settle(
         self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
@@ -97,34 +97,34 @@ class Decisions:
             change = self._named(change_id)
             if change.state != "conflict":
                 raise SessionError(f"{change.path} is {change.state}", "only a conflict is settled")
-            await self._settling.settle(change, sides, by_hand, seen)
+            await self._conflicts.settle(change, sides, by_hand, seen)
 
     async def edit_hunk(self, pick: Pick, text: str) -> None:
         """Let a hunk add another text than the one that was proposed."""
         async with self._one_at_a_time:
             (pick,) = await self._as_seen([pick])
-            await self._settling.edit_hunk(self._named(pick.change), pick.hunk or 0, text)
+            await self._conflicts.edit_hunk(self._named(pick.change), pick.hunk or 0, text)
 
     async def comment(self, pick: Pick, text: str) -> None:
         """Say something about a change to the model, with the next request."""
         if text.strip():
             async with self._one_at_a_time:
                 (pick,) = await self._as_seen([pick])
-                await self._settling.comment(self._named(pick.change), pick, text.strip())
+                await self._conflicts.comment(self._named(pick.change), pick, text.strip())
 
     async def undo(self, checkpoint: str) -> None:
         async with self._alone():
-            await self._looked_at_again(lambda: self._undoing.undo(checkpoint))
+            await self._looked_at_again(lambda: self._history.undo(checkpoint))
 
     async def redo(self, checkpoint: str) -> None:
         async with self._alone():
-            await self._looked_at_again(lambda: self._undoing.redo(checkpoint))
+            await self._looked_at_again(lambda: self._history.redo(checkpoint))
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
         """Nobody else decides meanwhile, and what an earlier batch could not finish is settled first."""
         async with self._one_at_a_time:
-            if self._writing.unfinished:
+            if self._writer.unfinished:
                 said = await self.heal()
                 await self._journal.record(*(e.NoticeGiven("warning", sentence) for sentence in said))
             yield
@@ -141,7 +141,7 @@ class Decisions:
 
     async def heal(self) -> list[str]:
         """Settle what a crash, or a disk that failed, left half done; sentences on what was done."""
-        return await self._writing.heal(recorded_names(self._journal.store.state.review))
+        return await self._writer.heal(recorded_names(self._journal.store.state.review))
 
     def _refuse_broken_batch(self, changes: Sequence[Change]) -> None:
         """A batch is all the changes of one turn: one that failed or conflicts blocks it."""

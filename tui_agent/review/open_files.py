@@ -20,7 +20,7 @@ MAX_BYTES = 8 * 1024 * 1024
 NEW_FILE = ""
 
 
-class Editing:
+class OpenFiles:
     """The open files of a session."""
 
     def __init__(self, journal: Journal, workspace: Workspace, note: Path) -> None:

@@ -18,25 +18,25 @@ from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import encode
 from tui_agent.log.journal import Journal
-from tui_agent.session import rivals
-from tui_agent.session.writing import Current, Writing
+from tui_agent.review import rivals
+from tui_agent.review.writer import Current, Writer
 from tui_agent.store import events as e
 
 SETTLED = "settled by hand"
 
 
-class Settling:
-    def __init__(self, journal: Journal, blobs: Blobs, writing: Writing) -> None:
+class ConflictResolver:
+    def __init__(self, journal: Journal, blobs: Blobs, writer: Writer) -> None:
         self._journal = journal
         self._blobs = blobs
-        self._writing = writing
+        self._writer = writer
 
     async def conflict(self, change: Change) -> ConflictView:
         """What the change and the file as it is now disagree about. Raises `FileError` where it cannot be read."""
         rival = self._rival(change)
         if rival is not None:
             return await asyncio.to_thread(rivals.view, change, rival, self._blobs)
-        now = await self._writing.current(place(change))
+        now = await self._writer.current(place(change))
         return await asyncio.to_thread(self._view, change, now)
 
     async def settle(
@@ -46,7 +46,7 @@ class Settling:
 
         Raises `EditFailed` where the file has moved on since it was `seen`, or there is no such number of places.
         """
-        now = await self._writing.current(place(change))
+        now = await self._writer.current(place(change))
         rival = self._rival(change)
         if rival is not None:
             asked = (change, rival, sides, by_hand, seen, now, self._blobs)

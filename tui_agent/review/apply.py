@@ -18,7 +18,7 @@ from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.log.journal import Journal
-from tui_agent.session.writing import Outcome, Target, Writing, as_written, outside
+from tui_agent.review.writer import Outcome, Target, Writer, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
 from tui_agent.workspace.languages import language
@@ -54,12 +54,12 @@ class Resolved(Struct, frozen=True):
         )
 
 
-class Applying:
-    def __init__(self, journal: Journal, workspace: Workspace, blobs: Blobs, writing: Writing) -> None:
+class Applier:
+    def __init__(self, journal: Journal, workspace: Workspace, blobs: Blobs, writer: Writer) -> None:
         self._journal = journal
         self._workspace = workspace
         self._blobs = blobs
-        self._writing = writing
+        self._writer = writer
 
     async def apply(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
         """Write what is picked of these changes. What must be asked about is left out unless it was picked.
@@ -116,7 +116,7 @@ class Applying:
     async def _resolve(self, change: Change, picks: Sequence[Pick]) -> Resolved:
         if change.state == "failed":
             raise EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model again")
-        now = await self._writing.current(change.path)
+        now = await self._writer.current(change.path)
         base, new = await asyncio.to_thread(self._texts, change)
         decided = await asyncio.to_thread(apply, change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
@@ -125,7 +125,7 @@ class Applying:
             )
         targets = [Target(now, None if decided.rename_to else decided.text)]
         if decided.rename_to:
-            there = await self._writing.current(decided.rename_to)
+            there = await self._writer.current(decided.rename_to)
             if there.text is not None:
                 raise EditFailed(f"{decided.rename_to} exists already", "choose another name")
             targets.append(Target(replace(there, stored=now.stored), decided.text))
@@ -155,7 +155,7 @@ class Applying:
                 told += self._events(item.as_written(done), done)
             return told
 
-        await self._writing.write(name, [target for item in resolved for target in item.targets], events)
+        await self._writer.write(name, [target for item in resolved for target in item.targets], events)
 
     def _events(self, item: Resolved, done: Outcome) -> list[e.Event]:
         change = item.change

@@ -28,9 +28,9 @@ from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
 from tui_agent.log.journal import Journal
-from tui_agent.session.applying import next_name
-from tui_agent.session.healing import batch_name
-from tui_agent.session.writing import Current, Outcome, Target, Writing, as_written, outside
+from tui_agent.review.apply import next_name
+from tui_agent.review.unfinished import batch_name
+from tui_agent.review.writer import Current, Outcome, Target, Writer, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import KnownSlice, ReviewSlice
 
@@ -44,11 +44,11 @@ class Preview(Struct, frozen=True):
     goes: bool = False
 
 
-class Undoing:
-    def __init__(self, journal: Journal, blobs: Blobs, writing: Writing) -> None:
+class UndoHistory:
+    def __init__(self, journal: Journal, blobs: Blobs, writer: Writer) -> None:
         self._journal = journal
         self._blobs = blobs
-        self._writing = writing
+        self._writer = writer
 
     async def undo(self, name: str) -> None:
         """Take an apply back: the one named, or the last that stands. Raises `EditFailed` on a conflict.
@@ -98,11 +98,11 @@ class Undoing:
             point = Checkpoint(name, turn, done.steps, tuple(taken), takes_back=True, folders=done.folders)
             return [e.CheckpointMade(point), *moves, *self._news(done, undone=True)]
 
-        await self._writing.write(name, targets, events, self._emptied(targets))
+        await self._writer.write(name, targets, events, self._emptied(targets))
 
     async def _taken(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[Target]]:
         path = place(change) if change.kind in ("create", "delete") else self._known.moved(place(change))
-        now = await self._writing.current(path)
+        now = await self._writer.current(path)
         base, new = await asyncio.to_thread(
             lambda: (text_under(self._blobs, change.base), text_under(self._blobs, change.new))
         )
@@ -118,7 +118,7 @@ class Undoing:
             return decided, []
         if not decided.rename_to:
             return decided, [Target(now, decided.text)]
-        there = await self._writing.current(decided.rename_to)
+        there = await self._writer.current(decided.rename_to)
         if there.text is not None:
             raise EditFailed(f"{decided.rename_to} exists again", "move one of the two away first")
         return decided, [Target(now, None), Target(replace(there, stored=now.stored), decided.text)]
@@ -143,7 +143,7 @@ class Undoing:
                 e.ModelOwesNews(f"An applied change to {paths} was {word} by the person."),
             ]
 
-        await self._writing.write(batch_name(point, undone), targets, events, self._emptied(targets))
+        await self._writer.write(batch_name(point, undone), targets, events, self._emptied(targets))
 
     def _news(self, done: Outcome, undone: bool) -> list[e.Event]:
         """What is known of the files now: none of it is anybody else's doing."""
@@ -161,7 +161,7 @@ class Undoing:
                 continue
             told += outside(known, target, turn)
             versions = {touch.md5 for touch in known.touches if touch.path == entry.path}
-            entry = as_written(entry, target, self._writing.root)
+            entry = as_written(entry, target, self._writer.root)
             told.append(e.KnownFileEdited(entry, target.after in versions, now, undone))
         return told
 
@@ -201,7 +201,7 @@ class Undoing:
     async def _now(self, step: FileStep) -> Current:
         """The file of a step as it is now; one that was edited may have been renamed since."""
         edited = step.before and step.after
-        return await self._writing.current(self._known.moved(step.path) if edited else step.path)
+        return await self._writer.current(self._known.moved(step.path) if edited else step.path)
 
     async def _preview(self, step: FileStep) -> Preview:
         now = await self._now(step)

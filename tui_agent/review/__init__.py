@@ -1,0 +1,1 @@
+"""Pending changes decided: applied, skipped, undone, conflicts settled, versions compared and committed."""
