@@ -22,8 +22,9 @@ from textual._xterm_parser import XTermParser
 from textual.widgets import Input, OptionList, TextArea, Tree
 
 from tui_agent.session.session import Session
-from tui_agent.ui import keyboard
-from tui_agent.ui.widgets import dialog, pane
+from tui_agent.ui.dialogs import dialog
+from tui_agent.ui.keys import keyboard
+from tui_agent.ui.widgets import pane
 from tui_agent.ui.widgets.find_bar import FindBar
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Rows

@@ -16,7 +16,7 @@ from tui_agent.settings.loading import Loaded
 from tui_agent.settings.schema import Settings
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.ui.actions import APP, bindings_of
-from tui_agent.ui.keys import load_keys
+from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.themes import load_palette, theme_of
 from tui_agent.ui.widgets.pane import Pane
 

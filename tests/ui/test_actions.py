@@ -9,7 +9,7 @@ import pytest
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.panes.chat import ChatPane
-from tui_agent.ui.panes.order import ORDER
+from tui_agent.ui.panes.registry import ORDER
 from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.widgets.pane import Pane
 

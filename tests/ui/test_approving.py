@@ -11,7 +11,7 @@ from tui_agent.settings.loading import Loaded
 from tui_agent.settings.schema import Settings
 from tui_agent.store.state import State, SubTasksSlice
 from tui_agent.subtasks.graph import SubTask
-from tui_agent.ui.keys import load_keys
+from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.widgets.approving import Approving
 
 TICKED = SubTask("api", "Do it", auto_execute=True, state="ready")

@@ -9,7 +9,7 @@ from support.screens import on_screen
 
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.cleanup import Cleaned
-from tui_agent.ui.cleaning_up import in_words, rows
+from tui_agent.ui.dialogs.undo_storage import in_words, rows
 
 
 async def test_the_figure_is_shown_and_nothing_goes_without_a_choice(tmp_path: Path, home: Path) -> None:

@@ -10,8 +10,8 @@ from support.repositories import git, repository
 from support.screens import on_screen
 from support.sessions import reply
 
+from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.widgets.text_area import WritingArea
-from tui_agent.ui.widgets.text_dialog import TextDialog
 
 EDIT = reply("Edits.", fileChanges=[{"path": "a.txt", "edits": [{"search": "one\n", "replace": "two\n"}]}])
 

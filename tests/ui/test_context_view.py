@@ -10,7 +10,7 @@ from support.trees import make_tree
 
 from tui_agent.context.known import Touch
 from tui_agent.store.state import InstructionFile, KnownSlice, ModelSlice, State, Usage, UsageSlice
-from tui_agent.ui.context_view import ContextView, rows
+from tui_agent.ui.dialogs.context import ContextView, rows
 
 
 def text(state: State) -> str:

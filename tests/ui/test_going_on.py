@@ -9,8 +9,8 @@ from support.screens import on_screen
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.errors import SessionError
+from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.widgets.prompt import Prompt
-from tui_agent.ui.widgets.text_dialog import TextDialog
 
 
 async def test_it_is_shown_before_it_is_sent_and_the_edited_words_go_out(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tui_agent.settings.shipped import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE
-from tui_agent.ui.keys import LEADER, conflicts, load_keys, spelled
+from tui_agent.ui.keys.keymap import LEADER, conflicts, load_keys, spelled
 
 #: What terminals, tmux and screen keep for themselves.
 TAKEN = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+q", "ctrl+z", "ctrl+c"}

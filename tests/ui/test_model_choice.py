@@ -9,7 +9,7 @@ from support.screens import on_screen
 from support.sessions import reply
 
 from tui_agent.model.discover import Suggestion
-from tui_agent.ui.model_choice import rows
+from tui_agent.ui.dialogs.model import rows
 
 FOUND = (
     Suggestion("openai/gpt-5", "OPENAI_API_KEY is set"),

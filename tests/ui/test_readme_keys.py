@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP
-from tui_agent.ui.keys import load_keys
+from tui_agent.ui.keys.keymap import load_keys
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 KEYS = load_keys()

@@ -18,7 +18,7 @@ from tui_agent.store.state import (
     UsageSlice,
     WorkspaceSlice,
 )
-from tui_agent.ui.keys import load_keys
+from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.panes.status import facts_line, hint_line
 
 FULL = State(

@@ -9,8 +9,8 @@ from support.screens import on_screen
 
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.ui.trusting import rows
-from tui_agent.ui.widgets.chooser import MOST
+from tui_agent.ui.dialogs.chooser import MOST
+from tui_agent.ui.dialogs.trust import rows
 
 
 async def test_it_is_said_at_the_start_shown_by_key_and_trusted_by_a_choice(

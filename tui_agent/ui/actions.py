@@ -226,8 +226,8 @@ def actions_of(pane: str) -> list[Action]:
 def bindings_of(pane: str) -> list[BindingType]:
     """The bindings of a pane (or of `APP`, `ANYWHERE`), each known by its action's id.
 
-    Which keys they have is the keymap's business (`ui.keys`); until it is set they answer to none: an id is not a
-    key. A key of `APP` comes before whatever has the focus.
+    Which keys they have is the keymap's business (`keys.keymap`); until it is set they answer to none: an id is
+    not a key. A key of `APP` comes before whatever has the focus.
     """
     return [
         Binding(action.id, action.call, action.words, show=False, id=action.id, priority=pane == APP)

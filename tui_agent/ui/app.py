@@ -21,19 +21,19 @@ from textual.driver import Driver
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.ui.actions import APP, bindings_of
-from tui_agent.ui.keyboard import Keyboard, Typed
-from tui_agent.ui.keys import DEFAULT as DEFAULT_KEYS
-from tui_agent.ui.keys import load_keys
+from tui_agent.ui.keys.keyboard import Keyboard, Typed
+from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
+from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.letting_go import mend_styles_cache
 from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.terminal import Gone, Terminal
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Palette, load_palette, names, theme_of
-from tui_agent.ui.widgets.asking import GROUP, ask
+from tui_agent.ui.widgets.session_calls import GROUP, ask
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
-    from tui_agent.ui.session_picker import Choice
+    from tui_agent.ui.dialogs.sessions import Choice
 
     Reopen = Callable[[Choice], Awaitable[Session]]
 
@@ -166,7 +166,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         """The session to show; None where the person chose none. One that is open elsewhere is asked about."""
         choice = None
         if self._pick_from:
-            from tui_agent.ui.session_choice import pick
+            from tui_agent.ui.dialogs.session_choice import pick
 
             choice = await pick(self, *self._pick_from)
             if choice is None:
@@ -176,7 +176,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         try:
             return await (self.reopen(choice) if choice else self._open_session())
         except OpenElsewhere as error:
-            from tui_agent.ui.session_choice import open_otherwise
+            from tui_agent.ui.dialogs.session_choice import open_otherwise
 
             return await open_otherwise(self, self.reopen, error)
 

@@ -19,20 +19,20 @@ from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
 from tui_agent.ui.attention import Attention
 from tui_agent.ui.bridge import Bridge
-from tui_agent.ui.keyboard import Typed
-from tui_agent.ui.places import places
-from tui_agent.ui.resizing import STEPS, Axis, resized
+from tui_agent.ui.keys.keyboard import Typed
+from tui_agent.ui.keys.leader import Leader, is_modifier
+from tui_agent.ui.layout.places import places
+from tui_agent.ui.layout.resizing import STEPS, Axis, resized
+from tui_agent.ui.layout.tab_line import TabLine
+from tui_agent.ui.layout.workspace import Workspace
 from tui_agent.ui.sink import plain
-from tui_agent.ui.widgets.asking import ask, writes
-from tui_agent.ui.widgets.leader import Leader, is_modifier
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.tab_line import TabLine
-from tui_agent.ui.workspace import Workspace
+from tui_agent.ui.widgets.session_calls import ask, writes
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.app import WorkspaceApp
-    from tui_agent.ui.widgets.chooser import Row
+    from tui_agent.ui.dialogs.chooser import Row
 
 
 class WorkspaceScreen(Screen[None], inherit_bindings=False):
@@ -75,7 +75,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         Each is drawn before the next is imported and mounted: all at once would hold up the keys.
         """
         from tui_agent.ui.panes.chat import ChatPane
-        from tui_agent.ui.panes.order import after_the_chat
+        from tui_agent.ui.panes.registry import after_the_chat
         from tui_agent.ui.panes.status import StatusPane
         from tui_agent.ui.widgets.approving import Approving
 
@@ -270,12 +270,12 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             await self.owner.suspend_to_shell()
 
     def action_palette(self) -> None:
-        from tui_agent.ui.widgets.chooser import Chooser
+        from tui_agent.ui.dialogs.chooser import Chooser
 
         self.app.push_screen(Chooser("Do", self._palette_rows, "type what it does"), self._do)
 
     def _palette_rows(self, words: str) -> list[Row]:
-        from tui_agent.ui.palette import rows
+        from tui_agent.ui.dialogs.palette import rows
 
         return rows(words, self.owner.keys, self.arrangement.focus)
 
@@ -283,52 +283,52 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self.leader.begin(self.owner.keys.after_leader())
 
     def action_help(self) -> None:
-        from tui_agent.ui.widgets.key_help import KeyHelp
+        from tui_agent.ui.dialogs.key_help import KeyHelp
 
         self.app.push_screen(KeyHelp(self.owner.keys, self.arrangement.focus))
 
     def action_notices(self) -> None:
-        from tui_agent.ui.palette import notice_rows
-        from tui_agent.ui.widgets.chooser import Chooser
+        from tui_agent.ui.dialogs.chooser import Chooser
+        from tui_agent.ui.dialogs.palette import notice_rows
 
         notices = self.session.state.notices.items if self.session else ()
         self.app.push_screen(Chooser("Notices", lambda words: notice_rows(words, notices)))
 
     def action_context(self) -> None:
-        from tui_agent.ui.context_view import ContextView
+        from tui_agent.ui.dialogs.context import ContextView
 
         if self.session is not None:
             self.app.push_screen(ContextView(self.session.state))
 
     @work(exclusive=True, group="sessions")
     async def action_sessions(self) -> None:
-        from tui_agent.ui.session_choice import choose_another
+        from tui_agent.ui.dialogs.session_choice import choose_another
 
         await choose_another(self.owner)
 
     @work(exclusive=True, group="sessions")
     async def action_fork(self) -> None:
-        from tui_agent.ui.session_choice import fork_this
+        from tui_agent.ui.dialogs.session_choice import fork_this
 
         await fork_this(self.owner)
 
     @writes
     @work(exclusive=True, group="sessions")
     async def action_rename(self) -> None:
-        from tui_agent.ui.session_choice import rename_this
+        from tui_agent.ui.dialogs.session_choice import rename_this
 
         await rename_this(self.owner)
 
     @work(exclusive=True, group="sessions")
     async def action_sent(self) -> None:
-        from tui_agent.ui.session_choice import show_sent
+        from tui_agent.ui.dialogs.session_choice import show_sent
 
         await show_sent(self.owner)
 
     @writes
     @work(exclusive=True, group="sessions")
     async def action_model(self) -> None:
-        from tui_agent.ui.model_choice import choose_model
+        from tui_agent.ui.dialogs.model import choose_model
 
         if self.session is not None:
             await choose_model(self.app, self.session)
@@ -336,28 +336,28 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     @writes
     @work(exclusive=True, group="sessions")
     async def action_summary(self) -> None:
-        from tui_agent.ui.summary_editing import edit_summary
+        from tui_agent.ui.dialogs.summary import edit_summary
 
         if self.session is not None:
             await edit_summary(self.app, self.session)
 
     @work(exclusive=True, group="sessions")
     async def action_clean(self) -> None:
-        from tui_agent.ui.cleaning_up import clean_up
+        from tui_agent.ui.dialogs.undo_storage import clean_up
 
         if self.session is not None:
             await clean_up(self.app, self.session)
 
     @work(exclusive=True, group="sessions")
     async def action_trust(self) -> None:
-        from tui_agent.ui.trusting import ask_for_trust
+        from tui_agent.ui.dialogs.trust import ask_for_trust
 
         await ask_for_trust(self.owner)
 
     @writes
     @work(exclusive=True, group="commit")
     async def action_commit(self) -> None:
-        from tui_agent.ui.committing import commit
+        from tui_agent.ui.dialogs.commit import commit
 
         if self.session is not None:
             await commit(self.app, self.session)

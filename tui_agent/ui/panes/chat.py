@@ -17,13 +17,13 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.approving import Approving
-from tui_agent.ui.widgets.asking import refuse, writes
 from tui_agent.ui.widgets.choices import Choices, Waiting
 from tui_agent.ui.widgets.going_on import GoingOn
 from tui_agent.ui.widgets.no_model import NoModelYet
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.picker import Picker
 from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.session_calls import refuse, writes
 from tui_agent.ui.widgets.text_area import WritingArea
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
 from tui_agent.ui.widgets.transcript_place import Stand, read
@@ -152,7 +152,7 @@ class ChatPane(Pane):
     @writes
     @work(exclusive=True)
     async def action_go_on(self) -> None:
-        from tui_agent.ui.going_on import go_on
+        from tui_agent.ui.dialogs.memory import go_on
 
         text = self.prompt.value
         sent = await go_on(self.app, self.session, text)

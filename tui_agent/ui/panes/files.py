@@ -8,11 +8,11 @@ from textual.widget import Widget
 from textual.widgets import Tree
 
 from tui_agent.store.state import State
+from tui_agent.ui.dialogs.chooser import Chooser, Row
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.asking import writes
-from tui_agent.ui.widgets.chooser import Chooser, Row
 from tui_agent.ui.widgets.file_tree import Entry, FileTree, GitMark, Mark
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.session_calls import writes
 
 FOUND = 60
 #: Conflicts whose letters do not say so: both sides added it, or both deleted it.
@@ -90,7 +90,7 @@ class FilesPane(Pane):
             self.go_to("chat")
 
     def action_diff(self) -> None:
-        from tui_agent.ui.file_diff import FileDiff
+        from tui_agent.ui.dialogs.file_diff import FileDiff
 
         entry = self.files.current
         if entry and not entry.more and not entry.is_folder:

@@ -10,13 +10,13 @@ from textual.widgets import Input
 from tui_agent.edits.change import Pick
 from tui_agent.edits.conflicts import Side
 from tui_agent.errors import TuiAgentError
+from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.panes.review_deciding import Deciding
 from tui_agent.ui.panes.review_place import Place, entry, of_todo, pick, step_file, waiting, whole
-from tui_agent.ui.widgets.asking import writes
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.rows import Rows
-from tui_agent.ui.widgets.text_dialog import TextDialog
+from tui_agent.ui.widgets.session_calls import writes
 from tui_agent.ui.widgets.words import Words
 
 
@@ -78,7 +78,7 @@ class ReviewPane(Deciding):
             self._take_back([whole(other) for other in applied])
 
     def action_history(self) -> None:
-        from tui_agent.ui.panes.review_history import History
+        from tui_agent.ui.dialogs.history import History
 
         self.app.push_screen(History(self.session), self._go_back_over)
 
@@ -87,7 +87,7 @@ class ReviewPane(Deciding):
             self._act(self.session.open_file(change.path, self._line()))
 
     def action_diff(self) -> None:
-        from tui_agent.ui.file_diff import FileDiff
+        from tui_agent.ui.dialogs.file_diff import FileDiff
 
         if change := self._change():
             self.app.push_screen(FileDiff(self.session, change.path))
@@ -143,7 +143,7 @@ class ReviewPane(Deciding):
     @work(exclusive=True, group="give-back")
     async def action_give_back(self) -> None:
         """Let one of the two sub-tasks of a conflict do its part again."""
-        from tui_agent.ui.giving_back import give_back
+        from tui_agent.ui.dialogs.give_back import give_back
 
         if change := self._change():
             await give_back(self.app, self.session, change)

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
-from tui_agent.ui.keys import Keys
+from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import clean, parts
 from tui_agent.ui.widgets.pane import Pane
 

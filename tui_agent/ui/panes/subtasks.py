@@ -11,9 +11,9 @@ from textual.widgets import Input
 
 from tui_agent.ui.panes.review_place import Place, shown_changes, waiting
 from tui_agent.ui.panes.subtasks_drawing import Drawing
-from tui_agent.ui.widgets.asking import writes
 from tui_agent.ui.widgets.graph_view import GraphView
 from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.session_calls import writes
 from tui_agent.ui.widgets.words import Words
 
 _Call = Callable[[str], Coroutine[Any, Any, object]]
@@ -59,7 +59,7 @@ class SubTasksPane(Drawing):
 
     @work(exclusive=True, group="subtask")
     async def action_chat(self) -> None:
-        from tui_agent.ui.subtask_view import open_chat
+        from tui_agent.ui.dialogs.subtask_chat import open_chat
 
         if self.current is not None:
             await open_chat(self.app, self.session, self.current)
@@ -100,14 +100,14 @@ class SubTasksPane(Drawing):
     @writes
     @work(exclusive=True, group="subtask")
     async def action_add(self) -> None:
-        from tui_agent.ui.subtask_editing import add
+        from tui_agent.ui.dialogs.subtask_edits import add
 
         await add(self.app, self.session)
 
     @writes
     @work(exclusive=True, group="subtask")
     async def action_edit(self) -> None:
-        from tui_agent.ui.subtask_editing import edit
+        from tui_agent.ui.dialogs.subtask_edits import edit
 
         if self.current is not None:
             await edit(self.app, self.session, self.current)
@@ -115,7 +115,7 @@ class SubTasksPane(Drawing):
     @writes
     @work(exclusive=True, group="subtask")
     async def action_connect(self) -> None:
-        from tui_agent.ui.subtask_editing import connect
+        from tui_agent.ui.dialogs.subtask_edits import connect
 
         if self.current is not None:
             await connect(self.app, self.session, self.current)
@@ -123,7 +123,7 @@ class SubTasksPane(Drawing):
     @writes
     @work(exclusive=True, group="subtask")
     async def action_remove(self) -> None:
-        from tui_agent.ui.subtask_editing import remove
+        from tui_agent.ui.dialogs.subtask_edits import remove
 
         if self.current is not None:
             await remove(self.app, self.session, self.current)

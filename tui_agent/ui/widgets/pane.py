@@ -17,8 +17,8 @@ from textual.widget import Widget
 
 from tui_agent.store.state import State
 from tui_agent.ui.actions import actions_of, bindings_of
-from tui_agent.ui.keys import Keys
-from tui_agent.ui.widgets.asking import ask
+from tui_agent.ui.keys.keymap import Keys
+from tui_agent.ui.widgets.session_calls import ask
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

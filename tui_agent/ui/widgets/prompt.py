@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textual import events
 from textual.message import Message
 
-from tui_agent.ui.widgets.leader import is_modifier
+from tui_agent.ui.keys.leader import is_modifier
 from tui_agent.ui.widgets.text_area import WritingArea
 
 #: A paste longer than this is shown as one line and sent as it is.

@@ -11,8 +11,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.errors import TuiAgentError
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label, plain
-from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.text_area import WritingArea
 
 

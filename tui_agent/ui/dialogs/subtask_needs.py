@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.subtasks.graph import SubTask
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label, plain
-from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.marks import DONE, OPEN
 from tui_agent.ui.widgets.rows import Row, Rows

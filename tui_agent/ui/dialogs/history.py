@@ -15,8 +15,8 @@ from tui_agent.edits.change import Checkpoint
 from tui_agent.errors import TuiAgentError
 from tui_agent.review.undo import Preview
 from tui_agent.session.session import Session
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row, Rows

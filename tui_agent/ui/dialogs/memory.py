@@ -8,8 +8,8 @@ from textual.app import App
 
 from tui_agent.context.memory import GO_ON, asks_to_go_on
 from tui_agent.errors import TuiAgentError
+from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.sink import one_line
-from tui_agent.ui.widgets.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

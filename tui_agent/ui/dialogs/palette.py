@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tui_agent.store.state import Notice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, Action
-from tui_agent.ui.keys import Keys
+from tui_agent.ui.dialogs.chooser import Row
+from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import parts
-from tui_agent.ui.widgets.chooser import Row
 
 _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 

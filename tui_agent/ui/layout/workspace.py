@@ -14,9 +14,9 @@ from textual.widget import Widget
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import PANES
-from tui_agent.ui.places import Place, places
+from tui_agent.ui.layout.places import Place, places
+from tui_agent.ui.layout.tab_line import TabLine
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.tab_line import TabLine
 
 #: What the panes are called before they are there.
 TITLES = {

@@ -14,8 +14,8 @@ from textual.widgets import Static
 
 from tui_agent.context.known import Touch
 from tui_agent.store.state import InstructionFile, State, Usage
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import one_line, parts
-from tui_agent.ui.widgets.dialog import Dialog
 
 #: How many touches are shown, the newest first.
 TOUCHES_SHOWN = 100

@@ -12,8 +12,8 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static, TextArea
 
 from tui_agent.log.exchanges import Exchange
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import clean, label
-from tui_agent.ui.widgets.dialog import Dialog
 
 
 class SentView(Dialog[None], inherit_bindings=False):

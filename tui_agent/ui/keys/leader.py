@@ -11,7 +11,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from tui_agent.ui.actions import Action
-from tui_agent.ui.keys import spelled
+from tui_agent.ui.keys.keymap import spelled
 from tui_agent.ui.sink import parts
 
 #: Seconds after the leader's key in which the menu does not cover anything yet.

@@ -12,9 +12,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.ui.actions import ANYWHERE, APP, PANES, actions_of
-from tui_agent.ui.keys import Keys
+from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import parts
-from tui_agent.ui.widgets.dialog import Dialog
 
 _TITLES = {ANYWHERE: "Anywhere", "subtasks": "Sub-tasks", "buffers": "Editor"}
 

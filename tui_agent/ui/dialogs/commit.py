@@ -7,7 +7,7 @@ from textual.app import App
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.git.client import CommitPlan
 from tui_agent.session.session import Session
-from tui_agent.ui.widgets.text_dialog import TextDialog
+from tui_agent.ui.dialogs.text import TextDialog
 
 NAMED = 3
 

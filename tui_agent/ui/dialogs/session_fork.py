@@ -11,8 +11,8 @@ from textual.app import App
 from tui_agent.log import search
 from tui_agent.log.fork import fork
 from tui_agent.log.search import Line
+from tui_agent.ui.dialogs.chooser import Chooser, Row
 from tui_agent.ui.sink import label, parts
-from tui_agent.ui.widgets.chooser import Chooser, Row
 
 #: Stands for the whole session.
 WHOLE = "whole"

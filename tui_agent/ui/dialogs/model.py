@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from tui_agent.errors import TuiAgentError
+from tui_agent.ui.dialogs.chooser import Chooser, Row
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.chooser import Chooser, Row
 
 if TYPE_CHECKING:
     from tui_agent.model.discover import Suggestion

@@ -19,10 +19,10 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.log import managing, search
 from tui_agent.log.catalog import SORTS, Entry, Sort, list_sessions, sorted_by
 from tui_agent.log.search import Line
-from tui_agent.ui.session_forking import fork_at_a_turn
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, Row
+from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.session_fork import fork_at_a_turn
 from tui_agent.ui.sink import label, parts, plain
-from tui_agent.ui.widgets.chooser import MOST, Chooser, Row
-from tui_agent.ui.widgets.dialog import Dialog
 
 HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork at a turn · F9 delete · Esc back"
 

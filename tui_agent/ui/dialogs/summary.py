@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.ui.widgets.text_dialog import TextDialog
+from tui_agent.ui.dialogs.text import TextDialog
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.dialog import Dialog
 
 MOST = 200
 

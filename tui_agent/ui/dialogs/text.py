@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.text_area import WritingArea
 
 

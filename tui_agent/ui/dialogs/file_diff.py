@@ -14,8 +14,8 @@ from tui_agent.edits.change import Diff
 from tui_agent.errors import TuiAgentError
 from tui_agent.review.versions import Version
 from tui_agent.session.session import Session
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.dialog import Dialog
 from tui_agent.ui.widgets.diff_sides import DiffSides
 from tui_agent.ui.widgets.diff_view import DiffView
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.git_folder import Entries
 from tui_agent.settings import trust
-from tui_agent.ui.session_picker import Choice
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, Row
+from tui_agent.ui.dialogs.sessions import Choice
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.chooser import MOST, Chooser, Row
 
 if TYPE_CHECKING:
     from tui_agent.ui.app import WorkspaceApp

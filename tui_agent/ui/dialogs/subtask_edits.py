@@ -8,10 +8,10 @@ from textual.app import App
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.subtasks.graph import SubTask
+from tui_agent.ui.dialogs.chooser import Chooser, Row
+from tui_agent.ui.dialogs.subtask_form import Form, SubTaskForm
+from tui_agent.ui.dialogs.subtask_needs import NeedsForm
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.chooser import Chooser, Row
-from tui_agent.ui.widgets.graph_form import Form, SubTaskForm
-from tui_agent.ui.widgets.graph_needs import NeedsForm
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

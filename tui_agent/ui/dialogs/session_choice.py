@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.log.fork import fork
-from tui_agent.ui.session_forking import fork_at_a_turn
-from tui_agent.ui.session_picker import Choice, SessionPicker, elsewhere, naming
+from tui_agent.ui.dialogs.session_fork import fork_at_a_turn
+from tui_agent.ui.dialogs.sessions import Choice, SessionPicker, elsewhere, naming
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -72,7 +72,7 @@ async def rename_this(app: WorkspaceApp) -> None:
 
 async def show_sent(app: WorkspaceApp) -> None:
     """Show what the model was sent."""
-    from tui_agent.ui.sent_view import SentView
+    from tui_agent.ui.dialogs.sent import SentView
 
     if app.session is not None:
         await app.push_screen_wait(SentView(app.session.sent))
