@@ -30,6 +30,7 @@
     │   ├── OnlyRead               another process has it open, and this one only looks
     │   ├── Damaged                its log is not a log any more
     │   └── TooNew                 a newer version wrote it
+    ├── Fault                      something that nobody expected; its traceback is in the debug log
     └── Interrupted                the person stopped it (exit 130)
 
 An error is one sentence of what happened and one of what to do; both are written for the person, name the
@@ -181,6 +182,10 @@ class Damaged(SessionError):
 
 class TooNew(SessionError):
     title = "Session of a newer version"
+
+
+class Fault(TuiAgentError):
+    title = "Fault in tui-agent"
 
 
 class Interrupted(TuiAgentError):

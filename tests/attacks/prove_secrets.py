@@ -241,7 +241,7 @@ async def _why_not(folder: Path, provider: Provider, model: Shared, kind: str, r
     root = folder / "work"
     root.mkdir()
     repository(root, {"plain.txt": f"{PLAIN}\n", "src/a.txt": "a\n"})
-    folders = Folders(folder / "config", folder / "data", folder / "cache")
+    folders = Folders(folder / "config", folder / "data", folder / "cache", folder / "state")
     case = Case(root, folders, provider, model, kind, io.StringIO())
     try:
         await READERS[reader](case)

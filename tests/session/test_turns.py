@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.sessions import calls, model_of, open_session, reply
 
+from tui_agent import debug_log
 from tui_agent.edits.change import Pick
 from tui_agent.errors import EditFailed, SessionError, Unreachable
 from tui_agent.session.session import Session
@@ -293,3 +294,19 @@ async def test_sub_tasks_in_a_circle_are_refused_by_name(workspace: Path) -> Non
         await turn(session, "Split it")
         assert session.state.subtasks.tasks == ()
         assert any("a, b" in notice.text for notice in session.state.notices.items)
+
+
+async def test_a_fault_of_ours_ends_the_turn_with_the_place_of_its_traceback(
+    workspace: Path, tmp_path: Path
+) -> None:
+    debug_log.start(tmp_path / "state")
+    async with open_session(workspace, [ZeroDivisionError("by zero"), CHANGE]) as session:
+        await turn(session)
+        error = session.state.turn.error
+        assert error.startswith("A fault in tui-agent ended the turn: ZeroDivisionError: by zero: ")
+        assert error.endswith(f" is in {tmp_path / 'state' / 'debug.log'}")
+        debug_log.flush()
+        assert "in stream" in (tmp_path / "state" / "debug.log").read_text()
+        await turn(session)
+        assert session.state.turn.ok
+    debug_log.stop()

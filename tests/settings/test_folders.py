@@ -10,7 +10,7 @@ from tui_agent.settings.shipped import config_folder, themes_folder
 
 def test_one_variable_puts_everything_under_one_folder(tmp_path):
     folders = user_folders({"TUI_AGENT_HOME": str(tmp_path)})
-    assert folders == Folders(tmp_path / "config", tmp_path / "data", tmp_path / "cache")
+    assert folders == Folders(tmp_path / "config", tmp_path / "data", tmp_path / "cache", tmp_path / "state")
 
 
 def test_a_relative_home_counts_from_here(tmp_path, monkeypatch):

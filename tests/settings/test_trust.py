@@ -113,7 +113,7 @@ def test_a_store_that_cannot_be_written_is_one_sentence(workspace, tmp_path):
     (tmp_path / "file").write_text("")
     home = tmp_path / "file" / "home"
     with pytest.raises(SettingsError, match="cannot be written"):
-        trust.trust(workspace, Folders(home, home, home))
+        trust.trust(workspace, Folders(home, home, home, home))
 
 
 def test_the_filters_of_the_repository_are_trusted_as_they_were_looked_at(tmp_path, folders):

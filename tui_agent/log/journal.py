@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from tui_agent.errors import RecordRefused, SessionError
@@ -13,6 +14,7 @@ from tui_agent.store.fold_files import holds
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
+_log = logging.getLogger(__name__)
 #: How long something that grows may wait before it is handed to the log, in seconds. From a key to the disk it may
 #: take a second, of which the editor's own pause, the disk and a machine with much else to do need the rest.
 KEEP_WITHIN = 0.15
@@ -203,6 +205,7 @@ class Journal:
             for event in events:
                 self.store.emit(event)
         except Exception as error:
+            _log.exception("an event could not be folded")
             if not durable.done():
                 durable.set_exception(error)
         _settle(durable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
@@ -22,6 +23,7 @@ from tui_agent.log.raw_pages import carve
 from tui_agent.log.records import Record, body_of
 from tui_agent.store.events import Growing, Lasting
 
+_log = logging.getLogger(__name__)
 Done = Callable[[int], None]
 Failed = Callable[[SessionError], None]
 _SUFFIXES = ("", "-wal", "-shm")
@@ -172,6 +174,7 @@ class Log:
                 taken = self._waiting()
                 self._commit([job for job in taken if job is not None])
         except BaseException as error:
+            _log.exception("the log's thread ended")
             self._end(error, taken)
         finally:
             with suppress(sqlite3.Error):
@@ -216,6 +219,7 @@ class Log:
             for job in jobs:
                 _tell(job.failed, refusal)
         except Exception as error:
+            _log.warning("a transaction failed", exc_info=True)
             self._roll_back()
             if len(jobs) > 1:
                 for job in jobs:
@@ -320,8 +324,10 @@ def set_aside(path: Path) -> Path:
 
 def _tell(callback: Callable[[Any], None], value: object) -> None:
     """Call back. Whoever asked may be gone, with their event loop; no fault of theirs may end the log's thread."""
-    with suppress(Exception):
+    try:
         callback(value)
+    except Exception:
+        _log.exception("whoever was told of a record failed")
 
 
 def _ignore(_: object) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import os
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from tui_agent.model.client import Abilities, Chunk, EndChunk, Message, ModelRequest, UsageChunk
 from tui_agent.model.event_stream import Wire, watch, watch_transports
@@ -18,6 +19,7 @@ from tui_agent.model.marking import marked
 from tui_agent.model.retrying import NotNow
 from tui_agent.model.translate import Translator
 
+_log = logging.getLogger(__name__)
 #: Providers that keep what they have seen only where the request marks it.
 _MARKED = ("anthropic", "bedrock", "bedrock_converse", "vertex_ai-anthropic_models", "databricks")
 #: Ours ends a wait first, so that litellm's own limit is never what a person hears of.
@@ -26,6 +28,8 @@ _LITELLM_MARGIN_SECONDS = 30.0
 _KEPT_ALIVE = 5
 #: Once the model has said why it ended, only the count of its tokens is still to come.
 _LAST_WORDS_SECONDS = 5.0
+#: What was logged as unknown: a model and what of it.
+_logged: Final[set[tuple[str, str]]] = set()
 
 
 @cache
@@ -66,6 +70,7 @@ async def complete(request: ModelRequest, schema_rejected: set[str]) -> AsyncGen
                 yield chunk
             usage = _usage(request.model, piece) or usage
     except Exception as error:
+        _log.info("the answer broke off", exc_info=True)
         if _reason(stream) is None:
             yield _broken(error, translator, request, wire)
             return
@@ -111,6 +116,7 @@ async def _opened(request: ModelRequest, schema_rejected: set[str], wire: Wire) 
         except Exception as error:
             if not (with_schema and _rejects_schema(error)):
                 raise
+            _log.info("the server takes no schema", exc_info=True)
             schema_rejected.add(request.model)
             wire.error = None
             return await _open(request, wire, with_schema=False)
@@ -197,7 +203,10 @@ def with_images(messages: Sequence[Message], model: str) -> list[Message]:
         return list(messages)
     try:
         sees = bool(litellm().supports_vision(model))
-    except Exception:  # litellm raises plain exceptions here: whatever it is, the model is unknown to it
+    except (
+        Exception
+    ) as error:  # litellm raises plain exceptions here: whatever it is, the model is unknown to it
+        _unknown(model, "sight", error)
         sees = False
     return [_with_parts(message, message.get("images") or () if sees else ()) for message in messages]
 
@@ -216,7 +225,10 @@ def abilities(model: str) -> Abilities:
     try:
         info = litellm().get_model_info(model)
         provider = str(info.get("litellm_provider") or "")
-    except Exception:  # litellm raises plain exceptions here: whatever it is, the model is unknown to it
+    except (
+        Exception
+    ) as error:  # litellm raises plain exceptions here: whatever it is, the model is unknown to it
+        _unknown(model, "abilities", error)
         return Abilities(model)
     return Abilities(
         model=model,
@@ -256,8 +268,16 @@ def _cost(model: str, usage: Any) -> float | None:
                 usage_object=usage,
             )
         )
-    except Exception:  # litellm raises plain exceptions here: whatever it is, the price is unknown
+    except Exception as error:  # litellm raises plain exceptions here: whatever it is, the price is unknown
+        _unknown(model, "price", error)
         return None
+
+
+def _unknown(model: str, what: str, error: Exception) -> None:
+    """Log that litellm does not know something of a model, once."""
+    if (model, what) not in _logged:
+        _logged.add((model, what))
+        _log.info("litellm does not know the %s of %s", what, model, exc_info=error)
 
 
 def _reason(stream: Any) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -114,6 +115,7 @@ class Child:
         except ChildFailed:
             self._enter("failed")
             raise
+        logging.getLogger(f"tui_agent.child.{self.name}").info("started as process %d", process.pid)
         return Connection(
             process,
             self.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -39,6 +40,7 @@ class Connection:
         self.process = process
         self.alive = True
         self._name = name
+        self._log = logging.getLogger(f"tui_agent.child.{name}")
         self._stderr = stderr
         self._on_ready = on_ready
         self._on_event = on_event
@@ -130,6 +132,7 @@ class Connection:
 
     def _died(self) -> None:
         self.alive = False
+        self._log.info("%s", self.obituary().what)
         for id, queue in self._waiting.items():
             queue.put_nowait(wire.failure(id, self.obituary()))
         self._waiting.clear()
@@ -148,7 +151,9 @@ class Connection:
     async def _overhear(self) -> None:
         assert self.process.stderr is not None
         async for line in lines(self.process.stderr):
-            self._stderr.append(line.decode(errors="replace")[:2000])
+            text = line.decode(errors="replace")[:2000]
+            self._stderr.append(text)
+            self._log.info("%s", text)
 
 
 async def spawn(module: str, env: Mapping[str, str]) -> Process:

@@ -7,18 +7,20 @@ returns the methods by name and may import what is heavy: `print` no longer reac
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from tui_agent import debug_log
 from tui_agent.errors import ChildFailed, TuiAgentError
 from tui_agent.processes import wire
 from tui_agent.processes.lines import lines
 
+_log = logging.getLogger(__name__)
 Send = Callable[[Any], Awaitable[None]]
 #: Gets the parameters and `send`, which streams one item; what it returns is the answer. May be cancelled.
 Handler = Callable[[dict[str, Any], Send], Awaitable[Any]]
@@ -36,12 +38,14 @@ def run(build: Build) -> None:
     """Serve until standard input ends, then end the process, whatever its threads are doing."""
     output = take_output()
     end_with_parent()
+    debug_log.to_stream(sys.stderr)
     status = 0
     try:
         asyncio.run(_serve(build, Output(output)))
-    except BaseException:  # the outermost edge: the last line that the parent reads says why
+    except BaseException as error:  # the outermost edge: the last line that the parent reads says why
         status = 1
-        traceback.print_exc()
+        _log.exception("the child ended with a fault")
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
     sys.stderr.flush()
     if os.getpgrp() == os.getpid():  # what we started and nobody waits for any more ends with us
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -134,6 +138,6 @@ async def _answer(methods: Mapping[str, Handler], call: wire.Call, output: Outpu
     except TuiAgentError as error:
         output.write(wire.failure(call.id, error))
     except Exception as error:  # the child's outer edge: the parent is told, and the child goes on
-        traceback.print_exc()
+        _log.exception("%s failed", call.method)
         what = f"{call.method} failed: {type(error).__name__}: {error}"
         output.write(wire.Failure(call.id, "ChildFailed", what, "try again; `tui-agent doctor` shows more"))

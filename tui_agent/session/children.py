@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tui_agent.context.budget import Spent, limit_reached
+from tui_agent.debug_log import fault
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.log import catalog
 from tui_agent.log.replay import read_state
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 STOPPED = "Stopped: its chat is kept"
+_FAULT = "A fault in tui-agent ended it"
 CLOSED = "Interrupted, tui-agent was closed: run it again"
 
 #: What may let a sub-task begin.
@@ -249,8 +251,10 @@ class Children:
             return await run(asyncio.shield(snapshot))
         except asyncio.CancelledError:
             return self._broken(run)
+        except TuiAgentError as error:
+            return Outcome("failed", reason=str(error))
         except Exception as error:  # the outer edge: a fault of ours must not take the others with it
-            return Outcome("failed", reason=_reason(error))
+            return Outcome("failed", reason=str(fault(_FAULT, error)))
 
     def _broken(self, run: SubTaskRun | None) -> Outcome:
         """A run that the person stopped, or something else did (`_why`), with what it had cost so far."""
@@ -277,17 +281,11 @@ class Children:
         try:
             await self._joining.end(event, ended)
         except Exception as error:  # the outer edge: whatever happens, it does not run any more
-            await self._parent.journal.record(
-                replace(
-                    event, state="failed", changed=(), reason=f"Its work was not taken in. {_reason(error)}"
-                )
-            )
+            told = error if isinstance(error, TuiAgentError) else fault(_FAULT, error)
+            reason = f"Its work was not taken in. {told}"
+            await self._parent.journal.record(replace(event, state="failed", changed=(), reason=reason))
 
     def _named(self, name: str) -> SubTask:
         found = self.state.subtasks.get(name)
         assert found is not None
         return found
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, TuiAgentError) else f"A fault in tui-agent ended it: {error!r}"

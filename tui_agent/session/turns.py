@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, Literal
 
+from tui_agent.debug_log import fault
 from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.log.journal import Journal
@@ -14,6 +16,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.turn.desk import Decision, Desk
 
+_log = logging.getLogger(__name__)
 STOPPED = "Stopped: what came so far is kept."
 ASK_FOR_THE_REST = "before it was complete: send “continue” to ask for the rest"
 #: Seconds between two tellings of what streams: a frame or two of the screen.
@@ -207,6 +210,7 @@ class Turns:
         try:
             await self._journal.record(e.TurnStarted(turn, text, queued, tuple(attachments)))
         except BaseException as error:
+            _log.debug("the turn did not begin", exc_info=True)
             begun.set_exception(error)
             return
         begun.set_result(None)
@@ -255,9 +259,11 @@ class Turns:
             self._stopped = True
             return {"ok": False, "error": STOPPED, "kind": "Interrupted", "stopped": True}
         except TuiAgentError as error:
+            _log.debug("the turn ended", exc_info=True)
             return {"ok": False, "error": str(error), "kind": type(error).__name__}
         except Exception as error:  # the turn's outer edge: a fault of ours must not take the session with it
-            return {"ok": False, "error": f"A fault in tui-agent ended the turn: {error!r}", "kind": "Fault"}
+            found = fault("A fault in tui-agent ended the turn", error)
+            return {"ok": False, "error": str(found), "kind": "Fault"}
         finally:
             self._work = None
         last = self.state.chat.messages[-1]

@@ -1,4 +1,4 @@
-"""The folders that belong to the user: configuration, data (sessions, trust) and cache."""
+"""The folders that belong to the user: configuration, data (sessions, trust), cache, and state (the debug log)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tui_agent.files.private import make_private
 
-#: Puts `config/`, `data/` and `cache/` under one folder.
+#: Puts `config/`, `data/`, `cache/` and `state/` under one folder.
 HOME_VARIABLE = "TUI_AGENT_HOME"
 _NAME = "tui-agent"
 #: What a new session takes at least, in bytes.
@@ -25,6 +25,7 @@ class Folders(Struct, frozen=True):
     config: Path
     data: Path
     cache: Path
+    state: Path
 
 
 def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
@@ -32,16 +33,16 @@ def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
     home = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
     if home:
         root = Path(os.path.abspath(os.path.expanduser(home)))
-        return Folders(root / "config", root / "data", root / "cache")
+        return Folders(root / "config", root / "data", root / "cache", root / "state")
     from platformdirs import PlatformDirs
 
     dirs = PlatformDirs(_NAME, appauthor=False)
-    return Folders(dirs.user_config_path, dirs.user_data_path, dirs.user_cache_path)
+    return Folders(dirs.user_config_path, dirs.user_data_path, dirs.user_cache_path, dirs.user_state_path)
 
 
 def close_to_others(folders: Folders) -> None:
     """Take the rights that others have to these folders, where an older version left them any."""
-    for folder in (folders.config, folders.data, folders.cache):
+    for folder in (folders.config, folders.data, folders.cache, folders.state):
         if folder.is_dir():
             try:
                 make_private(folder)
