@@ -20,6 +20,11 @@ def main() -> int:
         from tui_agent import cli
     except KeyboardInterrupt:
         return 130
+    except ImportError as error:
+        if "--debug" in arguments:
+            raise
+        sys.stderr.write(f"tui-agent: it cannot start ({error}): install it again\n")
+        return 1
     return cli.main(arguments)
 
 

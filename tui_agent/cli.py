@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ def open_screen(options: ScreenOptions) -> int:
     """Open the workspace full screen and return the exit status."""
     _needs_a_terminal()
     gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
+    from tui_agent import debug_log
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
     from tui_agent.ui.app import run_app
@@ -48,14 +49,15 @@ def open_screen(options: ScreenOptions) -> int:
     trusted = trust.is_trusted(options.workspace, folders)
     settings = loading.load(folders, options.workspace, trusted, options.overrides).settings
     own = (options.workspace / loading.WORKSPACE_FOLDER,) if trusted else ()
-    return run_app(
-        lambda: _open(options, session),
-        theme=settings.theme,
-        keys=settings.keys,
-        folders=(folders.config, *own),
-        reopen=lambda choice: _open(options, choice.session, choice.read_only),
-        pick_from=(folders.data, options.workspace) if options.resume == "" else None,
-    )
+    with debug_log.held():
+        return run_app(
+            lambda: _open(options, session),
+            theme=settings.theme,
+            keys=settings.keys,
+            folders=(folders.config, *own),
+            reopen=lambda choice: _open(options, choice.session, choice.read_only),
+            pick_from=(folders.data, options.workspace) if options.resume == "" else None,
+        )
 
 
 async def _open(options: ScreenOptions, session: str, read_only: bool = False) -> Any:
@@ -80,9 +82,11 @@ def open_rehearsal() -> int:
     """Open the rehearsal full screen: bundled project, recorded model, no network, no key."""
     _needs_a_terminal()
     gc.disable()  # as above
+    from tui_agent import debug_log
     from tui_agent.rehearsal.demo import run_demo
 
-    return run_demo()
+    with debug_log.held():
+        return run_demo()
 
 
 def _needs_a_terminal() -> None:
@@ -108,15 +112,20 @@ def main(argv: Sequence[str]) -> int:
     words = [*(word for word in before if word != "--debug"), *marker, *after]
     open_streams()
     _printable_anywhere()
+    end = _shown() if debug else None
     try:
         return _status_of(words, debug)
     except BrokenPipeError:
         silence()
+        _trace(debug)
         return 1  # whoever read our output has gone: nothing is left to say
     except OutputLost as lost:
         silence()
         _say(lost.what, lost.remedy, debug)
         return lost.exit_status
+    finally:
+        if end is not None:
+            end()
 
 
 def _status_of(words: list[str], debug: bool) -> int:
@@ -128,26 +137,31 @@ def _status_of(words: list[str], debug: bool) -> int:
     except (BrokenPipeError, OutputLost):
         raise
     except click.ClickException as error:
-        _say(*in_words(error))
+        _say(*in_words(error), debug)
         return 2
     except TuiAgentError as error:
         _say(error.what, error.remedy, debug)
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted", "what was done is kept")
+        _say("interrupted", "what was done is kept", debug)
         return INTERRUPTED
     except Exception as error:
-        kind = type(error).__name__
-        _say(
-            f"unexpected error: {kind}: {escaped(str(error))}",
-            "run it again with --debug and report it",
-            debug,
-        )
-        return 1
+        from tui_agent.debug_log import fault
+
+        found = fault("unexpected error", error)
+        _say(found.what, found.remedy)
+        return found.exit_status
 
 
 class _CommandLine(click.Group):
     """The commands, and `open` for anything that is none of them: `tui-agent [OPTIONS] [PATH]`."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from tui_agent import debug_log
+        from tui_agent.settings.folders import user_folders
+
+        debug_log.start(user_folders().state, verbose=bool(ctx.obj))
+        return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = args[0] if args else ""
@@ -200,8 +214,7 @@ def tui_agent() -> None:
 @set_option
 @record_option
 @replay_option
-@click.pass_obj
-def open_(debug: bool, path: str | None, resume: str | None, **options: Any) -> int:
+def open_(path: str | None, resume: str | None, **options: Any) -> int:
     if path is None and resume and os.path.isdir(resume):
         path, resume = resume, ""
     if resume is not None and options["continue_newest"]:
@@ -215,7 +228,6 @@ def open_(debug: bool, path: str | None, resume: str | None, **options: Any) -> 
             overrides=arguments.overrides(options["settings"], named),
             replay=arguments.recording(options["replay"]),
             record=arguments.new_recording(options["record"]),
-            debug=debug,
         )
     )
 
@@ -251,9 +263,23 @@ def _parted(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     return words[:place], words[place : place + 1], words[place + 1 :]
 
 
-def _say(what: str, remedy: str, debug: bool = False) -> None:
+def _shown() -> Callable[[], None]:
+    """Show every record on standard error; returns what ends that."""
+    from tui_agent import debug_log
+
+    return debug_log.show(printing.record)
+
+
+def _trace(debug: bool) -> None:
+    """Show where the error that is being handled came from, for --debug."""
     if debug:
-        printing.trace()
+        import logging
+
+        logging.getLogger(__name__).debug("the command ended", exc_info=True)
+
+
+def _say(what: str, remedy: str, debug: bool = False) -> None:
+    _trace(debug)
     with suppress(OSError):  # a full disk takes no sentence either
         printing.error(f"{what}: {remedy}")
         sys.stderr.flush()

@@ -183,7 +183,6 @@ class TestOpening:
                 tmp_path.resolve(),
                 continue_newest=True,
                 overrides=("a=b", "model=m", "theme=light"),
-                debug=True,
             )
         ]
 

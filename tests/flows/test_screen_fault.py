@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent import cli
+from tui_agent import cli, debug_log
 from tui_agent.session import opening
 from tui_agent.ui import app as ui_app
 
@@ -31,4 +31,10 @@ def test_a_fault_is_told_in_one_sentence(
     told = capsys.readouterr()
     assert told.err.startswith("tui-agent: unexpected error: ZeroDivisionError: 13.0: ")
     assert told.err.count("\n") == 1
+    path = told.err.rpartition(" is in ")[2].strip()
+    debug_log.flush()
+    assert "in broken" in Path(path).read_text() and "private" not in Path(path).read_text()
+    assert cli.main([str(tmp_path), "--debug"]) == 1
+    told = capsys.readouterr()
+    assert "Traceback" in told.err and "in broken" in told.err
     assert "private" not in told.out + told.err

@@ -57,4 +57,3 @@ class ScreenOptions(Struct, frozen=True):
     overrides: tuple[str, ...] = ()
     replay: Path | None = None
     record: Path | None = None
-    debug: bool = False

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-import traceback
 from typing import Any, Protocol
 
 import msgspec
@@ -57,6 +56,6 @@ def error(text: str, err: Writer | None = None) -> None:
     note(f"tui-agent: {text}", err)
 
 
-def trace() -> None:
-    """Where the error that is being handled came from, for --debug."""
-    sys.stderr.write(clean(traceback.format_exc()))
+def record(text: str) -> None:
+    """A record of the debug log, for --debug."""
+    sys.stderr.write(clean(text) + "\n")

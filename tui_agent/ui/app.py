@@ -19,6 +19,7 @@ from textual import events, on
 from textual.app import App
 from textual.driver import Driver
 
+from tui_agent import debug_log
 from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.ui.actions import APP, bindings_of
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
@@ -44,6 +45,8 @@ QUIT_WITHIN = 3.0
 SETTLE = 10.0
 #: Seconds that the same calls, and then the session, may take when a signal ends the program.
 SETTLE_AT_SIGNAL, CLOSE_AT_SIGNAL = 0.5, 1.0
+#: Seconds that the last records of the debug log may take then.
+FLUSH_AT_SIGNAL = 0.2
 #: Seconds after a signal in which the program ends, whatever still runs.
 END_WITHIN = 2.6
 #: New objects after which the garbage collector looks at them: about a millisecond's work.
@@ -344,6 +347,7 @@ async def _run(app: WorkspaceApp) -> int:
         if app.session:
             await app.session.close(within=CLOSE_AT_SIGNAL if app.signal else None)
         if app.signal:
+            debug_log.flush(FLUSH_AT_SIGNAL)
             os._exit(app.return_code or 0)  # threads that hang are not waited for
     if app.error:
         raise app.error
