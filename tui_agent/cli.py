@@ -227,7 +227,7 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
             continue_newest=options["continue_newest"],
             overrides=arguments.overrides(options["settings"], named),
             replay=arguments.recording(options["replay"]),
-            record=arguments.new_recording(options["record"]),
+            record=arguments.new_file(options["record"]),
         )
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,46 @@ def test_keys_are_named_once_and_only_where_they_hold_something():
 def test_a_home_is_made_where_there_is_none(run, home: Path):
     run("doctor")
     assert (home / "data").is_dir()
+
+
+KEYS = {
+    "OPENAI_API_KEY": "sk-proj-Ab12Cd34Ef56Gh78Ij90",
+    "GITHUB_TOKEN": "ghp_abcdefghijklmnop0123456789abcdefghij",
+    "MY_SERVICE_PASSWORD": "seven-plain-words",
+}
+
+
+def test_a_bundle_holds_log_settings_and_versions_and_no_secret(run, monkeypatch, home, tmp_path):
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    (home / "config").mkdir()
+    planted = (
+        f'model = "openai/{KEYS["OPENAI_API_KEY"]}"\ntheme = "light"\napi_key = "{KEYS["GITHUB_TOKEN"]}"\n'
+    )
+    (home / "config" / "settings.toml").write_text(planted)
+    (home / "state").mkdir()
+    older = home / "state" / "debug.log.1"
+    older.write_text(f"a line that an older version left as it was: {KEYS['MY_SERVICE_PASSWORD']}\n")
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(doctor_module, "surroundings", lambda: {}[KEYS["OPENAI_API_KEY"]])
+        assert "unexpected error: KeyError" in run("doctor").sentence
+    monkeypatch.setenv("HOME", str(tmp_path))
+    outcome = run("doctor", "--json", "--bundle", "report.zip")
+    assert json.loads(outcome.out)["folders"]["state"] == str(home / "state")
+    assert "look it over" in outcome.err
+    bundle = tmp_path / "report.zip"
+    assert bundle.stat().st_mode & 0o777 == 0o600
+    with zipfile.ZipFile(bundle) as archive:
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert sorted(texts) == ["debug.log", "debug.log.1", "doctor.json", "settings.toml"]
+    assert json.loads(texts["doctor.json"])["surroundings"]["packages"]["litellm"]
+    assert 'theme = "light"  # from ' in texts["settings.toml"]
+    assert "KeyError" in texts["debug.log"] and "Traceback" in texts["debug.log"]
+    assert not [(name, key) for name, text in texts.items() for key in KEYS.values() if key in text]
+    assert str(tmp_path) not in texts["doctor.json"]
+
+
+def test_a_bundle_that_cannot_be_written_says_so(run, tmp_path):
+    assert "cannot be written" in run("doctor", "--bundle", str(tmp_path)).sentence
+    assert "cannot be written" in run("doctor", "--bundle", "/nowhere/x.zip").sentence

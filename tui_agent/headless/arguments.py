@@ -74,8 +74,8 @@ def recording(path: str | None) -> Path | None:
     return Path(path).resolve()
 
 
-def new_recording(path: str | None) -> Path | None:
-    """The file of `--record`, whose folder has to exist."""
+def new_file(path: str | None) -> Path | None:
+    """The file of `--record`, `--output` or `--bundle`, whose folder has to exist."""
     if path is None:
         return None
     target = Path(path).resolve()

@@ -80,7 +80,7 @@ def run(
         open=tuple(arguments.open_file(folder, words) for words in opened),
         attach=tuple(arguments.file_below(folder, name) for name in attach),
         replay=arguments.recording(replay),
-        record=arguments.new_recording(record),
+        record=arguments.new_file(record),
         prompt=arguments.prompt_words(prompt),
         **flags,
     )
@@ -126,11 +126,14 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
 
 @click.command()
 @json_option
-def doctor(as_json: bool) -> int:
+@click.option(
+    "--bundle", metavar="FILE", help="Pack log, settings and versions for a bug report, without secrets."
+)
+def doctor(as_json: bool, bundle: str | None) -> int:
     """What is installed, what is found and what is missing."""
     from tui_agent.headless import doctor as body
 
-    return body.doctor(arguments.workspace_folder("."), as_json=as_json)
+    return body.doctor(arguments.workspace_folder("."), as_json=as_json, bundle=arguments.new_file(bundle))
 
 
 @click.command()

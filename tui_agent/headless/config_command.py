@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from tui_agent import debug_log
 from tui_agent.files.visible import escaped, json_escaped
 from tui_agent.headless.printing import error, row
 from tui_agent.settings import trust
@@ -30,6 +31,7 @@ def paths(workspace: Path) -> int:
         "your themes": folders.config / "themes",
         "sessions and trust": folders.data,
         "cache": folders.cache,
+        "debug log": folders.state / debug_log.NAME,
         "this workspace's settings": workspace / WORKSPACE_FOLDER / FILE,
     }
     width = max(map(len, places))
@@ -41,13 +43,19 @@ def paths(workspace: Path) -> int:
 def show(workspace: Path, overrides: Sequence[str]) -> int:
     """Every setting as TOML, with where it comes from behind those that are not as shipped."""
     loaded = _loaded(workspace, overrides)
-    for key in entries():
-        value = json_escaped(msgspec.json.encode(_value(loaded.settings, key)).decode())
-        source = loaded.sources.get(key)
-        row(f"{key} = {value}" + (f"  # from {escaped(source)}" if source else ""))
+    for line in lines(loaded):
+        row(line)
     for fault in loaded.faults:
         error(str(fault))
     return 0
+
+
+def lines(loaded: Loaded) -> Iterator[str]:
+    """Each setting that is in force, as a line of TOML."""
+    for key in entries():
+        value = json_escaped(msgspec.json.encode(_value(loaded.settings, key)).decode())
+        source = loaded.sources.get(key)
+        yield f"{key} = {value}" + (f"  # from {escaped(source)}" if source else "")
 
 
 def check(workspace: Path) -> int:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
-from tui_agent import __version__
-from tui_agent.errors import TuiAgentError
+from tui_agent import __version__, debug_log
+from tui_agent.errors import FileError, TuiAgentError
+from tui_agent.files.private import replace_private
+from tui_agent.files.visible import escaped
+from tui_agent.headless import config_command
 from tui_agent.headless.cleaning import in_words
-from tui_agent.headless.printing import json_line, row
+from tui_agent.headless.printing import json_line, note, row
 from tui_agent.headless.surroundings import (
     Surroundings,
     key_names,
@@ -31,6 +38,8 @@ from tui_agent.settings.loading import Loaded, load
 START_TIMEOUT = 60.0
 #: Asked about where no model is configured, to see that litellm answers at all.
 _ANY_MODEL = "openai/gpt-4o"
+#: What a bundle holds.
+_PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_log.NAME)
 
 
 class Helper(Struct, frozen=True):
@@ -70,15 +79,39 @@ class Report(Struct, frozen=True):
     store_limit: int = 0
 
 
-def doctor(workspace: Path, as_json: bool) -> int:
-    """Print the report; 1 where something is wrong."""
-    report = asyncio.run(examine(workspace, user_folders()))
+def doctor(workspace: Path, as_json: bool, bundle: Path | None = None) -> int:
+    """Print the report, and pack it into `bundle` with the log and the settings; 1 where something is wrong."""
+    folders = user_folders()
+    report = asyncio.run(examine(workspace, folders))
+    if bundle is not None:
+        _pack(bundle, workspace, folders, report)
+        note(f"{escaped(str(bundle))} holds {', '.join(_PACKED)}: look it over before you give it away")
     if as_json:
         json_line(report)
     else:
         for mark, words in _lines(report):
             row(f"{mark:<8} {words}")
     return 0 if report.ok else 1
+
+
+def _pack(bundle: Path, workspace: Path, folders: Folders, report: Report) -> None:
+    """Write what a bug report needs, each text redacted as the debug log is. Raises `FileError`."""
+    debug_log.flush()
+    loaded = load(folders, workspace, trust.is_trusted(workspace, folders))
+    settings = [*config_command.lines(loaded), *(f"# {fault}" for fault in loaded.faults)]
+    texts = {
+        _REPORT: json.dumps(msgspec.to_builtins(report), indent=2),
+        _SETTINGS: "\n".join(settings),
+        **{path.name: path.read_text(errors="replace") for path in sorted(folders.state.glob(f"{_LOG}*"))},
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            archive.writestr(name, debug_log.redacted(text) + "\n")
+    try:
+        replace_private(bundle, packed.getvalue())
+    except OSError as error:
+        raise FileError(f"{bundle} cannot be written ({error.strerror})", "name another file") from error
 
 
 async def examine(workspace: Path, folders: Folders) -> Report:
@@ -97,7 +130,7 @@ async def examine(workspace: Path, folders: Folders) -> Report:
         ok=not problems,
         version=__version__,
         surroundings=around,
-        folders={name: str(getattr(folders, name)) for name in ("config", "data", "cache")},
+        folders={name: str(getattr(folders, name)) for name in ("config", "data", "cache", "state")},
         writable=not why,
         workspace=str(workspace),
         trust=trust.standing(workspace, folders),

@@ -65,7 +65,7 @@ def export(session: str, form: Literal["md", "json"], output: str | None) -> int
     """A session as one file."""
     from tui_agent.headless import sessions as body
 
-    return body.export_session(session, form=form, output=arguments.new_recording(output))
+    return body.export_session(session, form=form, output=arguments.new_file(output))
 
 
 @sessions.command("import")

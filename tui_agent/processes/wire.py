@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tui_agent import errors
+from tui_agent import debug_log, errors
 from tui_agent.errors import ChildFailed, TuiAgentError
 
 
@@ -100,8 +100,13 @@ def failure(id: int, error: TuiAgentError) -> Failure:
 
 
 def as_error(failure: Failure) -> TuiAgentError:
-    """The error that the child raised, as the class it had there; else `ChildFailed`."""
+    """The error that the child raised, as the class it had there; else `ChildFailed`, which names the debug log."""
     kind = getattr(errors, failure.kind, None)
     if isinstance(kind, type) and issubclass(kind, TuiAgentError):
-        return kind(failure.what, failure.remedy)
-    return ChildFailed(failure.what, failure.remedy)
+        told = kind(failure.what, failure.remedy)
+    else:
+        told = ChildFailed(failure.what, failure.remedy)
+    path = debug_log.place()
+    if isinstance(told, ChildFailed) and path:
+        told.remedy = f"{told.remedy}; what it wrote is in {path}"
+    return told
