@@ -1,0 +1,163 @@
+"""The first process of a view: starts commands, waits for all that ends, and watches what they take."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+
+from tui_agent.trial.inside.kernel import give_up_power
+
+#: Seconds: from an interrupt to the end, for what a command leaves running, between two looks at what is taken.
+INTERRUPTED, LEFT, LOOK = 0.3, 0.5, 0.25
+PAGE = os.sysconf("SC_PAGESIZE")
+
+
+class Commands:
+    """The view's first process: starts commands, waits for all that ends, and ends with our side of the socket."""
+
+    def __init__(self, plan, line):
+        self.plan, self.line = plan, line
+        #: Process of each command that runs, and when it has to be gone once it was asked to stop.
+        self.running, self.ends = {}, {}
+
+    def serve(self):
+        reading, waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(waking)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        poll = select.poll()
+        poll.register(self.line, select.POLLIN)
+        poll.register(reading, select.POLLIN)
+        looked = time.monotonic()
+        while True:
+            for descriptor, _ in poll.poll(LOOK * 1000 if not self.ends else 20):
+                if descriptor == reading:
+                    os.read(reading, 4096)
+                elif not self._message():
+                    return
+            self._reap()
+            now = time.monotonic()
+            for number in [number for number, end in self.ends.items() if end <= now]:
+                self._kill(number)
+            if now - looked >= LOOK:
+                looked = now
+                self._look()
+
+    def _message(self):
+        text, descriptors, _, _ = socket.recv_fds(self.line, 1 << 20, 4)
+        message = json.loads(text) if text else {"end": True}
+        if "run" in message:
+            self._run(message, descriptors[0])
+        elif "stop" in message and message["stop"] in self.running:
+            self._signal(self.running[message["stop"]], signal.SIGINT)
+            self.ends.setdefault(message["stop"], time.monotonic() + INTERRUPTED)
+        return "end" not in message
+
+    def _run(self, message, output):
+        pid = os.fork()
+        if pid:
+            os.close(output)
+            self.running[message["run"]] = pid
+            return
+        try:
+            os.setsid()
+            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            for limit, value in self.plan["limits"].items():
+                resource.setrlimit(getattr(resource, limit), (value, value))
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            os.closerange(3, 4096)
+            give_up_power(self.plan)
+            os.chdir(message["cwd"])
+            os.execvpe(message["argv"][0], message["argv"], message["env"])
+        except BaseException as error:
+            os.write(2, f"{message['argv'][0]}: {error}\n".encode("utf-8", "replace"))
+            os._exit(127)
+
+    def _reap(self):
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            for number, process in list(self.running.items()):
+                if process == pid:
+                    del self.running[number]
+                    self.ends.pop(number, None)
+                    left = self._end_rest() if not self.running else []
+                    self._say(exit=number, status=os.waitstatus_to_exitcode(status), left=left)
+
+    def _end_rest(self):
+        """What a command left running gets half a second, and is then ended; its names."""
+        until = time.monotonic() + LEFT
+        while self._others() and time.monotonic() < until:
+            time.sleep(0.01)
+            self._reap_silently()
+        left = sorted(name for _, name, _ in self._others())
+        self._end_all()
+        return left[:20]
+
+    def _reap_silently(self):
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+
+    def _end_all(self):
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def _others(self):
+        """(process, name, bytes in memory) of all in the view but this one."""
+        found = []
+        for name in os.listdir("/proc"):
+            if name.isdigit() and name != "1":
+                try:
+                    with open(f"/proc/{name}/stat") as file:
+                        text = file.read()
+                    fields = text[text.rindex(")") + 2 :].split()
+                    if fields[0] != "Z":
+                        comm = text[text.index("(") + 1 : text.rindex(")")]
+                        found.append((int(name), comm, int(fields[21]) * PAGE))
+                except (OSError, ValueError):
+                    continue
+        return found
+
+    def _look(self):
+        """Ends everything where it takes more than it may."""
+        others = self._others() if self.running else []
+        over = "memory" if sum(size for *_, size in others) > self.plan["memory"] else ""
+        over = over or ("processes" if len(others) > self.plan["processes"] else "")
+        if over:
+            self._end_all()
+            self._say(over=over)
+
+    def _kill(self, number):
+        self._signal(self.running[number], signal.SIGKILL)
+        if len(self.running) == 1:
+            self._end_all()
+
+    def _signal(self, pid, what):
+        try:
+            os.killpg(pid, what)
+        except ProcessLookupError:
+            pass
+
+    def _say(self, **message):
+        try:
+            self.line.send(json.dumps(message).encode())
+        except OSError:
+            sys.exit(0)

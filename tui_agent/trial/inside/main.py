@@ -1,0 +1,75 @@
+"""Makes a view of the workspace and runs commands in it; started by `outside.py`.
+
+It imports the standard library alone, since it is started for each view and has to be quick. All that it does comes
+from the plan that it gets (see `plan.py`); it decides nothing itself.
+
+Over the socket (Unix, packets, JSON in UTF-8; names that are not text as surrogates) it gets
+
+    the plan            once, with a descriptor that holds the plan and the seeds behind it
+    {"run": N, argv, env, cwd}      with a descriptor for the output of the command
+    {"stop": N}         an interrupt first, and the end 0.3 s later
+    {"end": true}
+
+and answers
+
+    {"failed": STEP, "errno": E, "why": TEXT}      there is no view
+    {"ready": true}     with the descriptor of the layers: `0/u` what was written to the first overlay, and so on
+    {"exit": N, "status": S, "left": [NAME]}       S as `os.waitstatus_to_exitcode` has it
+    {"over": "memory" | "processes"}               everything in the view was ended
+
+Three processes: one outside, which waits; the view's first process, which makes the mounts and starts commands; and the
+commands. When our side of the socket is closed, or either of the first two dies, everything ends.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import signal
+import socket
+import sys
+
+from tui_agent.trial.inside.commands import Commands
+from tui_agent.trial.inside.kernel import (
+    DEATH_SIGNAL,
+    DUMPABLE,
+    NEW_NETWORK,
+    Failed,
+    call,
+    libc,
+    loopback_up,
+    map_users,
+    prctl,
+)
+from tui_agent.trial.inside.mounts import View
+
+
+def main() -> None:
+    line = socket.socket(fileno=int(sys.argv[1]))
+    _, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 1)
+    with open(descriptors[0], "rb") as seeds:
+        plan = json.loads(seeds.readline())
+        try:
+            map_users()
+            if not plan["network"]:
+                call("new network", libc.unshare, NEW_NETWORK)
+            prctl(DEATH_SIGNAL, signal.SIGKILL)
+            first = os.fork()
+            if first:
+                line.close()
+                os.waitpid(first, 0)
+                return
+            prctl(DEATH_SIGNAL, signal.SIGKILL)
+            layers = View(plan, seeds).make()
+            if not plan["network"]:
+                loopback_up()
+            prctl(DUMPABLE, 0)
+        except (Failed, OSError) as error:
+            step, number = error.args if isinstance(error, Failed) else (str(error.filename), error.errno)
+            line.send(json.dumps({"failed": step, "errno": number, "why": os.strerror(number or 0)}).encode())
+            return
+    handed_out = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [layers]))]
+    line.sendmsg([b'{"ready": true}'], handed_out)
+    os.close(layers)
+    Commands(plan, line).serve()

@@ -1,0 +1,217 @@
+"""The mounts of a view: what is shown, what is laid over, what is hidden; in the end they are the root."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import struct
+import time
+
+from tui_agent.trial.inside.kernel import (
+    DETACH,
+    HERE,
+    MOUNT_SETATTR,
+    NO_DEVICES,
+    NO_EXEC,
+    NO_SUID,
+    PIVOT_ROOT,
+    PRIVATE,
+    READ_ONLY,
+    attach,
+    call,
+    clone,
+    libc,
+    memory,
+    new_mount,
+    restrict,
+    syscall,
+)
+
+DEVICES = ("null", "zero", "full", "random", "urandom")
+
+
+class View:
+    """The mounts of one view, below `stage` until they become the root."""
+
+    def __init__(self, plan, seeds):
+        self.plan, self.seeds, self.stage = plan, seeds, plan["stage"]
+
+    def make(self):
+        """Everything in place: returns the descriptor of the layers."""
+        plan = self.plan
+        call("private mounts", libc.mount, "none", "/", None, ctypes.c_ulong(PRIVATE), None)
+        # what is shown is opened before anything covers it
+        shown = [(path, clone(path)) for path in plan["binds"]]
+        lowers = [(path, clone(path)) for path in plan["overlays"]]
+        devices = [(name, clone(f"/dev/{name}")) for name in DEVICES]
+        attach(memory(1 << 24, 0o755), self.stage)
+        layers = self._layers(lowers)
+        overlays = [self._overlay(number) for number in range(len(lowers))]
+        for path, target in plan["links"].items():
+            os.symlink(target, self._below(path))
+        for path, mode, size in plan["folders"]:
+            self._make_folder(path)
+            attach(memory(size, mode), self._below(path))
+        for path, mount in shown:
+            restrict(mount, READ_ONLY | NO_SUID | NO_DEVICES, f"read-only {path}")
+            self._attach(mount, path)
+        for (path, _), mount in zip(lowers, overlays, strict=True):
+            self._attach(mount, path)
+        self._devices(devices)
+        for path in plan["masks"]:
+            self._mask(path)
+        self._make_folder("/proc")
+        attach(new_mount("proc", {}, NO_SUID | NO_DEVICES | NO_EXEC), self._below("/proc"))
+        self._sysctl("user/max_user_namespaces", 0)
+        self._sysctl("kernel/pid_max", max(plan["processes"] + 100, 400))
+        self._become_root()
+        return layers
+
+    def _below(self, path):
+        return self.stage + path
+
+    def _make_folder(self, path):
+        os.makedirs(self._below(path), 0o755, exist_ok=True)
+
+    def _attach(self, mount, path):
+        """A mount at `path`, over a folder or a file that is made for it."""
+        if stat.S_ISDIR(os.stat(mount).st_mode):
+            self._make_folder(path)
+        elif not os.path.lexists(self._below(path)):
+            self._make_folder(os.path.dirname(path))
+            os.close(os.open(self._below(path), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
+        attach(mount, self._below(path))
+
+    def _layers(self, lowers):
+        """Where all writes end: a folder in memory of a limited size, with the seeds in it."""
+        folder = self._below("/.layers")
+        os.mkdir(folder)
+        attach(memory(self.plan["size"], 0o700), folder)
+        for number, (_, mount) in enumerate(lowers):
+            os.makedirs(f"{folder}/{number}/w")
+            os.mkdir(f"{folder}/{number}/u")
+            lower = self._below(f"/.lower{number}")
+            os.mkdir(lower)
+            attach(mount, lower)
+            _be_like(lower, f"{folder}/{number}/u")
+        for number, path, kind, mode, length in self.plan["seeds"]:
+            content = self.seeds.read(length)
+            _seed(self._below(f"/.lower{number}"), f"{folder}/{number}/u", path, kind, mode, content)
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def _overlay(self, number):
+        folder = self._below(f"/.layers/{number}")
+        options = {
+            "lowerdir": self._below(f"/.lower{number}"),
+            "upperdir": f"{folder}/u",
+            "workdir": f"{folder}/w",
+            "userxattr": None,
+            "volatile": None,
+        }
+        return new_mount("overlay", options, NO_SUID | NO_DEVICES)
+
+    def _devices(self, devices):
+        self._make_folder("/dev")
+        attach(memory(1 << 16, 0o755), self._below("/dev"))
+        for name, mount in devices:
+            self._attach(mount, f"/dev/{name}")
+        os.mkdir(self._below("/dev/pts"))
+        attach(
+            new_mount("devpts", {"ptmxmode": "0666", "mode": "0620"}, NO_SUID | NO_EXEC),
+            self._below("/dev/pts"),
+        )
+        os.mkdir(self._below("/dev/shm"))
+        attach(memory(self.plan["size"], 0o1777), self._below("/dev/shm"))
+        links = {"ptmx": "pts/ptmx", "fd": "/proc/self/fd"}
+        links |= {
+            name: f"/proc/self/fd/{number}" for number, name in enumerate(("stdin", "stdout", "stderr"))
+        }
+        for name, target in links.items():
+            os.symlink(target, self._below(f"/dev/{name}"))
+
+    def _mask(self, path):
+        """Nothing is at `path`: an empty file or an empty folder that cannot be written."""
+        place = self._below(path)
+        if not os.path.lexists(place) or os.path.islink(place):
+            return
+        if os.path.isdir(place):
+            attach(new_mount("tmpfs", {"size": "0", "mode": "555"}, READ_ONLY | NO_SUID | NO_DEVICES), place)
+            return
+        empty = self._below("/.empty")
+        os.close(os.open(empty, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
+        mount = clone(empty)
+        restrict(mount, READ_ONLY, f"mask {path}")
+        attach(mount, place)
+
+    def _sysctl(self, name, value):
+        try:
+            with open(self._below(f"/proc/sys/{name}"), "w") as file:
+                file.write(str(value))
+        except OSError:
+            pass  # an older kernel: other limits hold
+
+    def _become_root(self):
+        for number in range(len(self.plan["overlays"])):
+            call("hide the folder", libc.umount2, self._below(f"/.lower{number}"), DETACH)
+        call("hide the layers", libc.umount2, self._below("/.layers"), DETACH)
+        for name in os.listdir(self.stage):
+            if name.startswith((".lower", ".layers")):
+                os.rmdir(self._below(f"/{name}"))
+        # /proc cannot be written: what the kernel keeps there belongs to the whole machine
+        for path in ("/proc", ""):
+            attributes = struct.pack("4Q", READ_ONLY, 0, 0, 0)
+            syscall(
+                f"read-only {path or '/'}",
+                MOUNT_SETATTR,
+                HERE,
+                self.stage + path,
+                0,
+                attributes,
+                len(attributes),
+            )
+        os.chdir(self.stage)
+        syscall("pivot", PIVOT_ROOT, ".", ".")
+        call("leave the old root", libc.umount2, ".", DETACH)
+        os.chdir("/")
+
+
+def _be_like(original, copy):
+    """The mode and the owner of a folder of the layer are those of the folder that it is laid over."""
+    there = os.stat(original)
+    os.chmod(copy, stat.S_IMODE(there.st_mode))
+    if (there.st_uid, there.st_gid) != (os.geteuid(), os.getegid()):
+        try:
+            os.chown(copy, there.st_uid, there.st_gid)
+        except OSError:
+            pass  # as its owner we may write in it, which is what counts
+
+
+def _seed(lower, upper, path, kind, mode, content):
+    """A file that is pending ("file"), gone ("gone") or hidden ("hidden": empty, with the mode of the one there)."""
+    parts = path.split("/")
+    for end in range(1, len(parts)):
+        folder = "/".join(parts[:end])
+        if not os.path.isdir(f"{upper}/{folder}"):
+            if os.path.lexists(f"{upper}/{folder}"):
+                os.unlink(f"{upper}/{folder}")
+            os.mkdir(f"{upper}/{folder}")
+            if os.path.isdir(f"{lower}/{folder}"):
+                _be_like(f"{lower}/{folder}", f"{upper}/{folder}")
+    place = f"{upper}/{path}"
+    try:
+        there = os.lstat(f"{lower}/{path}")
+    except (FileNotFoundError, NotADirectoryError):
+        there = None
+    if kind == "gone":
+        if there is not None:
+            os.mknod(place, stat.S_IFCHR, os.makedev(0, 0))
+        return
+    descriptor = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+    is_file = there is not None and stat.S_ISREG(there.st_mode)
+    os.chmod(place, mode if mode is not None else stat.S_IMODE(there.st_mode) if is_file else 0o644)
+    # Python takes a compiled file for current where second and size are equal, make where the time is older
+    if is_file and int(there.st_mtime) >= int(time.time()):
+        os.utime(place, (there.st_mtime + 1, there.st_mtime + 1))

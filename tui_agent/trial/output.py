@@ -1,0 +1,97 @@
+"""What a command printed: head and tail are kept, escape sequences taken out, progress bars in their last state."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from tui_agent.trial.plan import MEGABYTE
+
+#: Bytes that are kept of a longer output, at its beginning and at its end.
+HEAD, TAIL = 5 * MEGABYTE, 5 * MEGABYTE
+#: A command that prints more is ended.
+MOST = 1024 * MEGABYTE
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|[\x80-\x9f]", re.DOTALL
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+
+
+class Output:
+    """The output of one command, in bytes, as it comes."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._in_tail = 0
+        #: Bytes that were printed.
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        self.size += len(data)
+        room = HEAD - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        if data:
+            self._tail.append(data)
+            self._in_tail += len(data)
+            while self._in_tail - len(self._tail[0]) >= TAIL:
+                self._in_tail -= len(self._tail.popleft())
+
+    @property
+    def cut(self) -> int:
+        """Bytes between head and tail that were not kept."""
+        return self.size - len(self._head) - self._in_tail
+
+    def content(self) -> bytes:
+        """What is kept, with a line that says how much is missing."""
+        tail = b"".join(self._tail)
+        if not self.cut:
+            return bytes(self._head) + tail
+        return bytes(self._head) + f"\n[{self.cut:,} bytes are not kept]\n".encode() + tail
+
+    def last_line(self) -> str:
+        """The last line that holds something, for the status line."""
+        end = b"".join([bytes(self._head[-4096:]), *list(self._tail)[-2:]])[-4096:]
+        lines = [line for line in plain(end.decode("utf-8", "replace")).splitlines() if line.strip()]
+        return lines[-1].strip() if lines else ""
+
+
+def plain(text: str, *, colours: bool = False) -> str:
+    """The text as a terminal would show it in the end: no escape sequences (but colours, where they are wanted), of a
+    line that was written over its last state, nothing that was taken back."""
+    text = _ESCAPES.sub(lambda found: found[0] if colours and _COLOUR.fullmatch(found[0]) else "", text)
+    if "\r" in text or "\b" in text:
+        text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))
+    return text.replace("\x00", "").replace("\x07", "")
+
+
+def _last_state(line: str) -> str:
+    parts = [part for part in line.split("\r") if part]
+    line = parts[-1] if parts else ""
+    while "\b" in line:
+        shorter = re.sub(r"[^\b]\b", "", line)
+        line = shorter.lstrip("\b") if shorter != line else line.replace("\b", "")
+    return line
+
+
+def head_and_tail(text: str, letters: int) -> tuple[str, int]:
+    """The text in at most about so many letters, whole lines from both ends, and how many lines were left out."""
+    if len(text) <= letters:
+        return text, 0
+    lines = text.splitlines()
+    head, tail, used = 0, 0, 0
+    # three quarters for the end, where the failure is
+    while head < len(lines) and used + len(lines[head]) + 1 <= letters // 4:
+        used += len(lines[head]) + 1
+        head += 1
+    while tail < len(lines) - head and used + len(lines[-1 - tail]) + 1 <= letters:
+        used += len(lines[-1 - tail]) + 1
+        tail += 1
+    left = len(lines) - head - tail
+    if not head and not tail:
+        half = letters // 2
+        return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}", left
+    middle = f"[{left:,} lines left out]" if left > 1 else "[1 line left out]"
+    return "\n".join([*lines[:head], middle, *lines[len(lines) - tail :]]), left
