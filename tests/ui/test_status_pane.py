@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.screens import on_screen
+from textual.widgets import OptionList
 
 from tui_agent.context.known import KnownFile
 from tui_agent.store.state import (
@@ -82,6 +83,12 @@ async def test_notices_are_shown_once_and_kept(tmp_path: Path) -> None:
         await it.shows("Careful with [this]␛ one")
         await it.press("ctrl+o", "n")
         await it.shows("warning")
+        await it.session.notice("And this came meanwhile", "error")
+        await it.shows("And this came meanwhile")
+        await it.press("down")
+        await it.session.notice("The last one")
+        await it.shows("The last one")
+        assert it.app.screen.query_one(OptionList).highlighted == 2  # what was chosen stays chosen
 
 
 async def test_the_hints_follow_the_focus(tmp_path: Path) -> None:

@@ -291,8 +291,13 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         from tui_agent.ui.dialogs.chooser import Chooser
         from tui_agent.ui.dialogs.palette import notice_rows
 
-        notices = self.session.state.notices.items if self.session else ()
-        self.app.push_screen(Chooser("Notices", lambda words: notice_rows(words, notices)))
+        if (session := self.session) is None:
+            return
+
+        def rows(words: str) -> list[Row]:
+            return notice_rows(words, session.state.notices.items)
+
+        self.app.push_screen(Chooser("Notices", rows, following=session.subscribe))
 
     def action_context(self) -> None:
         from tui_agent.ui.dialogs.context import ContextView

@@ -53,9 +53,15 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         rows: Callable[[str], Sequence[Row]],
         to_type: str = "type to narrow",
         getting: Coroutine[Any, Any, object] | None = None,
+        following: Callable[[Callable[..., None]], Callable[[], None]] | None = None,
     ) -> None:
-        """`getting` gets what `rows` needs: they are made again when it is done."""
+        """`getting` gets what `rows` needs: they are made again when it is done.
+
+        `following` takes what is to be called when the rows may be others, and returns how to end that.
+        """
         super().__init__()
+        self._following = following
+        self._unfollow: Callable[[], None] | None = None
         self._getting = getting
         self._title = title
         self._make = rows
@@ -72,6 +78,24 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._narrow("")
         if self._getting is not None:
             self.fill(self._get(self._getting))
+        if self._following is not None:
+            self._unfollow = self._following(self._follow)
+
+    def on_unmount(self) -> None:
+        if self._unfollow is not None:
+            self._unfollow()
+
+    def _follow(self, *_: object) -> None:
+        """Rows that came are shown; the chosen one stays chosen, and the top stays the top."""
+        rows = list(self._make(self.query_one(Input).value))[:MOST]
+        if rows == self._rows:
+            return
+        options = self.query_one(OptionList)
+        values = [row.value for row in rows]
+        chosen = self._rows[options.highlighted].value if options.highlighted else ""
+        self._rows = rows
+        options.set_options([row.words for row in rows])
+        options.highlighted = values.index(chosen) if chosen in values else 0 if rows else None
 
     async def _get(self, getting: Coroutine[Any, Any, object]) -> None:
         await getting
