@@ -115,8 +115,9 @@ class Ready(ScriptedModel):
     """Answers every request: one that asks for changes with the same batch, any other with a word."""
 
     async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
-        asked = str(request.messages[-1])
-        self.replies = [_batch() if "propose the batch" in asked else reply("Done.")]
+        asked = str(request.messages[-1]["content"])
+        # what was asked for earlier is in the memory of a "continue"
+        self.replies = [_batch() if "<user_query>\npropose the batch" in asked else reply("Done.")]
         async for chunk in super().stream(request):
             yield chunk
 
