@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 PORT, SOCKET, PID, SECRET = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
 libc = ctypes.CDLL(None, use_errno=True)
@@ -35,7 +36,7 @@ def read(path: str) -> Callable[[], object]:
     return something
 
 
-def connect(family: int, address: object) -> None:
+def connect(family: int, address: Any) -> None:
     with socket.socket(family) as line:
         line.settimeout(2)
         line.connect(address)
