@@ -22,12 +22,11 @@ from tui_agent.model import counter
 from tui_agent.model.client import TokenCount
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.turn.bundling import companions
-from tui_agent.turn.composing import compose
-from tui_agent.turn.desk import Gathered
-from tui_agent.turn.gathering import gather
-from tui_agent.turn.making_room import fit
-from tui_agent.turn.sent import shared_beginning
+from tui_agent.turn.bundles import companions
+from tui_agent.turn.conversation_cache import shared_beginning
+from tui_agent.turn.load import load
+from tui_agent.turn.request import Draft, compose
+from tui_agent.turn.window import Earlier, fit
 
 MODULES = 24
 LONG, SHORT = 50, 30
@@ -250,13 +249,11 @@ async def building() -> list[Figure]:
             await until(lambda: not session.workspace.busy, "git")
             await asyncio.sleep(QUIET)
             for number in range(15):
-                desk, gathered = session._desk(), Gathered(f"And now? {number}", 2)
+                context, emit = session._turn_context(), session.journal.record
                 begin = time.perf_counter()
-                async for event in gather(desk, gathered):
-                    await session.journal.record(event)
-                async for event in fit(desk, gathered, 100_000, []):
-                    await session.journal.record(event)
-                await compose(desk, gathered)
+                draft = await load(context, Draft(f"And now? {number}"), emit)
+                composed = await fit(context, draft, Earlier(), 100_000, emit)
+                await compose(context, composed.draft)
                 times.append((time.perf_counter() - begin) * 1000)
     note = f"of {len(times)}, slowest {max(times):.0f} ms"
     return [
@@ -276,7 +273,7 @@ async def bundling() -> list[Figure]:
         async with open_session(root) as session:
             for _ in range(12):
                 begin = time.perf_counter()
-                found = await companions(session._desk(), ["project/large.py"])
+                found = await companions(session._turn_context(), ["project/large.py"])
                 times.append((time.perf_counter() - begin) * 1000)
             assert len(found) == MODULES
     note = f"{lines.count(chr(10))} lines, slowest {max(times[1:]):.0f} ms, the first {times[0]:.0f} ms"

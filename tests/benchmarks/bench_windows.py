@@ -29,7 +29,7 @@ from tui_agent.model.client import Chunk, ModelRequest, TokenCount
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.turn.composing import AROUND_A_MESSAGE
+from tui_agent.turn.request import AROUND_A_MESSAGE
 
 SESSIONS = 25
 TURNS = 15

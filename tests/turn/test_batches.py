@@ -8,7 +8,7 @@ from support.sessions import model_of, open_session, reply
 
 from tui_agent.answers.plans import DirectoryAction
 from tui_agent.files.gate import Gate
-from tui_agent.turn.looking import _list
+from tui_agent.tools.list_directory import _list
 from tui_agent.workspace.index import Index
 
 NAMES = tuple(f"docs/x/step{number}.sh" for number in range(4))

@@ -13,7 +13,7 @@ from support.trees import make_tree
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.turn.composing import AROUND_A_MESSAGE
+from tui_agent.turn.request import AROUND_A_MESSAGE
 
 WINDOW = 16_000
 SETTINGS = (f"context.window={WINDOW}", "outline_tokens=50", "bundling.enabled=false")

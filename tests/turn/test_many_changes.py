@@ -13,7 +13,8 @@ from support.sessions import open_session, reply
 
 from tui_agent.model.client import Chunk, EndChunk, TextChunk
 from tui_agent.session.session import Session
-from tui_agent.turn import asking
+from tui_agent.turn import exchange
+from tui_agent.turn import reply as turn_reply
 
 MEGABYTE = 1_000_000
 
@@ -45,7 +46,7 @@ async def test_a_diff_of_a_hundred_megabytes_is_not_read_to_its_end(tmp_path: Pa
     async with open_session(tmp_path, answers) as session:
         said = await turn(session)
         assert "more than 4,000,000 letters" in said and "cut off" in said
-        assert len(sent) <= asking.MOST_LETTERS // MEGABYTE + 2
+        assert len(sent) <= exchange.MOST_LETTERS // MEGABYTE + 2
         assert [change.path for change in session.state.review.open] == ["b.txt"]
         assert (tmp_path / "a.txt").read_text() == "one\n"
 
@@ -53,7 +54,7 @@ async def test_a_diff_of_a_hundred_megabytes_is_not_read_to_its_end(tmp_path: Pa
 async def test_ten_thousand_changes_in_one_reply_are_taken_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "MOST_CHANGES", 10)
+    monkeypatch.setattr(turn_reply, "MOST_CHANGES", 10)
     changes = [{"path": f"f{number}.txt", "content": f"{number}\n"} for number in range(10_000)]
     answer = [TextChunk(json.dumps(reply("All.", fileChanges=changes))), EndChunk("stop")]
     other_work = 0

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tui_agent.context import memory
 from tui_agent.errors import SessionError
 from tui_agent.store import events as e
-from tui_agent.store.state import ChatMessage, State
-from tui_agent.turn.desk import Decision, Desk, Gathered
+from tui_agent.store.state import ChatMessage, Decision, State
+from tui_agent.turn.context import TurnContext
 
 if TYPE_CHECKING:
     from tui_agent.log.journal import Journal
@@ -37,7 +37,7 @@ class ChatCalls:
     def log_path(self) -> Path | None:
         raise NotImplementedError
 
-    def _desk(self) -> Desk:
+    def _turn_context(self) -> TurnContext:
         raise NotImplementedError
 
     async def _say_lost(self, lost: Sequence[str]) -> None:
@@ -59,7 +59,7 @@ class ChatCalls:
             )
         if not self.state.turn.number or self.state.input.memory:
             return self.state.input.memory
-        from tui_agent.turn.remembering import remembered
+        from tui_agent.turn.memory import remembered
 
         await self._watching.look_at_known()
         return memory.untitled(remembered(self.state, self.state.turn.number + 1, {}))
@@ -114,16 +114,13 @@ class ChatCalls:
         sent = next((it for it in self.state.conversation.messages if it.kind == "summary"), None)
         if sent is None:
             return ""
-        from tui_agent.turn.condensing import words_of
+        from tui_agent.turn.conversation import words_of
 
         message = json.loads(await asyncio.to_thread(self.kept.blobs.get_text, sent.blob))
         return words_of(str(message["content"]))
 
     async def edit_summary(self, text: str) -> bool:
         """Put the person's words in place of the summary of older messages; False where there is none."""
-        from tui_agent.turn.condensing import edited
+        from tui_agent.turn.conversation import edit_summary
 
-        begun = await edited(self._desk(), Gathered("", self.state.turn.number), text)
-        if begun is not None:
-            await self.journal.record(begun)
-        return begun is not None
+        return await edit_summary(self._turn_context(), text, self.journal.record)

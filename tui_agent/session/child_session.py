@@ -23,7 +23,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
 from tui_agent.subtasks.graph import SubTask
-from tui_agent.turn.desk import Desk
+from tui_agent.turn.context import TurnContext
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.workspace import Workspace
 
@@ -46,8 +46,8 @@ class ChildSession(Session):
     def renew_requests(self) -> None:
         """Nobody but the person renews them, in the session that the person talks to."""
 
-    def _desk(self) -> Desk:
-        return with_fields(super()._desk(), part=self.part)
+    def _turn_context(self) -> TurnContext:
+        return with_fields(super()._turn_context(), part=self.part)
 
 
 async def open_child(

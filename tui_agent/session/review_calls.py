@@ -12,7 +12,7 @@ from tui_agent.git.client import CommitPlan
 from tui_agent.review.undo import Preview
 from tui_agent.review.versions import Version
 from tui_agent.store.state import State
-from tui_agent.turn.sending_back import may_ask_again
+from tui_agent.turn.retries import may_ask_again
 
 if TYPE_CHECKING:
     from tui_agent.review.decisions import Decisions

@@ -44,9 +44,9 @@ from tui_agent.settings.shipped import config_folder
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
-from tui_agent.turn.desk import Desk
-from tui_agent.turn.fallback import chosen
-from tui_agent.turn.sent import Sent
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.conversation_cache import ConversationCache
+from tui_agent.turn.exchange import chosen
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
 
@@ -94,7 +94,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self._planning_words = json.loads((config_folder() / PLANNING_PROMPT).read_text(encoding="utf-8"))
         self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
         self.workspace = workspace
-        self._texts, self._sent = Texts(), Sent()
+        self._texts, self._sent = Texts(), ConversationCache()
         self._provider_files: ProviderFiles | None = None
         self._open_files = OpenFiles(journal, self.workspace, kept.folder / SAVE)
         self._watching = Watching(journal, self.workspace, self._open_files)
@@ -108,7 +108,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self._decisions = Decisions(journal, self.workspace, kept.blobs, self._open_files, kept.folder)
         self._cleaning: asyncio.Task[None] | None = None
         self._todos = TodoList(journal)
-        self._turns = Turns(journal, self._desk, self._get_ready, self.go_on_unattended)
+        self._turns = Turns(journal, self._turn_context, self._get_ready, self.go_on_unattended)
         self._shortcuts = Shortcuts(journal, kept.log.path, kept.since) if kept.log else None
         self._slots = slots or Slots(loaded.settings.subtasks.max_parallel)
         self._subtasks: SubTasks | None = None
@@ -318,9 +318,11 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         """What runs sub-tasks, made when it is first needed."""
         if self._subtasks is None:
             from tui_agent.session.subtasks import SubTasks
-            from tui_agent.turn.rebasing import on_newest
+            from tui_agent.tools.propose_changes import on_newest
 
-            self._subtasks = SubTasks(self, self._slots, lambda change: on_newest(self._desk(), change))
+            self._subtasks = SubTasks(
+                self, self._slots, lambda change: on_newest(self._turn_context(), change)
+            )
         return self._subtasks
 
     def paced_model(self) -> PacedModel:
@@ -337,8 +339,8 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self._lost.update(fresh)
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in fresh))
 
-    def _desk(self) -> Desk:
-        return Desk(
+    def _turn_context(self) -> TurnContext:
+        return TurnContext(
             state=lambda: self.state,
             settings=self.loaded.settings,
             workspace=self.workspace,
@@ -368,17 +370,13 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         await work_copies.clear_leftovers(self.folders.data, self.workspace.child)
 
     async def _draft(self, changes: str) -> str:
-        from tui_agent.turn.drafting import draft_message
+        from tui_agent.turn.commit_message import draft_message
 
         await self._get_ready()
-        text = ""
-        apart = with_fields(self._desk(), model=PacedModel(self.model, self._pace), requests=Allowance())
-        async for item in draft_message(apart, changes):
-            if isinstance(item, str):
-                text = item
-            else:
-                await self.journal.record(item)
-        return text
+        apart = with_fields(
+            self._turn_context(), model=PacedModel(self.model, self._pace), requests=Allowance()
+        )
+        return await draft_message(apart, changes, self.journal.record)
 
     def _store_of_files(self) -> ProviderFiles | None:
         """Where files are uploaded; None where that is off, or nothing there could take them."""

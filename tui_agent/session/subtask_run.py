@@ -21,7 +21,7 @@ from tui_agent.session.subtask_progress import ProgressTeller
 from tui_agent.store.state import State, Todo
 from tui_agent.subtasks import handover
 from tui_agent.subtasks.graph import Cause, SubTask, needed_by
-from tui_agent.turn.remembering import last_request
+from tui_agent.turn.memory import last_request
 from tui_agent.workspace.copies import WorkCopy
 
 if TYPE_CHECKING:

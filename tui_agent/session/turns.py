@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 from tui_agent.debug_log import fault
@@ -13,8 +13,9 @@ from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
-from tui_agent.store.state import State
-from tui_agent.turn.desk import Decision, Desk
+from tui_agent.store.state import Decision, State
+from tui_agent.tools.context import Emit
+from tui_agent.turn.context import TurnContext
 
 _log = logging.getLogger(__name__)
 STOPPED = "Stopped: what came so far is kept."
@@ -22,8 +23,8 @@ ASK_FOR_THE_REST = "before it was complete: send “continue” to ask for the r
 #: Seconds between two tellings of what streams: a frame or two of the screen.
 TOLD_EVERY = 0.03
 Part = Literal["summary", "message", "reasoning", ""]
-#: What a turn does, as events.
-Steps = Callable[[Desk], AsyncGenerator[e.Event, None]]
+#: What a turn does, told as events.
+Steps = Callable[[TurnContext, Emit], Awaitable[None]]
 
 
 class Turns:
@@ -32,12 +33,12 @@ class Turns:
     def __init__(
         self,
         journal: Journal,
-        desk: Callable[[], Desk],
+        context: Callable[[], TurnContext],
         get_ready: Callable[[], Awaitable[None]],
         after: Callable[[], Awaitable[None]],
     ) -> None:
         self._journal = journal
-        self._desk = desk
+        self._context = context
         self._get_ready = get_ready
         self._after = after
         #: A turn from its first record to its last; only `_work`, the part between them, is ever cancelled.
@@ -215,20 +216,20 @@ class Turns:
             return
         begun.set_result(None)
 
-        def steps(desk: Desk) -> AsyncGenerator[e.Event, None]:
+        async def steps(context: TurnContext, emit: Emit) -> None:
             from tui_agent.turn.turn import run
 
-            return run(desk, turn, text, attachments)
+            await run(context, text, attachments, emit)
 
         await self._to_its_end(turn, steps)
 
     async def _run_again(self, conflicts: Sequence[Change]) -> None:
         turn = self.state.turn.number
 
-        def steps(desk: Desk) -> AsyncGenerator[e.Event, None]:
+        async def steps(context: TurnContext, emit: Emit) -> None:
             from tui_agent.turn.turn import run_again
 
-            return run_again(desk, turn, conflicts)
+            await run_again(context, conflicts, emit)
 
         await self._to_its_end(turn, steps, again=True)
 
@@ -279,17 +280,20 @@ class Turns:
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
         pieces = Pieces(self._tell)
+
+        async def emit(event: e.Event) -> None:
+            if isinstance(event, e.ReplyStreamed):
+                pieces.add(event)
+                return
+            pieces.tell()
+            if isinstance(event, e.Passing):
+                self._journal.tell(event)
+            else:
+                await self._journal.record(event)
+                await self._let_go(event)
+
         try:
-            async for event in steps(self._desk()):
-                if isinstance(event, e.ReplyStreamed):
-                    pieces.add(event)
-                    continue
-                pieces.tell()
-                if isinstance(event, e.Passing):
-                    self._journal.tell(event)
-                else:
-                    await self._journal.record(event)
-                    await self._let_go(event)
+            await steps(self._context(), emit)
         finally:
             pieces.tell()
 

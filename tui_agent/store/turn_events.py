@@ -11,6 +11,9 @@ from tui_agent.planning.chain import Attempt
 from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import Decision, Phase
 
+#: Why a file does not go with a request.
+OutReason = Literal["room", "limit", "unreadable", "secret"]
+
 
 class TurnStarted(Lasting, frozen=True):
     """The person asked for something; `queued` says that it was the first in the queue."""
@@ -141,7 +144,7 @@ class FilesLeftOut(Lasting, frozen=True):
     action: str
     paths: tuple[str, ...]
     why: str
-    reason: Literal["room", "limit", "unreadable", "secret"] = "room"
+    reason: OutReason = "room"
     loaded: bool = False
     before: tuple[KnownFile, ...] = ()
 

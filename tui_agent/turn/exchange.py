@@ -1,13 +1,19 @@
-"""One exchange with a model: a request goes out, its answer comes in, and however that ends its tokens are counted."""
+"""One exchange with a model: a request goes out within the limits, its answer comes in, its tokens are counted.
+
+Where the model cannot be reached, the next of `models.fallbacks` answers.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
+from typing import Literal
 
+from tui_agent.context.budget import Spent, limit_reached
 from tui_agent.errors import LimitReached, ModelError, TimedOut
 from tui_agent.model.client import (
+    Abilities,
     CallChunk,
     Chunk,
     EndChunk,
@@ -18,14 +24,20 @@ from tui_agent.model.client import (
     TextChunk,
     UsageChunk,
 )
+from tui_agent.model.pacing import RAISE_REQUESTS
+from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.state import OpenRequest, Purpose, Usage
-from tui_agent.turn.desk import Desk
+from tui_agent.tools.context import Emit
+from tui_agent.turn.context import TurnContext
 
 #: An answer of more letters is not an answer: what comes after them is not read.
 MOST_LETTERS = 4_000_000
 #: So many of them are read at once: about ten milliseconds.
 MOST_AT_ONCE = 16_384
+
+#: What a model holds whose window nobody knows, in tokens.
+UNKNOWN_WINDOW = 32_000
 
 
 class Answer:
@@ -84,33 +96,33 @@ def cut_off(why: str) -> str:
     return f"The answer was cut off ({'the ' + words[4:] if words.startswith('The ') else words})"
 
 
-async def open_request(desk: Desk, model: str, tokens: int, purpose: Purpose) -> OpenRequest:
+async def open_request(context: TurnContext, model: str, tokens: int, purpose: Purpose) -> OpenRequest:
     """What a request to `model` may cost before anybody has counted; `tokens` is its own size."""
     try:
-        prices = (await desk.model.abilities(model)).prices
+        prices = (await context.model.abilities(model)).prices
     except ModelError:
         prices = None
     return OpenRequest(purpose, tokens, prices)
 
 
 async def exchange(
-    desk: Desk, request: ModelRequest, paid: OpenRequest, answer: Answer
-) -> AsyncGenerator[e.Event, None]:
+    context: TurnContext, request: ModelRequest, paid: OpenRequest, answer: Answer, emit: Emit
+) -> None:
     """Send the request and put what comes into `answer`. Raises a `ModelError` when no answer came.
 
     A provider that is overloaded in the middle of an answer makes what came of it void, and it is asked again,
     unless that is worth keeping: then the answer ends there.
     """
     usage: Usage | None = None
-    if desk.state().model.status in ("starting", "failed"):
-        yield e.PhaseChanged("starting")
+    if context.state().model.status in ("starting", "failed"):
+        await emit(e.PhaseChanged("starting"))
     try:
-        async with aclosing(desk.model.stream(request)) as chunks:
+        async with aclosing(context.model.stream(request)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case SentChunk():
-                        if desk.state().turn.phase == "starting":
-                            yield e.PhaseChanged("planning" if paid.purpose == "plan" else "asking")
+                        if context.state().turn.phase == "starting":
+                            await emit(e.PhaseChanged("planning" if paid.purpose == "plan" else "asking"))
                     case UsageChunk(given, came, cached, cost):
                         usage = Usage(given, came, cached, cost)
                     case RetryChunk(attempt, seconds, why):
@@ -118,20 +130,19 @@ async def exchange(
                             if await asyncio.to_thread(answer.is_worth_keeping):
                                 answer.end = EndChunk("cut", why=why)
                                 break
-                            for event in _begun_again(desk, paid, answer, why):
-                                yield event
-                        yield e.RetryCounted(round(seconds), attempt, why)
+                            await _begin_again(context, paid, answer, why, emit)
+                        await emit(e.RetryCounted(round(seconds), attempt, why))
                     case _:
                         async for piece in _in_pieces(chunk):
                             for event in answer.take(piece):
-                                yield event
+                                await emit(event)
                 if answer.letters > MOST_LETTERS:
                     break
     except (ModelError, LimitReached) as error:
         processed = answer.letters or isinstance(error, TimedOut)
-        yield e.UsageCounted(paid.estimate(answer.letters) if processed else Usage(), paid.purpose)
+        await emit(e.UsageCounted(paid.estimate(answer.letters) if processed else Usage(), paid.purpose))
         raise
-    yield e.UsageCounted(usage or paid.estimate(answer.letters), paid.purpose)
+    await emit(e.UsageCounted(usage or paid.estimate(answer.letters), paid.purpose))
 
 
 async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
@@ -145,9 +156,82 @@ async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
             yield chunk
 
 
-def _begun_again(desk: Desk, paid: OpenRequest, answer: Answer, why: str) -> list[e.Event]:
+async def _begin_again(context: TurnContext, paid: OpenRequest, answer: Answer, why: str, emit: Emit) -> None:
     """What came is void, and was paid for all the same."""
     spent = e.UsageCounted(paid.estimate(answer.letters), paid.purpose)
     answer.forget()
-    said = e.NoticeGiven("info", f"{why}: what had come of the answer is dropped, and it is asked for again")
-    return [spent, e.ReplyGrew(desk.state().turn.number, "", ""), said]
+    await emit(spent)
+    await emit(e.ReplyGrew(context.turn, "", ""))
+    await emit(
+        e.NoticeGiven("info", f"{why}: what had come of the answer is dropped, and it is asked for again")
+    )
+
+
+def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) -> None:
+    """Raises `LimitReached` where a request of so many tokens would pass a limit of the turn or the session.
+
+    A limit of money that cannot be kept, since nobody knows the price, lets nothing through. `priced` says it of
+    another model than the main one. A recording costs nothing.
+    """
+    if why := context.requests.why:
+        raise LimitReached(why, RAISE_REQUESTS)
+    state = context.state()
+    limits, usage = context.settings.limits, state.usage
+    price = price_of_a_token(usage.session)
+    known = bool(state.session.replay) or (state.model.priced if priced is None else priced)
+    caps = (
+        ("turn", usage.turn, limits.turn_tokens, limits.turn_cost),
+        ("session", usage.session, limits.session_tokens, limits.session_cost),
+    )
+    for what, spent, most_tokens, most_cost in caps:
+        if most_cost and not (known and (spent.cost is not None or state.session.replay)):
+            raise LimitReached(
+                f"What this {what} costs is not known, so that limits.{what}_cost (${most_cost:g}) cannot be kept",
+                f"set limits.{what}_tokens instead and limits.{what}_cost to 0, or choose a model whose price is known",
+            )
+        sentence = limit_reached(
+            what, Spent(spent.input + spent.output, spent.cost), tokens, price, most_tokens, most_cost
+        )
+        if sentence:
+            raise LimitReached(
+                sentence,
+                f"raise the limit in settings.toml or with --set limits.{what}_…, or go on in a new {what}",
+            )
+
+
+def price_of_a_token(usage: Usage) -> float | None:
+    """What a token has cost on average, in dollars; None where that is not known."""
+    tokens = usage.input + usage.output
+    return usage.cost / tokens if usage.cost is not None and tokens else None
+
+
+def chosen(settings: Settings, name: str, abilities: Abilities) -> e.ModelChosen:
+    """The model with the dialect it is spoken to in: `auto` takes `tools` where it can call functions."""
+    protocol: Literal["tools", "structured"]
+    if settings.protocol == "auto":
+        protocol = "tools" if abilities.tools else "structured"
+    else:
+        protocol = settings.protocol
+    return e.ModelChosen(
+        name=name,
+        planner=settings.planner_model,
+        protocol=protocol,
+        window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
+        window_known=bool(settings.context.window or abilities.window),
+        takes_schema=abilities.schema,
+        priced=abilities.known,  # windows and prices are in one table
+    )
+
+
+async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelChosen | None:
+    """The first fallback that was not tried in this turn; None where there is none. A recording has no other model."""
+    if context.state().session.replay:
+        return None
+    for name in context.settings.models.fallbacks:
+        if name in tried:
+            continue
+        try:
+            return chosen(context.settings, name, await context.model.abilities(name))
+        except ModelError:
+            continue  # a name that nobody knows does not help
+    return None

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from tui_agent.answers import schema
-from tui_agent.answers.plans import Plan, read_plan
+from tui_agent.answers.plans import FileAction, Plan, read_plan
 from tui_agent.context import known, memory
 from tui_agent.context.blocks import inert
 from tui_agent.context.folders import outline
+from tui_agent.context.known import LoadedBy
 from tui_agent.errors import EmptyReply, LimitReached, ModelError
 from tui_agent.model.client import Message, ModelRequest
+from tui_agent.planning.near_names import completed
 from tui_agent.planning.words import MAX_ACTIONS, Words, read_words
 from tui_agent.store import events as e
-from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.exchange import Answer, cut_off, exchange, open_request
-from tui_agent.turn.limits import check_limits
+from tui_agent.tools.chains import carried_over, find_files, named_once, renamed
+from tui_agent.tools.context import Emit
+from tui_agent.tools.files import Loaded
+from tui_agent.tools.list_directory import list_directories
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
+from tui_agent.turn.request import Draft
 
 #: The setting that leaves planning to the built-in planner.
 NO_PLANNER = "none"
@@ -29,100 +35,123 @@ MOST_ANSWERS = 2
 MOST_FAULTS = 10
 
 
-async def make_plan(
-    desk: Desk, gathered: Gathered, request: str, made: list[Plan]
-) -> AsyncGenerator[e.Event, None]:
-    """The plan, put into `made`. The planner is not asked where the words name every file, or where it cannot be.
+async def plan(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> Draft:
+    """Which files the request needs, and then those files and listings."""
+    await context.workspace.ready()
+    if context.look is not None:
+        await context.look()  # a file that was renamed is found under its new name
+    made = await make_plan(context, request, emit)
+    if made.source == "model":
+        files = await asyncio.to_thread(completed, made.files, context.workspace.index)
+        made = replace(made, files=files)
+    attached = [FileAction(path, (path,), "attached by the person") for path in attachments]
+    carried = carried_over(context)
+    actions = named_once(renamed(context, [*attached, *carried, *made.files]), set())
+    await emit(e.PlanMade(context.turn, made.source, actions, made.directories, made.faults))
+    if context.ask is None:  # on a screen they are in the plan
+        for fault in made.faults:
+            await emit(e.NoticeGiven("info", fault))
+    mentioned = {action.name for action in actions if _is_mention(action, request, attachments)}
+    mentioned.update(action.name for action in carried)
+    wanted: list[tuple[FileAction, LoadedBy]] = [
+        (action, "mention" if action.name in mentioned else "plan") for action in actions
+    ]
+    loaded = await find_files(context, wanted, (), emit)
+    listings = await list_directories(context, made.directories, emit)
+    loaded = loaded.plus(Loaded(facts=listings.facts))
+    return Draft(request, loaded=loaded, listings=listings.found)
+
+
+def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:
+    return action.name in attachments or any(f"@{pattern}" in request for pattern in action.patterns)
+
+
+async def make_plan(context: TurnContext, request: str, emit: Emit) -> Plan:
+    """The planner is not asked where the words name every file, or where it cannot be.
 
     What goes wrong with the planner never ends the turn: the plan is then made from the request's own words.
     """
-    active = desk.state().buffers.active
-    words = await asyncio.to_thread(read_words, request, desk.workspace.index, active)
-    planner = await _planner(desk, gathered, words, request)
+    active = context.state().buffers.active
+    words = await asyncio.to_thread(read_words, request, context.workspace.index, active)
+    planner = await _planner(context, words, request)
+    made: Plan | None = None
     if planner is not None:
         try:
-            async for event in _ask_planner(desk, gathered, request, planner, made):
-                yield event
+            made = await _ask_planner(context, request, planner, emit)
         except (ModelError, LimitReached) as error:
-            yield _gave_none(planner.model, error.what)
-    if made:
-        made[0] = _with_mentions(made[0], words.plan, request)
-    else:
-        made.append(words.plan)
+            await _say_no_plan(planner.model, error.what, emit)
+    return words.plan if made is None else _with_mentions(made, words.plan, request)
 
 
-async def _planner(desk: Desk, gathered: Gathered, words: Words, request: str) -> ModelRequest | None:
+async def _planner(context: TurnContext, words: Words, request: str) -> ModelRequest | None:
     """The request to the planner without its messages; None where none is asked."""
-    model = desk.state().model
-    goes_on = memory.asks_to_go_on(request, gathered.turn)
-    if words.certain or goes_on or model.planner == NO_PLANNER or not desk.planning_words:
+    model = context.state().model
+    goes_on = memory.asks_to_go_on(request, context.turn)
+    if words.certain or goes_on or model.planner == NO_PLANNER or not context.planning_words:
         return None
     name = model.planner or model.name
     try:
-        abilities = await desk.model.abilities(name)
+        abilities = await context.model.abilities(name)
     except ModelError:
         return None  # asking it would fail with the same words: the main model's request says them
     if not abilities.plans:
         return None
-    shape = schema.strict(desk.planning_schema) if abilities.schema else None
-    return ModelRequest(name, (), purpose="plan", schema=shape, timeout=float(desk.settings.request_timeout))
+    shape = schema.strict(context.planning_schema) if abilities.schema else None
+    return ModelRequest(
+        name, (), purpose="plan", schema=shape, timeout=float(context.settings.request_timeout)
+    )
 
 
-async def _ask_planner(
-    desk: Desk, gathered: Gathered, request: str, planner: ModelRequest, made: list[Plan]
-) -> AsyncGenerator[e.Event, None]:
+async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest, emit: Emit) -> Plan | None:
     """Ask, and once more with the faults named where the answer holds no plan."""
-    messages = await asyncio.to_thread(_messages, desk, request, planner.schema is None)
+    messages = await asyncio.to_thread(_messages, context, request, planner.schema is None)
     for attempt in range(1, MOST_ANSWERS + 1):
-        answer: list[str] = []
-        async for event in _ask_once(desk, gathered, replace(planner, messages=messages), answer):
-            yield event
-        plan = await asyncio.to_thread(read_plan, answer[0], desk.planning_schema)
-        if plan.files or plan.directories or not plan.faults:
-            made.append(_bounded(plan))
-            return
+        answer = await _ask_once(context, replace(planner, messages=messages), emit)
+        made = await asyncio.to_thread(read_plan, answer, context.planning_schema)
+        if made.files or made.directories or not made.faults:
+            return _bounded(made)
         if attempt == MOST_ANSWERS:
-            yield _gave_none(planner.model, f"its answer is not a plan: {plan.faults[0]}")
-        faults = "\n".join(f"- {fault}" for fault in plan.faults[:MOST_FAULTS])
+            await _say_no_plan(planner.model, f"its answer is not a plan: {made.faults[0]}", emit)
+        faults = "\n".join(f"- {fault}" for fault in made.faults[:MOST_FAULTS])
         again = f"That plan cannot be read:\n{faults}\nAnswer once more, with the JSON object alone."
         messages = (
             *messages,
-            {"role": "assistant", "content": answer[0]},
+            {"role": "assistant", "content": answer},
             {"role": "user", "content": again},
         )
+    return None
 
 
-async def _ask_once(
-    desk: Desk, gathered: Gathered, request: ModelRequest, answer: list[str]
-) -> AsyncGenerator[e.Event, None]:
-    counted = await desk.model.count(request.model, [message["content"] for message in request.messages])
+async def _ask_once(context: TurnContext, request: ModelRequest, emit: Emit) -> str:
+    counted = await context.model.count(request.model, [message["content"] for message in request.messages])
     tokens = sum(counted.counts)
-    check_limits(desk, tokens, (await desk.model.abilities(request.model)).known)
-    paid = await open_request(desk, request.model, tokens, "plan")
-    yield e.RequestSent(
-        gathered.turn, "plan", tokens=tokens, estimated=not counted.exact, model=request.model, paid=paid
+    check_limits(context, tokens, (await context.model.abilities(request.model)).known)
+    paid = await open_request(context, request.model, tokens, "plan")
+    await emit(
+        e.RequestSent(
+            context.turn, "plan", tokens=tokens, estimated=not counted.exact, model=request.model, paid=paid
+        )
     )
     words = Answer()
-    async for event in exchange(desk, request, paid, words):
-        yield event
+    await exchange(context, request, paid, words, emit)
     text = words.text
-    if words.cut and not read_plan(text, desk.planning_schema).files:
+    if words.cut and not read_plan(text, context.planning_schema).files:
         raise ModelError(cut_off(words.why), "the words of the request are taken instead")
     if not text.strip():
         raise EmptyReply("its answer is empty", "the words of the request are taken instead")
-    answer.append(text)
+    return text
 
 
-def _messages(desk: Desk, request: str, with_schema: bool) -> tuple[Message, ...]:
+def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
     """The planner's own words, then the outline, the known files and the request: no part of the conversation."""
-    system = [part["text"] for part in desk.planning_words["sections"]]
+    system = [part["text"] for part in context.planning_words["sections"]]
     if with_schema:
-        shape = json.dumps(desk.planning_schema, ensure_ascii=False)
+        shape = json.dumps(context.planning_schema, ensure_ascii=False)
         system.append("Answer with one JSON object of this schema:\n" + shape)
-    files = desk.state().known
+    files = context.state().known
     rows = [known.table_row(entry, 0) for entry in files.files.values()]
-    room = desk.settings.outline_tokens
-    shown = outline(desk.workspace.index.paths, room) if room else ""
+    room = context.settings.outline_tokens
+    shown = outline(context.workspace.index.paths, room) if room else ""
     parts = [
         "# Outline of the workspace\nFiles at the top, then folders with the number of files below each:\n"
         + shown
@@ -163,7 +192,6 @@ def _with_mentions(plan: Plan, words: Plan, request: str) -> Plan:
     return replace(plan, files=(*missing, *plan.files)) if missing else plan
 
 
-def _gave_none(planner: str, why: str) -> e.NoticeGiven:
-    return e.NoticeGiven(
-        "warning", f"{planner} made no plan ({why}): the files are found by the words of the request"
-    )
+async def _say_no_plan(planner: str, why: str, emit: Emit) -> None:
+    sentence = f"{planner} made no plan ({why}): the files are found by the words of the request"
+    await emit(e.NoticeGiven("warning", sentence))

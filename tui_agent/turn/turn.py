@@ -2,67 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from tui_agent.answers.values import Reply
 from tui_agent.edits.change import Change
-from tui_agent.store.events import Event, NoticeGiven
-from tui_agent.turn import asking, finding, gathering, proposing, uploading
-from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.sending_back import SendingBack
+from tui_agent.store.events import NoticeGiven
+from tui_agent.tools.context import Emit
+from tui_agent.turn.calls import answer, propose
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.load import load
+from tui_agent.turn.planner import plan
+from tui_agent.turn.reply import ask
+from tui_agent.turn.request import Draft
+from tui_agent.turn.retries import Retries
+from tui_agent.turn.window import Earlier
 
 
-async def run(
-    desk: Desk, turn: int, request: str, attachments: Sequence[str] = ()
-) -> AsyncGenerator[Event, None]:
-    """Plan, find, gather, ask, read, propose; a reply that asks for files, changes what has no place, or holds a call
-    that cannot be read, is answered in the same turn.
+async def run(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> None:
+    """Plan, load, ask, run what was called for, propose; a reply that asks for files, changes what has no place, or
+    holds a call that cannot be read, is answered in the same turn.
 
     Raises a `ModelError` when no answer came; whoever runs it says how the turn ended.
     """
-    gathered = Gathered(query=request, turn=turn)
-    async for event in finding.plan_and_find(desk, gathered, request, attachments):
-        yield event
-    async for event in _steps(desk, gathered, SendingBack()):
-        yield event
+    draft = await plan(context, request, attachments, emit)
+    await _steps(context, draft, Retries(), emit)
 
 
-async def run_again(desk: Desk, turn: int, conflicts: Sequence[Change]) -> AsyncGenerator[Event, None]:
+async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> None:
     """Go on with a turn for changes that conflicted when they were applied: their files are read, the model is asked.
 
     Raises as `run` does.
     """
-    gathered, back = Gathered(query="", turn=turn), SendingBack(conflicts=list(conflicts), told=True)
-    await desk.workspace.ready()
-    async for event in back.ask_again(desk, gathered):
-        yield event
-    if gathered.query:
-        async for event in _steps(desk, gathered, back):
-            yield event
+    await context.workspace.ready()
+    retries = Retries(told=True)
+    draft = await retries.ask_again(context, conflicts, emit)
+    if draft is not None:
+        await _steps(context, draft, retries, emit)
 
 
-async def _steps(desk: Desk, gathered: Gathered, back: SendingBack) -> AsyncGenerator[Event, None]:
-    for step in range(1, desk.settings.max_steps + 1):
-        async for event in gathering.gather(desk, gathered):
-            yield event
-        async for event in uploading.upload(desk, gathered):
-            yield event
-        async for event in asking.ask(desk, gathered):
-            yield event
-        async for event in proposing.propose(desk, gathered, back):
-            yield event
-        if step < desk.settings.max_steps:
-            async for event in back.ask_again(desk, gathered):
-                yield event
-        if gathered.query:
-            continue
-        reply = gathered.reply
-        misread = reply.misread and not reply.cut
-        if not misread and (reply.changes or not reply.asks):
+async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> None:
+    earlier, most = Earlier(), context.settings.max_steps
+    for step in range(1, most + 1):
+        draft = await load(context, draft, emit)
+        reply = await ask(context, draft, earlier, emit)
+        not_taken = await propose(context, reply, retries.rules(context), emit)
+        again = await retries.ask_again(context, not_taken, emit) if step < most else None
+        if again is None and not _is_answered(reply):
             return
-        if step == desk.settings.max_steps:
-            yield NoticeGiven(
-                "warning", f"The model asked for more {step} times in one turn: continue to let it go on"
-            )
+        if again is None and step == most:
+            sentence = f"The model asked for more {step} times in one turn: continue to let it go on"
+            await emit(NoticeGiven("warning", sentence))
             return
-        async for event in finding.answer(desk, gathered, reply):
-            yield event
+        draft = replace(again or await answer(context, reply, emit), goes_on=draft.goes_on)
+
+
+def _is_answered(reply: Reply) -> bool:
+    """Whether the model gets an answer in the same turn."""
+    misread = reply.misread and not reply.cut
+    return misread or (reply.asks and not reply.changes)

@@ -1,9 +1,9 @@
-"""Bundling: with a changed file come the files that it imports and its tests."""
+"""Bundles: with a changed file come the files that it imports and its tests."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 
 from tui_agent.context.loaded import LoadedFile
@@ -12,9 +12,9 @@ from tui_agent.files.gate import read
 from tui_agent.files.judging import Undecided
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
-from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.reading import load, see, that_fit
-from tui_agent.turn.secrets import decided
+from tui_agent.tools.context import Emit
+from tui_agent.tools.files import Loaded, admit, load, that_fit, with_decision
+from tui_agent.turn.context import TurnContext
 from tui_agent.workspace.companions import Places, imported
 from tui_agent.workspace.languages import language
 from tui_agent.workspace.tests_of import find_tests
@@ -25,57 +25,57 @@ MAX_CONFIG_BYTES = 64 * 1024
 MOST_SOURCES = 50
 
 
-async def bundle(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
+async def bundle(context: TurnContext, held: Loaded, emit: Emit) -> Loaded:
     """What belongs to the files that were changed since the last request and is not in view, within its limits."""
-    settings, changed = desk.settings.bundling, desk.state().conversation.unbundled
+    settings, changed = context.settings.bundling, context.state().conversation.unbundled
+    found = Loaded()
     if not (settings.enabled and settings.max_files and changed):
-        return
-    for path, why in (await companions(desk, changed)).items():
-        if len(gathered.bundled) >= settings.max_files:
-            return
-        if any(file.path == path for file in (*gathered.files, *gathered.bundled)):
+        return found
+    for path, why in (await companions(context, changed)).items():
+        files = (*held.files, *found.files)
+        if len(found.files) >= settings.max_files:
+            break
+        if any(file.path == path for file in files):
             continue
-        loaded: list[LoadedFile] = []
         try:
-            async for event in decided(desk, gathered, partial(load, desk, path, "bundle", why), loaded):
-                yield event
+            file = await with_decision(context, partial(load, context, path, "bundle", why), emit)
         except Undecided as error:
-            yield e.NoticeGiven("warning", str(error))
+            await emit(e.NoticeGiven("warning", str(error)))
         except TuiAgentError:
             continue  # a bundle is an offer, not a promise
-        for file in loaded:
-            if await _is_wanted(desk, gathered, file):
-                for event in see(desk, gathered, file):
-                    yield event
+        else:
+            if await _is_wanted(context, file, files):
+                found = found.plus(await admit(context, file, emit))
+    return found
 
 
-async def companions(desk: Desk, changed: Sequence[str]) -> dict[str, str]:
+async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, str]:
     """Paths, tests first, then imports by their distance, each with the sentence why."""
-    settings = desk.settings.bundling
+    settings = context.settings.bundling
     found: dict[str, str] = {}
     if settings.tests:
-        tests = await asyncio.to_thread(find_tests, changed, desk.workspace.index)
+        tests = await asyncio.to_thread(find_tests, changed, context.workspace.index)
         found.update({test: f"Tests {path}" for path, places in tests.items() for test in places[:2]})
     if settings.imports:
-        places = await asyncio.to_thread(_places, desk)
+        places = await asyncio.to_thread(_places, context)
         level = list(changed)
         seen = set(changed)
         for _ in range(settings.depth):
-            level = await _imports_of(desk, places, level[:MOST_SOURCES], seen, found)
+            level = await _imports_of(context, places, level[:MOST_SOURCES], seen, found)
     return {path: why for path, why in found.items() if path not in changed}
 
 
 async def _imports_of(
-    desk: Desk, places: Places, sources: Sequence[str], seen: set[str], found: dict[str, str]
+    context: TurnContext, places: Places, sources: Sequence[str], seen: set[str], found: dict[str, str]
 ) -> list[str]:
     """One level further: what `sources` import goes into `found`; the files to look into next."""
     further: list[str] = []
     for path in sources:
         name = _grammar(path)
-        text = await asyncio.to_thread(_source, desk, path) if name else None
+        text = await asyncio.to_thread(_source, context, path) if name else None
         if not text:
             continue
-        written = await desk.workspace.imports(name, text)
+        written = await context.workspace.imports(name, text)
         for target in await asyncio.to_thread(imported, path, name, written, places):
             if target not in seen:
                 seen.add(target)
@@ -84,40 +84,40 @@ async def _imports_of(
     return further
 
 
-async def _is_wanted(desk: Desk, gathered: Gathered, file: LoadedFile) -> bool:
+async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[LoadedFile]) -> bool:
     """Whether the model does not have this text yet, and there is room for it."""
-    entry = desk.state().known.files.get(file.path)
+    entry = context.state().known.files.get(file.path)
     known = entry is not None and entry.written_known and entry.written == file.md5
-    if known or desk.state().conversation.files.get(file.path) == file.md5:
+    if known or context.state().conversation.files.get(file.path) == file.md5:
         return False
-    return bool((await that_fit(desk, gathered, [file]))[0])
+    return bool((await that_fit(context, held, [file]))[0])
 
 
 def _grammar(path: str) -> str:
     return "tsx" if path.endswith(".tsx") else language(path)
 
 
-def _source(desk: Desk, path: str) -> str | None:
+def _source(context: TurnContext, path: str) -> str | None:
     """The newest text: what is unsaved in the editor, else the disk."""
-    buffer = desk.state().buffers.get(path)
+    buffer = context.state().buffers.get(path)
     if buffer is not None and buffer.unsaved:
         return buffer.text
-    return _text(desk, path, MAX_SOURCE_BYTES)
+    return _text(context, path, MAX_SOURCE_BYTES)
 
 
-def _text(desk: Desk, path: str, limit: int) -> str | None:
+def _text(context: TurnContext, path: str, limit: int) -> str | None:
     try:
-        return decode(read(desk.workspace.gate, path, limit)).text
+        return decode(read(context.workspace.gate, path, limit)).text
     except TuiAgentError:
         return None
 
 
-def _places(desk: Desk) -> Places:
-    index = desk.workspace.index
+def _places(context: TurnContext) -> Places:
+    index = context.workspace.index
 
     @cache
     def read_config(path: str) -> str | None:
-        return _text(desk, path, MAX_CONFIG_BYTES) if index.contains(path) else None
+        return _text(context, path, MAX_CONFIG_BYTES) if index.contains(path) else None
 
     @cache
     def aliases(path: str) -> Aliases:

@@ -1,10 +1,9 @@
-"""Asking the model: the request goes out, the answer streams in and is read."""
+"""The model's reply: the request goes out, the answer streams in and is read."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,14 +24,14 @@ from tui_agent.errors import (
 from tui_agent.model.client import CallChunk, Chunk, ReasoningChunk, TextChunk
 from tui_agent.store import events as e
 from tui_agent.store.state import SentMessage
-from tui_agent.turn.beginning import keep
-from tui_agent.turn.composing import Composed
-from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.exchange import MOST_LETTERS, Answer, exchange, open_request
-from tui_agent.turn.fallback import next_model
-from tui_agent.turn.limits import check_limits
-from tui_agent.turn.making_room import fit
-from tui_agent.turn.reading import window_of
+from tui_agent.tools.context import Emit
+from tui_agent.tools.files import window_of
+from tui_agent.tools.propose_changes import changes_of
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.conversation import keep
+from tui_agent.turn.exchange import MOST_LETTERS, Answer, check_limits, exchange, next_model, open_request
+from tui_agent.turn.request import Composed, Draft
+from tui_agent.turn.window import Earlier, fit
 
 #: What share of a request that was too long the next one may have, attempt by attempt.
 LESS = (0.8, 0.5)
@@ -42,102 +41,108 @@ MOST_CHANGES = 1_000
 MOST_FAULTS = 100
 
 
-async def ask(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
-    """Send the next request and read the reply into `gathered`. Raises a `ModelError` when none came.
+async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) -> Reply:
+    """Send the next request and read the reply. Raises a `ModelError` when none came.
 
-    Where the model cannot be reached or stays overloaded, the next of `models.fallbacks` is asked.
+    A request that the provider finds too long is taken back and sent again, each time smaller; where nothing is left
+    to leave out, it is not sent. Where the model cannot be reached or stays overloaded, the next of
+    `models.fallbacks` is asked.
     """
     failed: dict[str, ModelError] = {}
+    size = _Size(context)
     while True:
         try:
-            async for event in _ask_model(desk, gathered):
-                yield event
-            return
-        except (Unreachable, RateLimited, BadKey) as error:
-            if isinstance(error, BadKey) and not failed:
-                raise  # the person has to mend that
-            model = desk.state().model.name
-            failed[model] = error
-            another = await next_model(desk, failed)
-            if another is None:
-                if len(failed) > 1:
-                    yield e.NoticeGiven("warning", f"{error.what}. No other model is left to ask")
-                raise next(iter(failed.values())) from None
-            yield e.RequestWithdrawn(gathered.turn)
-            yield e.NoticeGiven("warning", f"{error.what}. {another.name} is asked instead, from now on")
-            yield another
-
-
-async def _ask_model(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
-    """Ask the model that is chosen.
-
-    A request that the provider finds too long is taken back and sent again, each time smaller; where nothing
-    is left to leave out, it is not sent.
-    """
-    # a recording has no window: what it answers was answered once
-    ceiling, refusal = sys.maxsize if desk.state().session.replay else window_of(desk.state()), None
-    for less in (*LESS, None):
-        composed: list[Composed] = []
-        try:
-            async for event in fit(desk, gathered, ceiling, composed):
-                yield event
+            composed = await fit(context, draft, earlier, size.ceiling, emit)
+            draft = composed.draft
         except ContextTooLong:
-            if refusal is None:
+            if size.refusal is None:
                 raise
-            yield e.NoticeGiven("info", "Nothing more can be left out of the request: it is not sent again")
-            raise refusal from None
+            await emit(
+                e.NoticeGiven("info", "Nothing more can be left out of the request: it is not sent again")
+            )
+            raise size.refusal from None
+        except (Unreachable, RateLimited, BadKey) as error:
+            await _next_model(context, error, failed, emit)
+            size = _Size(context)
+            continue
         try:
-            async for event in _ask_once(desk, gathered, composed[0]):
-                yield event
-            return
+            return await _ask_once(context, composed, earlier, emit)
         except LimitReached:
-            if desk.requests.why and not desk.part and not desk.requests.told:
-                desk.requests.told = True
-                yield e.NoticeGiven("warning", f"{desk.requests.why}: no more are sent")
+            if context.requests.why and not context.part and not context.requests.told:
+                context.requests.told = True
+                await emit(e.NoticeGiven("warning", f"{context.requests.why}: no more are sent"))
             raise
         except ContextTooLong as error:
-            yield e.RequestWithdrawn(gathered.turn)
-            if less is None:
-                raise
-            ceiling, refusal = int(composed[0].size * less), error
+            await emit(e.RequestWithdrawn(context.turn))
+            size.reduce(composed.size, error)
+        except (Unreachable, RateLimited, BadKey) as error:
+            await _next_model(context, error, failed, emit)
+            size = _Size(context)
 
 
-async def _ask_once(desk: Desk, gathered: Gathered, composed: Composed) -> AsyncGenerator[e.Event, None]:
-    tokens = round(composed.event.tokens * desk.state().usage.scale)
-    check_limits(desk, tokens)
+class _Size:
+    """How large a request to one model may be, in tokens: less and less where the provider finds it too long."""
+
+    def __init__(self, context: TurnContext) -> None:
+        # a recording has no window: what it answers was answered once
+        self.ceiling = sys.maxsize if context.state().session.replay else window_of(context.state())
+        self.refusal: ContextTooLong | None = None
+        self._less = list(LESS)
+
+    def reduce(self, size: int, refusal: ContextTooLong) -> None:
+        """Raises the refusal where it was reduced often enough."""
+        if not self._less:
+            raise refusal
+        self.ceiling, self.refusal = int(size * self._less.pop(0)), refusal
+
+
+async def _next_model(
+    context: TurnContext, error: ModelError, failed: dict[str, ModelError], emit: Emit
+) -> None:
+    """Choose the model that is asked after one has failed. Raises the first error where there is none."""
+    if isinstance(error, BadKey) and not failed:
+        raise error  # the person has to put that right
+    failed[context.state().model.name] = error
+    another = await next_model(context, failed)
+    if another is None:
+        if len(failed) > 1:
+            await emit(e.NoticeGiven("warning", f"{error.what}. No other model is left to ask"))
+        raise next(iter(failed.values())) from None
+    await emit(e.RequestWithdrawn(context.turn))
+    await emit(e.NoticeGiven("warning", f"{error.what}. {another.name} is asked instead, from now on"))
+    await emit(another)
+
+
+async def _ask_once(context: TurnContext, composed: Composed, earlier: Earlier, emit: Emit) -> Reply:
+    tokens = round(composed.event.tokens * context.state().usage.scale)
+    check_limits(context, tokens)
     model = composed.request.model
-    paid = await open_request(desk, model, tokens, "main")
-    yield replace(composed.event, paid=paid)
-    answer = _Reply(desk, composed.event.protocol == "tools")
-    async for event in exchange(desk, composed.request, paid, answer):
-        yield event
-    gathered.handed_over(composed.event)
+    paid = await open_request(context, model, tokens, "main")
+    await emit(replace(composed.event, paid=paid))
+    answer = _ReplyAnswer(context, composed.event.protocol == "tools")
+    await exchange(context, composed.request, paid, answer, emit)
+    earlier.add(composed.event)
     reply = await asyncio.to_thread(answer.finish, model)
-    gathered.reply = reply
-    (sent,), _ = await keep(desk, [answer.message(reply)])
-    first = changes_of(desk, gathered.turn) + 1
+    (sent,), _ = await keep(context, [answer.message(reply)])
+    first = changes_of(context) + 1
     count = len(reply.changes) + len(reply.refused)
-    ids = tuple(f"c{gathered.turn}.{number}" for number in range(first, first + count))
-    yield _read_event(gathered.turn, reply, answer.reasoning, sent, ids)
+    ids = tuple(f"c{context.turn}.{number}" for number in range(first, first + count))
+    await emit(_read_event(context.turn, reply, answer.reasoning, sent, ids))
+    return reply
 
 
-def changes_of(desk: Desk, turn: int) -> int:
-    """How many changes a turn has proposed so far; the next one's id is the turn and the number after that."""
-    return sum(change.turn == turn for change in desk.state().review.changes)
-
-
-class _Reply(Answer):
+class _ReplyAnswer(Answer):
     """A reply of the main model: it is read while it comes, and what the person reads of it is shown."""
 
-    def __init__(self, desk: Desk, tools: bool) -> None:
-        self._desk = desk
+    def __init__(self, context: TurnContext, tools: bool) -> None:
+        self._context = context
         self._tools = tools
         self.forget()
 
     def forget(self) -> None:
         super().forget()
         self.reasoning = ""
-        schema, turn = self._desk.reply_schema, self._desk.state().turn
+        schema, turn = self._context.reply_schema, self._context.state().turn
         self.reader = (
             ToolsReader(schema, f"call_{turn.number}_{turn.step}")
             if self._tools

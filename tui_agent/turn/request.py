@@ -1,4 +1,4 @@
-"""Composing a request: the conversation as it was sent, and the one message that is new."""
+"""A request: the conversation as it was sent, and the one message that is new."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.context import editor, instructions, known, loaded, prompt
+from tui_agent.context.editor import OpenFile
+from tui_agent.context.folders import Listing
+from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known import KnownFile, table_row
 from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.events import RequestSent
 from tui_agent.store.state import SentMessage, State
 from tui_agent.subtasks import report
-from tui_agent.turn.beginning import Sizes, head_of, keep
-from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.sent import shared_beginning
+from tui_agent.tools.files import Loaded
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.conversation import Sizes, head_of, keep
+from tui_agent.turn.conversation_cache import shared_beginning
 
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
@@ -34,9 +38,30 @@ LEFT_OUT = ""
 AROUND_A_MESSAGE = 4
 
 
-class Composed(Struct, frozen=True):
-    """A request, and the event that says what it added. `bytes` is the length of all that is sent."""
+class Draft(Struct, frozen=True):
+    """What the next request adds to the conversation."""
 
+    query: str = ""
+    #: The person asked to go on with what was being done.
+    goes_on: bool = False
+    loaded: Loaded = Loaded()
+    listings: tuple[Listing, ...] = ()
+    found: tuple[str, ...] = ()
+    memory: str = ""
+    #: What the editor shows, as far as it may be sent; with `excerpts` only a part of each file.
+    opened: tuple[OpenFile, ...] = ()
+    excerpts: bool = False
+    #: The instruction and base files in force now.
+    contexts: tuple[ContextFile, ...] = ()
+
+
+class Composed(Struct, frozen=True):
+    """A request, what it was made of, and the event that says what it added.
+
+    `bytes` is the length of all that is sent.
+    """
+
+    draft: Draft
     request: ModelRequest
     event: RequestSent
     bytes: int
@@ -47,26 +72,26 @@ class Composed(Struct, frozen=True):
         return self.event.tokens + AROUND_A_MESSAGE * len(self.request.messages)
 
 
-async def compose(desk: Desk, gathered: Gathered, state: State | None = None) -> Composed:
+async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> Composed:
     """The next request of this turn, in today's state or another. The same material always gives the same bytes.
 
-    The conversation has begun (see `making_room.fit`). With nothing new to say it goes out as it is.
+    The conversation has begun (see `window.fit`). With nothing new to say it goes out as it is.
     """
-    state = state or desk.state()
-    before, head = state.conversation, head_of(desk)
-    kept = await asyncio.to_thread(desk.sent.read, desk.blobs, (*before.messages, *before.last))
+    state = state or context.state()
+    before, head = state.conversation, head_of(context)
+    kept = await asyncio.to_thread(context.sent.read, context.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
-    newest = _Newest(state, gathered)
+    newest = _Newest(state, draft)
     # Files may be long: numbering their lines would stop the keyboard.
     new, sizes = await asyncio.to_thread(
         lambda: (newest.messages([one.message for one in earlier]), newest.sizes)
     )
-    sent, exact = await keep(desk, new, sizes)
+    sent, exact = await keep(context, new, sizes)
     texts = [*(one.text for one in earlier), *await asyncio.to_thread(lambda: [*map(as_sent, new)])]
     everything = (*before.messages, *sent)
     share = shared_beginning([one.text for one in last], texts)
     event = RequestSent(
-        turn=gathered.turn,
+        turn=context.turn,
         purpose="main",
         messages=sent,
         files=newest.files,
@@ -74,7 +99,7 @@ async def compose(desk: Desk, gathered: Gathered, state: State | None = None) ->
         blocks=newest.digests,
         contexts=newest.contexts,
         tasks=newest.tasks,
-        uploads=tuple(file.file_id for file in gathered.files if file.file_id),
+        uploads=tuple(file.file_id for file in draft.loaded.files if file.file_id),
         tokens=before.head_tokens + sum(message.tokens for message in everything),
         estimated=not exact,
         parts=parts_of(everything, before.head_tokens),
@@ -86,13 +111,15 @@ async def compose(desk: Desk, gathered: Gathered, state: State | None = None) ->
     request = ModelRequest(
         model=state.model.name,
         messages=(*(one.message for one in earlier), *new),
-        purpose="subtask" if desk.part else "main",
+        purpose="subtask" if context.part else "main",
         tools=head.tools,
         schema=head.schema,
-        timeout=float(desk.settings.request_timeout),
-        files=desk.provider_files.ids if desk.provider_files else (),
+        timeout=float(context.settings.request_timeout),
+        files=context.provider_files.ids if context.provider_files else (),
     )
-    return Composed(request, event, sum(len(text.encode(errors="replace")) for text in (*texts, head.text)))
+    return Composed(
+        draft, request, event, sum(len(text.encode(errors="replace")) for text in (*texts, head.text))
+    )
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
@@ -112,11 +139,12 @@ def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
 class _Newest:
     """What the newest message says, and what is then in the conversation that was not before."""
 
-    def __init__(self, state: State, gathered: Gathered) -> None:
+    def __init__(self, state: State, draft: Draft) -> None:
         self._state = state
-        self._gathered = gathered
+        self._draft = draft
+        self._files, self._bundled = draft.loaded.asked_for, draft.loaded.bundled
         self._before = state.conversation
-        opened = [replace(file, brief=gathered.excerpts) for file in gathered.opened]
+        opened = [replace(file, brief=draft.excerpts) for file in draft.opened]
         self.blocks = editor.blocks(opened)
         self._new_blocks = editor.new_blocks(self.blocks, self._before.blocks)
         self._attached = {
@@ -132,12 +160,12 @@ class _Newest:
         self._gone_blocks = editor.gone_blocks(
             self.blocks, self._before.blocks, {buffer.path for buffer in state.buffers.open}
         )
-        self._in_view = loaded.InView(self._before.files, _as_proposed(gathered), self._attached)
+        self._in_view = loaded.InView(self._before.files, _as_proposed(draft.loaded), self._attached)
         self.tasks = report.news(report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks)
-        self.rows = _rows(state, gathered.goes_on and bool(gathered.query))
-        self._new_contexts, self._gone = instructions.news(gathered.contexts, self._before.contexts)
+        self.rows = _rows(state, draft.goes_on and bool(draft.query))
+        self._new_contexts, self._gone = instructions.news(draft.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
-        self.files = {file.path: file.md5 for file in (*gathered.bundled, *gathered.files)} | self._attached
+        self.files = {file.path: file.md5 for file in (*self._bundled, *self._files)} | self._attached
 
     @property
     def digests(self) -> dict[str, str]:
@@ -148,10 +176,10 @@ class _Newest:
 
     @property
     def sizes(self) -> Sizes:
-        files = loaded.read_files_result(self._gathered.files, self._in_view) if self._gathered.files else ""
+        files = loaded.read_files_result(self._files, self._in_view) if self._files else ""
         blocks = sum(len(text) for name, text in self._new_blocks.items() if name.startswith("file:"))
         return Sizes(
-            len(files) + len(loaded.bundle_section(self._gathered.bundled)) + blocks,
+            len(files) + len(loaded.bundle_section(self._bundled)) + blocks,
             len(instructions.section(self._new_contexts, self._gone)),
         )
 
@@ -161,7 +189,7 @@ class _Newest:
         None where there is nothing to say.
         """
         calls = self._before.open_calls
-        query = self._gathered.query
+        query = self._draft.query
         if not calls:
             text = self._text(query or (GO_ON if self._answers(earlier) else ""))
             return [{"role": "user", "content": text}] if text else []
@@ -181,7 +209,7 @@ class _Newest:
                 {"role": "user", "content": text},
             ]
         text = text or NOTHING
-        if any(file.file_id for file in self._gathered.files):
+        if any(file.file_id for file in self._files):
             # what is uploaded can be referred to in a person's message only, not in a result
             results = [
                 misread.get(call) or (SEE_NEXT if names.get(call) in ANSWERED else DECISION_FOLLOWS)
@@ -201,10 +229,10 @@ class _Newest:
         return bool(earlier) and earlier[-1]["role"] == "assistant"
 
     def _text(self, query: str) -> str:
-        again = self._gathered.again
+        again = self._draft.loaded.again
         files = self._state.known.files
         rows = [
-            _shown_row(files[path], self._gathered.turn, again.get(path), self._is_sent(path))
+            _shown_row(files[path], self._state.turn.number, again.get(path), self._is_sent(path))
             for path in self.rows
             if path != LEFT_OUT
         ]
@@ -212,31 +240,30 @@ class _Newest:
             query=query,
             rows=tuple(rows),
             left_out=self.rows.get(LEFT_OUT, ""),
-            facts=(*self._before.untold, *self._gathered.facts),
-            listings=tuple(self._gathered.listings),
-            found="\n\n".join(self._gathered.found),
-            bundled=tuple(self._gathered.bundled),
-            memory=self._gathered.memory,
+            facts=(*self._before.untold, *self._draft.loaded.facts),
+            listings=self._draft.listings,
+            found="\n\n".join(self._draft.found),
+            bundled=self._bundled,
+            memory=self._draft.memory,
             sub_tasks=report.section(self.tasks),
             new_contexts=tuple(self._new_contexts),
             gone_contexts=tuple(self._gone),
-            files=tuple(self._gathered.files),
+            files=self._files,
             editor_blocks=self._new_blocks | self._gone_blocks,
         )
         return prompt.user_text(news, self._in_view)
 
     def _is_sent(self, path: str) -> bool:
         """Whether the text itself goes with this message."""
-        gathered = self._gathered
-        return any(file.path == path for file in gathered.bundled) or any(
+        return any(file.path == path for file in self._bundled) or any(
             file.path == path and self._in_view.reference(file) in (None, {"attached": True})
-            for file in gathered.files
+            for file in self._files
         )
 
 
-def _as_proposed(gathered: Gathered) -> Mapping[str, str]:
+def _as_proposed(files: Loaded) -> Mapping[str, str]:
     """Files read again that are exactly what the model proposed, and that it knows whole, by path."""
-    again = gathered.again.items()
+    again = files.again.items()
     return {path: entry.written for path, entry in again if entry.written_known and entry.whole}
 
 

@@ -19,7 +19,7 @@ class Kept(Struct, frozen=True):
     message: Message
 
 
-class Sent:
+class ConversationCache:
     """Remembers the messages of one conversation. One thread at a time uses it."""
 
     def __init__(self) -> None:

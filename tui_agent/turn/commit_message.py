@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-
 from tui_agent.errors import ModelError
 from tui_agent.model.client import ModelRequest
-from tui_agent.store import events as e
-from tui_agent.turn.desk import Desk
-from tui_agent.turn.exchange import Answer, cut_off, exchange, open_request
-from tui_agent.turn.limits import check_limits
+from tui_agent.store.event import Event, Lasting
+from tui_agent.tools.context import Emit
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
 
 _WORDS = (
     "Write the message of a git commit for the changes that follow: one line of at most 72 characters in the "
@@ -19,24 +17,26 @@ _WORDS = (
 _LONGEST = 4_000
 
 
-async def draft_message(desk: Desk, changes: str) -> AsyncGenerator[e.Event | str, None]:
-    """Yields what it cost as an event, and last of all the text. Raises a `ModelError` when none came,
-    and `LimitReached`."""
+async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
+    """The message. Only what it cost is told. Raises a `ModelError` when none came, and `LimitReached`."""
+
+    async def emit_lasting(event: Event) -> None:
+        if isinstance(event, Lasting):
+            await emit(event)
+
     request = ModelRequest(
-        model=desk.state().model.name,
+        model=context.state().model.name,
         messages=({"role": "system", "content": _WORDS}, {"role": "user", "content": changes}),
-        timeout=float(desk.settings.request_timeout),
+        timeout=float(context.settings.request_timeout),
     )
-    tokens = sum((await desk.model.count(request.model, [_WORDS, changes])).counts)
-    check_limits(desk, tokens)
+    tokens = sum((await context.model.count(request.model, [_WORDS, changes])).counts)
+    check_limits(context, tokens)
     answer = Answer()
-    paid = await open_request(desk, request.model, tokens, "draft")
-    async for event in exchange(desk, request, paid, answer):
-        if isinstance(event, e.Lasting):
-            yield event
+    paid = await open_request(context, request.model, tokens, "draft")
+    await exchange(context, request, paid, answer, emit_lasting)
     if answer.cut:
         raise ModelError(cut_off(answer.why), "write the message yourself, or ask for it again")
-    yield _bare(answer.text[:_LONGEST])
+    return _bare(answer.text[:_LONGEST])
 
 
 def _bare(text: str) -> str:

@@ -4,65 +4,64 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from tui_agent.context.instructions import BASE, YOURS, ContextFile, Folder, folders
-from tui_agent.context.loaded import cost
+from tui_agent.context.loaded import LoadedFile, cost
 from tui_agent.files.judging import Undecided
 from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
-from tui_agent.turn.base_files import read_base_files
-from tui_agent.turn.desk import Desk, Gathered
-from tui_agent.turn.secrets import ask
+from tui_agent.tools.context import Emit
+from tui_agent.tools.files import ask_about_secret
+from tui_agent.turn.context import TurnContext
 from tui_agent.turn.texts import Text
 from tui_agent.workspace.patterns import Pattern, compile_pattern
 
 Kind = Literal["instructions", "base"]
+MAX_BASE_FILES = 10
+MAX_BASE_BYTES = 64 * 1024
 #: Of so many instruction files with secrets the person is asked before one request.
 MOST_ASKED = 10
 
 
-async def instruct(desk: Desk, gathered: Gathered) -> AsyncGenerator[e.Event, None]:
-    """Look which instruction files are in force now, and say so where that has changed."""
-    places = await asyncio.to_thread(_places, desk, _touched(desk.state(), gathered))
+async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:
+    """The instruction and base files that are in force now, with these `files` in view; told where they changed."""
+    places = await asyncio.to_thread(_places, context, _touched(context.state(), files))
     # what the index does not have is new, or ignored
-    unlisted = [path for _, paths in places for path in paths if not desk.workspace.index.contains(path)]
-    hidden = await desk.workspace.ignored(unlisted) if unlisted else set()
-    look = await asyncio.to_thread(_look, desk, places, hidden)
+    unlisted = [path for _, paths in places for path in paths if not context.workspace.index.contains(path)]
+    hidden = await context.workspace.ignored(unlisted) if unlisted else set()
+    look = await asyncio.to_thread(_look, context, places, hidden)
     for _ in range(MOST_ASKED):
         undecided = next((found for found in look.undecided if not found.named), None)
-        if undecided is None or desk.ask is None:
+        if undecided is None or context.ask is None:
             break
-        async for event in ask(desk, gathered, undecided):
-            yield event
-        look = await asyncio.to_thread(_look, desk, places, hidden)
-    gathered.contexts = look.found
+        await ask_about_secret(context, undecided, emit)
+        look = await asyncio.to_thread(_look, context, places, hidden)
     rows = (*map(_row, look.found), *look.left_out)
-    before = desk.state().instructions
-    if rows == before:
-        return
-    yield e.InstructionsRead(rows)
-    for sentence in _notices(before, rows):
-        yield e.NoticeGiven(*sentence)
+    before = context.state().instructions
+    if rows != before:
+        await emit(e.InstructionsRead(rows))
+        for sentence in _notices(before, rows):
+            await emit(e.NoticeGiven(*sentence))
+    return tuple(look.found)
 
 
-def _touched(state: State, gathered: Gathered) -> list[str]:
+def _touched(state: State, files: Sequence[LoadedFile]) -> list[str]:
     """Every file that was read or changed this session, in the order of their paths."""
     changed = {change.path for change in state.review.changes}
-    loaded = {file.path for file in gathered.files}
-    return sorted({*state.known.files, *changed, *loaded})
+    return sorted({*state.known.files, *changed, *(file.path for file in files)})
 
 
-def _places(desk: Desk, paths: Sequence[str]) -> list[tuple[Folder, list[str]]]:
+def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, list[str]]]:
     """The instruction files that there are, by folder, in the order of their names."""
-    names = desk.settings.instructions.names
-    root = str(desk.workspace.root)
+    names = context.settings.instructions.names
+    root = str(context.workspace.root)
     found = []
-    for folder in folders(desk.start_folder, paths):
-        present = desk.texts.present(f"{root}/{folder.path}" if folder.path else root, names)
+    for folder in folders(context.start_folder, paths):
+        present = context.texts.present(f"{root}/{folder.path}" if folder.path else root, names)
         if present:
             found.append((folder, [f"{folder.path}/{name}" if folder.path else name for name in present]))
     return found
@@ -89,34 +88,59 @@ class _Look:
         return bool(text.text.strip())
 
 
-def _look(desk: Desk, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]) -> _Look:
+def _look(context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]) -> _Look:
     """Of each folder the first that may be used, and those before it that may not; then the base files."""
-    look, secrets, root = _Look(), desk.state().secrets, desk.workspace.root
-    settings = desk.settings.instructions
-    for path in _own(desk):
-        text = desk.texts.get_own(path, settings.max_bytes, secrets)
+    look, secrets, root = _Look(), context.state().secrets, context.workspace.root
+    settings = context.settings.instructions
+    for path in _own(context):
+        text = context.texts.get_own(path, settings.max_bytes, secrets)
         if look.take(path, Folder("", YOURS), str(path), text):
             break
     for folder, paths in places:
         for path in paths:
-            why = _why_not(desk, path, hidden)
-            read = partial(desk.texts.get, desk.workspace.gate, path, settings.max_bytes, secrets)
+            why = _why_not(context, path, hidden)
+            read = partial(context.texts.get, context.workspace.gate, path, settings.max_bytes, secrets)
             if look.take(root / path, folder, path, Text(fault=why) if why else read()):
                 break
-    for path, text in read_base_files(desk):
+    for path, text in _base_files(context):
         look.take(root / path, Folder("", BASE), path, text, "base")
     return look
 
 
-def _own(desk: Desk) -> Iterator[Path]:
+def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
+    """Every file that a pattern of `base_files` fits, in the order of the paths; for a thread.
+
+    Those that are too many have that as their fault.
+    """
+    root = context.workspace.root
+    there = [path for path in _base_paths(context) if os.path.lexists(root / path)]
+    for number, path in enumerate(there):
+        if number < MAX_BASE_FILES:
+            yield (
+                path,
+                context.texts.get(context.workspace.gate, path, MAX_BASE_BYTES, context.state().secrets),
+            )
+        else:
+            yield path, Text(fault=f"only {MAX_BASE_FILES} base files are used")
+
+
+def _base_paths(context: TurnContext) -> list[str]:
+    """The paths of the index that `base_files` names."""
+    compiled = [compile_pattern(pattern) for pattern in context.settings.base_files]
+    patterns = [pattern for pattern in compiled if isinstance(pattern, Pattern)]
+    index = context.workspace.index
+    return sorted({path for pattern in patterns for path in index.match(pattern, MAX_BASE_FILES * 2).paths})
+
+
+def _own(context: TurnContext) -> Iterator[Path]:
     """The person's own, in the folder of their settings."""
-    names = desk.settings.instructions.names if desk.user_folder else ()
-    paths = (Path(desk.user_folder or "") / name for name in names)
+    names = context.settings.instructions.names if context.user_folder else ()
+    paths = (Path(context.user_folder or "") / name for name in names)
     return (path for path in paths if path.is_file())
 
 
-def _why_not(desk: Desk, path: str, hidden: set[str]) -> str:
-    if any(pattern.fits(path) for pattern in _patterns(desk.settings.instructions.exclude)):
+def _why_not(context: TurnContext, path: str, hidden: set[str]) -> str:
+    if any(pattern.fits(path) for pattern in _patterns(context.settings.instructions.exclude)):
         return "excluded by instructions.exclude"
     return "ignored by git" if path in hidden else ""
 

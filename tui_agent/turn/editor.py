@@ -1,19 +1,75 @@
-"""The open buffers as the model's context wants them."""
+"""The open buffers as the model's context wants them; what it sees by them alone becomes known, whole or in part."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import time
+from collections.abc import Collection, Sequence
 
+from msgspec.structs import replace
+
+from tui_agent.context import editor
 from tui_agent.context.editor import OpenFile
+from tui_agent.context.known import KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.judging import Decisions, Judged, Undecided, judge
 from tui_agent.files.key_formats import Hit, masked
 from tui_agent.files.text import TextFile, md5
+from tui_agent.store import events as e
 from tui_agent.store.state import Buffer, BuffersSlice
+from tui_agent.tools.context import Emit
+from tui_agent.tools.files import ask_about_secret, known_file, load
+from tui_agent.turn.context import TurnContext
 
 
-def open_files(
+async def see_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
+    """What the editor shows, as far as it may be sent; what the registry does not have so becomes known.
+
+    `taken` are the paths of files that the request carries anyway.
+    """
+    files = await _open_files_decided(context, emit)
+    state = context.state()
+    new = editor.new_blocks(editor.blocks(files), state.conversation.blocks)
+    for file in editor.attached(files):
+        before = state.known.files.get(file.path)
+        if f"file:{file.path}" not in new or file.path in taken or not _adds(file, before):
+            continue
+        try:
+            loaded = await load(context, file.path, "buffer")
+        except TuiAgentError:
+            continue  # it went from the disk meanwhile; the editor says so
+        if loaded.text == file.text:
+            entry = known_file(loaded, context.turn, before)
+            entry = replace(entry, whole=entry.whole and editor.excerpt(file).whole)
+            await emit(e.FileLoaded(entry, at=time.time()))
+    return tuple(files)
+
+
+async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile]:
+    """What the editor shows; about secrets in it the person is asked."""
+    while True:
+        state = context.state()
+        judging = asyncio.to_thread(_open_files, context.workspace.gate, state.buffers, state.secrets)
+        files, undecided = await judging
+        if not undecided:
+            return files
+        if context.ask is None:
+            for error in undecided:
+                await emit(e.NoticeGiven("warning", str(error)))
+            return files
+        await ask_about_secret(context, undecided[0], emit)
+
+
+def _adds(file: OpenFile, before: KnownFile | None) -> bool:
+    """An excerpt takes nothing away: what was seen whole stays so, and stale where it is."""
+    if before is None:
+        return True
+    whole = editor.excerpt(file).whole and not file.masked
+    return (before.md5 != file.md5 and (whole or not before.whole)) or (whole and not before.whole)
+
+
+def _open_files(
     gate: Gate, buffers: BuffersSlice, decisions: Decisions
 ) -> tuple[list[OpenFile], list[Undecided]]:
     """Every open text file, with its cursor and what is selected, and what the person has yet to say. Blocking.

@@ -1,0 +1,59 @@
+"""What a tool works with: the state, the workspace, the model, and whoever can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.files.blobs import Blobs
+from tui_agent.model.client import Model
+from tui_agent.settings.schema import Settings
+from tui_agent.store.event import Event
+from tui_agent.store.state import Decision, State
+from tui_agent.workspace.workspace import Workspace
+
+#: Tells an event; when it returns, the event is in the state, and on disk where it lasts.
+Emit = Callable[[Event], Awaitable[None]]
+#: Asks the person which file an action means: (action's name, what is offered) → a decision, maybe on another one.
+Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
+
+
+@dataclass
+class Progress:
+    """What has happened in a turn that its later steps go by."""
+
+    #: What the person has decided about actions of the plan and nobody has followed yet.
+    pending: list[Decision] = field(default_factory=list)
+    #: Names of actions that the person has decided about.
+    settled: set[str] = field(default_factory=set)
+    #: How many sub-tasks were taken.
+    sub_tasks: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolContext:
+    """The collaborators of a tool. `ask` is None where nobody can be asked (headless); `decided` hands out, once,
+    what the person has decided unasked; `look` finds out what became of the known files."""
+
+    state: Callable[[], State]
+    settings: Settings
+    workspace: Workspace
+    model: Model
+    blobs: Blobs
+    ask: Ask | None = None
+    decided: Callable[[], Sequence[Decision]] = tuple
+    look: Callable[[], Awaitable[None]] | None = None
+    #: The hand-over of a sub-task; empty for a session that a person talks to.
+    part: str = ""
+    progress: Progress = field(default_factory=Progress)
+    #: What files cost in the request, in tokens, by path and hash.
+    costs: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def turn(self) -> int:
+        """The number of the turn that runs."""
+        return self.state().turn.number
+
+
+async def unheard(event: Event) -> None:
+    """Tells nobody: for a step of which only the result is wanted."""

@@ -1,0 +1,376 @@
+"""Files for the model: the newest version, through the gate, kept under its hash, as many as there is room for.
+
+A secret in one is sent, masked or left out as the person says, for exactly those bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace as with_fields
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.answers.plans import FileAction
+from tui_agent.context.known import MAX_BYTES, KnownFile, LoadedBy, table_row
+from tui_agent.context.loaded import InView, LoadedFile, cost, read_files_result
+from tui_agent.errors import FileError, LooksSecret, PathRefused, TuiAgentError
+from tui_agent.files.gate import read_for_person
+from tui_agent.files.judging import Judged, SecretChoice, Undecided, judge_file
+from tui_agent.files.stamps import inode_of
+from tui_agent.files.text import decode, encode, md5
+from tui_agent.store import events as e
+from tui_agent.store.state import State
+from tui_agent.store.turn_events import OutReason
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.workspace.languages import language
+
+#: The share of the window that one turn's files may fill.
+FILES_SHARE = 0.5
+#: A text of more bytes a token than this does not occur; what is read to be counted is bounded by it.
+MOST_BYTES_A_TOKEN = 16
+#: Where nobody knows the model's window, in tokens.
+DEFAULT_WINDOW = 32_000
+NO_ROOM = "no room in the model's window"
+#: How many of the files that were left out are named in a sentence.
+NAMED = 20
+#: What the person can choose for a file with a secret, beside leaving it out.
+OFFERED = ("mask", "send")
+#: How often a file that changes while the person is asked about it is asked about again.
+MOST_QUESTIONS = 3
+
+
+class Loaded(Struct, frozen=True):
+    """Files that go with the next request, and sentences about those that do not.
+
+    `before` is how the registry had each of them until then, `again` the same of those that had moved since.
+    """
+
+    files: tuple[LoadedFile, ...] = ()
+    facts: tuple[str, ...] = ()
+    again: dict[str, KnownFile] = {}
+    before: dict[str, KnownFile | None] = {}
+
+    def plus(self, more: Loaded) -> Loaded:
+        facts = tuple(fact for fact in more.facts if fact not in self.facts)
+        return Loaded(
+            (*self.files, *more.files),
+            (*self.facts, *facts),
+            {**self.again, **more.again},
+            {**more.before, **self.before},
+        )
+
+    @property
+    def asked_for(self) -> tuple[LoadedFile, ...]:
+        return tuple(file for file in self.files if file.loaded_by != "bundle")
+
+    @property
+    def bundled(self) -> tuple[LoadedFile, ...]:
+        return tuple(file for file in self.files if file.loaded_by == "bundle")
+
+    def without(self, paths: Iterable[str]) -> Loaded:
+        gone = set(paths)
+        return replace(self, files=tuple(file for file in self.files if file.path not in gone))
+
+
+async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
+    """The newest text of a file: unsaved edits of an open buffer, else the disk.
+
+    Raises `PathRefused` for what may not be read (`Undecided` where the person may allow it), `FileError` for what
+    cannot be.
+    """
+    buffer = context.state().buffers.get(path)
+    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    judged = await asyncio.to_thread(judge_file, context.workspace.gate, path, MAX_BYTES, newer)
+    text, hidden = judged.shown(context.state().secrets)
+    await asyncio.to_thread(context.blobs.hold, judged.data)
+    return LoadedFile(
+        path=path,
+        md5=md5(judged.data),
+        text=text,
+        size=len(judged.data),
+        loaded_by=loaded_by,
+        language=language(path),
+        unsaved=newer is not None,
+        action=action,
+        masked=bool(hidden),
+        inode=inode_of(context.workspace.root / path),
+    )
+
+
+def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
+    """The registry's entry for a file that the model is about to see."""
+    return KnownFile(
+        path=file.path,
+        md5=file.md5,
+        seen_turn=turn,
+        size=file.size,
+        lines=file.lines,
+        tokens=cost(file.size, file.lines),
+        language=file.language,
+        loaded_by=file.loaded_by,
+        whole=not file.masked,
+        masked=file.masked,
+        inode=file.inode,
+        modified_turn=before.modified_turn if before else 0,
+    )
+
+
+async def with_decision(
+    context: ToolContext, attempt: Callable[[], Awaitable[LoadedFile]], emit: Emit
+) -> LoadedFile:
+    """The file that `attempt` loads; where it meets a secret the person is asked, and it is tried again.
+
+    Raises what `attempt` does: `LooksSecret` for a file that is left out, by the person or because nobody can be asked.
+    """
+    for _ in range(MOST_QUESTIONS):
+        try:
+            return await attempt()
+        except Undecided as found:
+            if context.ask is None:
+                raise
+            undecided = found
+        await ask_about_secret(context, undecided, emit)
+    return await attempt()
+
+
+async def ask_about_secret(context: ToolContext, found: Undecided, emit: Emit) -> None:
+    """Put the question into the plan and wait for the answer, which covers exactly those bytes."""
+    assert context.ask is not None
+    name = _question_name(context, found.path)
+    await emit(e.ActionsAdded((FileAction(name, (found.path,), "is not sent without asking"),)))
+    await emit(e.QuestionAsked(name, OFFERED, f"{found.what}. What is the model to see of it?"))
+    while (answer := await context.ask(name, OFFERED)).action != name:
+        context.progress.pending.append(answer)
+    choices: dict[str, SecretChoice] = {"mask": "mask", "send": "send"}
+    await emit(e.SecretDecided(found.path, found.digest, choices.get(answer.path, "leave"), name))
+
+
+def _question_name(context: ToolContext, path: str) -> str:
+    """A name for the question that no action of the plan has."""
+    taken = {slot.action.name for slot in context.state().plan.actions}
+    name, number = f"Secret in {path}", 1
+    while name in taken:
+        number += 1
+        name = f"Secret in {path} ({number})"
+    return name
+
+
+class Read(Struct, frozen=True):
+    """Files that were read, and what became of the others: events and sentences that are yet to be told."""
+
+    files: tuple[LoadedFile, ...] = ()
+    facts: tuple[str, ...] = ()
+    events: tuple[e.Event, ...] = ()
+    #: Paths that were not read, since more than there is room for were read already.
+    out: tuple[str, ...] = ()
+    asked_for: int = 0
+
+
+async def read_files(
+    context: ToolContext,
+    paths: Iterable[str],
+    loaded_by: LoadedBy,
+    held: Sequence[LoadedFile],
+    emit: Emit,
+    *,
+    action: str = "",
+    asking: bool = True,
+) -> Read:
+    """Read files that are not `held` already; what cannot be read is named.
+
+    Without `asking` those that hold secrets are left out at once.
+    """
+    files: list[LoadedFile] = []
+    facts: list[str] = []
+    events: list[e.Event] = []
+    out: list[str] = []
+    most = files_room(context) * MOST_BYTES_A_TOKEN
+    paths = list(paths)
+    there = {file.path for file in held}
+    asked = context if asking else with_fields(context, ask=None)
+    for path in paths:
+        if path in there:
+            continue
+        if sum(file.size for file in files) > most:
+            out.append(path)
+            continue
+        try:
+            file = await with_decision(asked, partial(load, context, path, loaded_by, action), emit)
+        except LooksSecret as error:
+            events += _left_alone(action, path, error, "secret")
+            facts.append(f"{path} is there and not shown to you: it is a secret, or holds one.")
+        except TuiAgentError as error:
+            events += _left_alone(action, path, error, "unreadable")
+        else:
+            there.add(path)
+            files.append(file)
+    return Read(tuple(files), tuple(facts), tuple(events), tuple(out), len(paths))
+
+
+def _left_alone(action: str, path: str, error: TuiAgentError, reason: OutReason) -> list[e.Event]:
+    return [e.NoticeGiven("warning", str(error)), e.FilesLeftOut(action, (path,), str(error), reason)]
+
+
+async def take(
+    context: ToolContext,
+    read: Read,
+    fitting: Sequence[LoadedFile],
+    rest: Sequence[LoadedFile],
+    emit: Emit,
+    action: str = "",
+) -> Loaded:
+    """Of what was read, the files that fit go with the next request; the `rest`, which do not, are named."""
+    for event in read.events:
+        await emit(event)
+    loaded = Loaded(facts=read.facts)
+    for file in fitting:
+        loaded = loaded.plus(await admit(context, file, emit))
+    paths = [*(file.path for file in rest), *read.out]
+    return loaded.plus(Loaded(facts=await leave_out(action, paths, read.asked_for, emit)))
+
+
+async def load_files(
+    context: ToolContext,
+    paths: Iterable[str],
+    loaded_by: LoadedBy,
+    held: Sequence[LoadedFile],
+    emit: Emit,
+    action: str = "",
+) -> Loaded:
+    """Read files for the next request while they fit beside those that it holds; what does not fit is named."""
+    read = await read_files(context, paths, loaded_by, held, emit, action=action)
+    fitting, rest = await that_fit(context, held, read.files)
+    return await take(context, read, fitting, rest, emit, action)
+
+
+async def that_fit(
+    context: ToolContext,
+    held: Sequence[LoadedFile],
+    files: Sequence[LoadedFile],
+    *,
+    smallest_first: bool = False,
+) -> tuple[list[LoadedFile], list[LoadedFile]]:
+    """Those that fit into what one request may take of files, in order, and those that do not.
+
+    Nothing is counted where all of them fit even at one token a byte.
+    """
+    room = files_room(context)
+    texts = await _in_requests(context, (*held, *files))
+    if sum(len(text.encode(errors="replace")) for text in texts) <= room:
+        return list(files), []
+    costs = await costs_of(context, (*held, *files))
+    left = room - sum(costs[: len(held)])
+    ranked = list(zip(costs[len(held) :], files, strict=True))
+    fitting, rest = [], []
+    for tokens, file in sorted(ranked, key=lambda pair: pair[0]) if smallest_first else ranked:
+        if tokens <= left:
+            left -= tokens
+            fitting.append(file)
+        else:
+            rest.append(file)
+    return fitting, rest
+
+
+async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[int]:
+    """What each file adds to a request, in tokens: its text, path and hash, and its row in the table."""
+    fresh = [file for file in files if (file.path, file.md5) not in context.costs]
+    if fresh:
+        texts = await _in_requests(context, fresh)
+        counted = await context.model.count(context.state().model.name, texts, wait=True)
+        context.costs.update(
+            {(file.path, file.md5): count for file, count in zip(fresh, counted.counts, strict=True)}
+        )
+    return [context.costs[file.path, file.md5] for file in files]
+
+
+def files_room(context: ToolContext) -> int:
+    """How many tokens of files one request may hold, by our own count."""
+    return int(window_of(context.state()) * FILES_SHARE)
+
+
+def window_of(state: State) -> int:
+    """The model's window in tokens by our own count: a provider may count more than we do."""
+    return round((state.model.window or DEFAULT_WINDOW) / state.usage.scale)
+
+
+async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:
+    """Each file as a request carries it, with its row in the table; in a thread, since files may be long."""
+    view = InView(context.state().conversation.files)
+
+    def in_request(file: LoadedFile) -> str:
+        return f"{table_row(known_file(file, 0, None), 0)}\n{read_files_result([file], view)}"
+
+    return await asyncio.to_thread(lambda: [in_request(file) for file in files])
+
+
+async def leave_out(
+    action: str,
+    paths: Sequence[str],
+    of: int,
+    emit: Emit,
+    *,
+    made_room: Loaded | None = None,
+) -> tuple[str, ...]:
+    """Name files that do not go with the request for want of room: on the screen, in JSON, and to the model, whose
+    sentence is returned.
+
+    There were so many `of` them. `made_room` are those that were to go and have to make room: the registry then has
+    what it had before.
+    """
+    if not paths:
+        return ()
+    named = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")
+    all_of_it = f"{of} file{'s' if of != 1 else ''}" + (f" of “{action}”" if action else "")
+    what = f"{len(paths)} of the {all_of_it}" if len(paths) < of else all_of_it
+    one = len(paths) == 1
+    what += f" {'does' if one else 'do'} not fit into the request"
+    before = tuple(known for path in paths if made_room and (known := made_room.before.get(path)))
+    await emit(e.FilesLeftOut(action, tuple(paths), NO_ROOM, "room", made_room is not None, before))
+    await emit(e.NoticeGiven("warning", f"{what} and {'is' if one else 'are'} left out: {named}"))
+    return (f"{what} and {'is' if one else 'are'} not shown: {named}. Ask for less at a time.",)
+
+
+async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> Loaded:
+    """The file goes with the next request; where the registry had an older version, that it had is remembered."""
+    first = before = context.state().known.files.get(file.path)
+    now = time.time()
+    unmoved = before is not None and before.freshness in ("fresh", "edited")
+    if before is not None and unmoved and file.md5 not in (before.md5, before.written):
+        moved = e.FreshnessChanged(file.path, "buffer" if file.unsaved else "disk", at=now)
+        await emit(moved)
+        before = replace(before, freshness=moved.freshness)
+    again = {file.path: before} if before is not None and before.freshness != "fresh" else {}
+    action = "" if file.loaded_by == "bundle" else file.action
+    await emit(e.FileLoaded(known_file(file, context.turn, before), action, now))
+    return Loaded((file,), (), again, {file.path: first})
+
+
+def judge_now(context: ToolContext, path: str) -> Judged | None:
+    """What is secret in the newest text of a file; None where there is no text to look at. Blocking."""
+    buffer = context.state().buffers.get(path)
+    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    try:
+        return judge_file(context.workspace.gate, path, MAX_BYTES, newer)
+    except TuiAgentError:
+        return None
+
+
+async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
+    """The text and hash of a file as it is now on disk or, unsaved, in the editor; None where there is none."""
+    buffer = context.state().buffers.get(path)
+    try:
+        data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
+    except PathRefused:
+        raise
+    except FileError:
+        if context.workspace.gate.place(path, "read").exists:
+            raise
+        return None  # the disk says so; the index hears of it a moment later
+    if buffer is not None and buffer.unsaved:
+        data = encode(decode(data), buffer.text)
+    await asyncio.to_thread(context.blobs.hold, data)
+    return decode(data).text, md5(data)

@@ -1,0 +1,129 @@
+"""Folders listed for the model, inside the workspace only."""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.answers.plans import DirectoryAction
+from tui_agent.context.folders import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, Listing
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.gate import Gate
+from tui_agent.store import events as e
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.workspace.index import Index
+from tui_agent.workspace.walk import is_text
+
+
+class Listings(Struct, frozen=True):
+    """Folders as they were listed, and a sentence about those that were not."""
+
+    found: tuple[Listing, ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+async def list_directories(context: ToolContext, requests: Sequence[DirectoryAction], emit: Emit) -> Listings:
+    """List each folder once, at most `MAX_REQUESTS` a turn; what is refused is a listing with an error.
+
+    What is over the limit is told to the model as well, which else would ask for it again and again.
+    """
+    requests = list(dict.fromkeys(requests))
+    room = max(0, MAX_REQUESTS - len(context.state().plan.listed))
+    listings: list[Listing] = []
+    for request in requests[:room]:
+        found = await _listing(context, request)
+        listings.append(found)
+        await emit(
+            e.DirectoryListed(
+                found.path, found.entries, found.error, found.filter, found.recursive, found.total
+            )
+        )
+    if len(requests) <= room:
+        return Listings(tuple(listings))
+    left = ", ".join(request.path for request in requests[room:][:MAX_REQUESTS])
+    sentence = f"At most {MAX_REQUESTS} folders are listed in one turn; not listed: {left}"
+    await emit(e.NoticeGiven("warning", sentence))
+    return Listings(tuple(listings), (f"{sentence}.",))
+
+
+async def _listing(context: ToolContext, request: DirectoryAction) -> Listing:
+    """The listing; of a folder that the index leaves out it says so, and names in it that only links have."""
+    gate, index = context.workspace.gate, context.workspace.index
+    found = await asyncio.to_thread(_list, gate, index, request)
+    if found.error:
+        return found
+    folder = "" if found.path == "." else f"{found.path}/"
+    if not found.total and folder and await context.workspace.ignored([f"{folder}any file"]):
+        return replace(found, error=f"{found.path} is ignored, by git or an ignore file: it is not listed")
+    links = await asyncio.to_thread(_folder_links, gate, index, found)
+    if not links:
+        return found
+    ignored = await context.workspace.ignored([folder + link for link in links])
+    return await asyncio.to_thread(
+        _list, gate, index, request, [link for link in links if folder + link not in ignored]
+    )
+
+
+def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> Listing:
+    """What the index has in a folder, and these `links` to folders, which it does not have."""
+    folder = request.path.strip().removeprefix("./").strip("/")
+    about = Listing(request.path, filter=request.filter, recursive=request.recursive)
+    if folder in ("", "."):
+        root, folder = gate.root, ""
+    else:
+        try:
+            root = gate.place(folder, "list").absolute
+        except TuiAgentError as error:
+            return replace(about, error=str(error))
+    if not root.is_dir():
+        return replace(about, error=f"there is no folder {request.path}")
+    paths = index.below(folder)
+    names = sorted({*_below(paths, folder, MAX_DEPTH if request.recursive else 1), *links})
+    if request.filter:
+        names = [
+            name for name in names if fnmatch.fnmatchcase(name.rstrip("/").rpartition("/")[2], request.filter)
+        ]
+    entries = tuple(_entry(root, name) for name in names[:MAX_ENTRIES])
+    return replace(about, path=folder or ".", entries=entries, total=len(names))
+
+
+def _folder_links(gate: Gate, index: Index, found: Listing) -> list[str]:
+    """Links to folders in a folder that is listed and, where it is recursive, in those below; at most so many."""
+    top = gate.root if found.path == "." else gate.root / found.path
+    inner = [name for name, kind, _ in found.entries if kind == "folder" and name.count("/") < MAX_DEPTH]
+    links: list[str] = []
+    for folder in ("", *(inner if found.recursive else ())):
+        try:
+            with os.scandir(top / folder) as entries:
+                links += [folder + entry.name for entry in entries if entry.is_symlink() and entry.is_dir()]
+        except OSError:
+            continue  # it went just now
+    return [link for link in sorted(links) if is_text(link)][:MAX_ENTRIES]
+
+
+def _below(paths: Sequence[str], folder: str, depth: int) -> Iterator[str]:
+    """Names below a folder that the index knows, folders with a slash, at most `depth` levels down."""
+    start = f"{folder}/" if folder else ""
+    for path in paths:
+        parts = path[len(start) :].split("/")
+        for level in range(1, min(len(parts), depth + 1)):
+            yield "/".join(parts[:level]) + "/"
+        if len(parts) <= depth:
+            yield "/".join(parts)
+
+
+def _entry(root: Path, name: str) -> tuple[str, str, int]:
+    if name.endswith("/"):
+        return name, "folder", 0
+    try:
+        status = (root / name).lstat()
+    except OSError:
+        return name, "file", 0
+    return name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size

@@ -1,0 +1,33 @@
+"""What a turn works with: what its tools do, and how the model is spoken to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tui_agent.model.pacing import Allowance
+from tui_agent.model.provider_files import ProviderFiles
+from tui_agent.tools.context import ToolContext
+from tui_agent.turn.conversation_cache import ConversationCache
+from tui_agent.turn.texts import Texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnContext(ToolContext):
+    """The collaborators of a turn. `texts` are instruction files by what the disk last said of them, `sent` the
+    messages that went out; `user_folder` is where the person's own instructions lie."""
+
+    prompt_words: dict[str, Any]
+    reply_schema: dict[str, Any]
+    start_folder: str
+    #: What the prompt that this turn belongs to may still ask for.
+    requests: Allowance = field(default_factory=Allowance)
+    texts: Texts = field(default_factory=Texts)
+    sent: ConversationCache = field(default_factory=ConversationCache)
+    user_folder: Path | None = None
+    #: The planner's words and the shape of its answer; without words the built-in planner plans.
+    planning_words: dict[str, Any] = field(default_factory=dict)
+    planning_schema: dict[str, Any] = field(default_factory=dict)
+    #: Where files are uploaded; None where they go out as text.
+    provider_files: ProviderFiles | None = None

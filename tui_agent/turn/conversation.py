@@ -1,0 +1,321 @@
+"""The conversation as sent: how it begins, and how older messages become one summary.
+
+Where a summary fails, the newest messages are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import platform
+from collections.abc import Sequence
+from hashlib import md5
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from tui_agent.answers import schema as reply_schema
+from tui_agent.context import budget, instructions, loaded, memory, prompt
+from tui_agent.context.blocks import inert, restored
+from tui_agent.context.budget import Shares, emptied
+from tui_agent.context.folders import outline
+from tui_agent.context.instructions import ContextFile
+from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent
+from tui_agent.edits.change import Change
+from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
+from tui_agent.files.text import decode
+from tui_agent.model.client import Message, ModelRequest
+from tui_agent.store import events as e
+from tui_agent.store.state import SentMessage, State
+from tui_agent.tools.context import Emit, unheard
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
+from tui_agent.turn.instructions import instruct
+from tui_agent.turn.memory import memory_of
+
+Dialect = Literal["tools", "structured"]
+#: What an image in a message costs, in tokens: what the common models take for a large one.
+IMAGE_TOKENS = 1_600
+#: How much of a message the model that summarises gets to see, in characters.
+MOST_OF_A_MESSAGE = 8000
+CHARACTERS_A_TOKEN = 3
+#: The share of the window that the messages to be summarised may fill.
+SOURCE_SHARE = 0.6
+Why = Literal["first", "model", "files", "condensed", "edited"]
+
+
+class Head(Struct, frozen=True):
+    """What goes with every request beside the messages."""
+
+    tools: tuple[dict[str, Any], ...] = ()
+    schema: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        return json.dumps([self.tools, self.schema]) if self.tools or self.schema else ""
+
+    @property
+    def digest(self) -> str:
+        return md5(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+def needs_begin(state: State) -> bool:
+    """Whether the conversation begins again: the first request, or another model or dialect."""
+    sent = state.conversation
+    return not sent.messages or (sent.model, sent.protocol) != (state.model.name, state.model.protocol)
+
+
+def head_of(context: TurnContext) -> Head:
+    state = context.state()
+    if state.model.protocol == "tools":
+        return Head(tools=tuple(reply_schema.tools(context.reply_schema)))
+    return Head(schema=reply_schema.strict(context.reply_schema) if state.model.takes_schema else None)
+
+
+async def begin(
+    context: TurnContext,
+    contexts: Sequence[ContextFile],
+    why: Why,
+    carried: Sequence[SentMessage] = (),
+    working: Sequence[LoadedFile] = (),
+) -> e.ConversationBegun:
+    """A conversation with a system prompt of now, the messages that go on in it, and the files that matter."""
+    state, head = context.state(), head_of(context)
+    system, _ = await keep(context, [await _system(context, contexts, working)], _sizes(contexts, working))
+    counted = await context.model.count(state.model.name, [head.text])
+    return e.ConversationBegun(
+        turn=context.turn,
+        why=why,
+        messages=(*system, *carried),
+        files={file.path: file.md5 for file in working},
+        contexts={file.path: file.md5 for file in contexts},
+        model=state.model.name,
+        protocol=state.model.protocol,
+        head=head.digest,
+        head_tokens=counted.counts[0] if head.text else 0,
+        open_calls=state.conversation.open_calls if why not in ("first", "model") else (),
+    )
+
+
+class Sizes(Struct, frozen=True):
+    """How many characters of a message are files' contents, and instructions."""
+
+    files: int = 0
+    instructions: int = 0
+
+
+async def keep(
+    context: TurnContext, messages: Sequence[Message], sizes: Sizes | None = None
+) -> tuple[tuple[SentMessage, ...], bool]:
+    """Keep messages as they are sent, counted, and whether the count is exact; `sizes` are of the last of them."""
+    texts = [as_sent(message) for message in messages]
+    counted = await context.model.count(
+        context.state().model.name, [_countable(message) for message in messages]
+    )
+    blobs = await asyncio.to_thread(lambda: [context.blobs.hold_text(text) for text in texts])
+    last = len(messages) - 1
+    kept = tuple(
+        _sent(message, blob, tokens, sizes if place == last else None)
+        for place, (message, blob, tokens) in enumerate(zip(messages, blobs, counted.counts, strict=True))
+    )
+    return kept, counted.exact
+
+
+def _sent(message: Message, blob: str, tokens: int, sizes: Sizes | None) -> SentMessage:
+    tokens += IMAGE_TOKENS * len(message.get("images") or ())
+    if sizes is None:
+        stands_for_older = message["role"] == "user" and _countable(message).startswith((SUMMARY, LEFT_OUT))
+        return SentMessage(message["role"], blob, tokens, kind="summary" if stands_for_older else "")
+    characters = max(1, len(_countable(message)))
+    files = min(tokens, tokens * sizes.files // characters)
+    rules = min(tokens - files, tokens * sizes.instructions // characters)
+    return SentMessage(message["role"], blob, tokens, files, rules)
+
+
+def _countable(message: Message) -> str:
+    """What a message costs: its words, and those of its calls."""
+    calls = message.get("tool_calls")
+    content = str(message.get("content") or "")
+    return content + json.dumps(calls, ensure_ascii=False) if calls else content
+
+
+async def _system(
+    context: TurnContext, contexts: Sequence[ContextFile], working: Sequence[LoadedFile]
+) -> Message:
+    state = context.state()
+    dialect = cast(Dialect, state.model.protocol)
+    place = prompt.Surroundings(
+        root=str(context.workspace.root),
+        start_folder=context.start_folder,
+        system=platform.system(),
+        outline=await asyncio.to_thread(
+            outline, context.workspace.index.paths, context.settings.outline_tokens
+        ),
+    )
+    needs_words = dialect == "structured" and not state.model.takes_schema
+    return prompt.system_message(
+        context.prompt_words,
+        dialect,
+        context.reply_schema if needs_words else None,
+        place,
+        contexts,
+        working,
+        context.part,
+    )
+
+
+def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Sizes:
+    return Sizes(
+        len(loaded.read_files_result(working, loaded.InView())) if working else 0,
+        sum(len(instructions.block(file)) for file in contexts),
+    )
+
+
+def in_words(messages: Sequence[Message]) -> list[Message]:
+    """The talk so far for another model or dialect: the words stay, function calls become words."""
+    carried: list[Message] = []
+    for message in messages:
+        match message["role"]:
+            case "user":
+                carried.append(message)
+            case "assistant":
+                calls = "\n".join(call["function"]["arguments"] for call in message.get("tool_calls") or ())
+                text = "\n\n".join(part for part in (message.get("content") or "", calls) if part)
+                carried.append({"role": "assistant", "content": text})
+            case "tool":
+                carried.append({"role": "user", "content": message["content"]})
+    return carried
+
+
+async def condense(
+    context: TurnContext,
+    contexts: Sequence[ContextFile],
+    shares: Shares,
+    emit: Emit,
+    *,
+    room: int = 0,
+    all_of_them: bool = False,
+    summarise: bool = True,
+) -> bool:
+    """The conversation begins again with a summary of what is older and the newest messages as they were; False where
+    a summary was asked for and none came.
+
+    Those may have `room` tokens, and no more than `KEPT_SHARE` of the window; the last exchange is kept at any size.
+    With `all_of_them` no message is kept, but for one whose calls still wait for their results. Without `summarise`
+    none is asked for.
+    """
+    state = context.state()
+    sent = state.conversation.messages[1:]
+    kept = await asyncio.to_thread(context.sent.read, context.blobs, sent)
+    messages = [one.message for one in kept]
+    if all_of_them:
+        start = len(messages) - bool(state.conversation.open_calls)
+    else:
+        most = min(room, int(shares.window * budget.KEPT_SHARE))
+        start = budget.newest(messages, [message.tokens for message in sent], most)
+    if not start or (all_of_them and all(message.kind == "summary" for message in sent[:start])):
+        return True
+    words = await _summarise(context, messages[:start], shares, emit) if summarise else ""
+    if words:
+        await emit(e.SummaryMade(context.turn, words))
+        text = f"{SUMMARY}\n\n{inert(words)}"
+    else:
+        start = budget.newest_share(messages, shares.keep_on_failure)
+        await emit(e.SummaryMade(context.turn, "", kept=len(messages) - start, of=len(messages)))
+        text = LEFT_OUT
+    summary = await _summary_message(context, text)
+    await emit(await begin(context, contexts, "condensed", (summary, *sent[start:])))
+    return bool(words)
+
+
+async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
+    """Put the person's words in place of the summary; False where there is no summary."""
+    messages = context.state().conversation.messages
+    if not any(message.kind == "summary" for message in messages):
+        return False
+    summary = await _summary_message(context, f"{SUMMARY}\n\n{inert(text)}")
+    carried = [summary if message.kind == "summary" else message for message in messages[1:]]
+    # the texts in force go into the system prompt; what changed is told by the next turn
+    contexts = await instruct(context, (), unheard)
+    await emit(await begin(context, contexts, "edited", carried))
+    return True
+
+
+async def _summarise(context: TurnContext, messages: Sequence[Message], shares: Shares, emit: Emit) -> str:
+    """Ask the model for a summary; "" where none came."""
+    model = context.state().model.name
+    text = _transcript(messages, int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN))
+    request = ModelRequest(
+        model,
+        ({"role": "system", "content": context.prompt_words["condense"]}, {"role": "user", "content": text}),
+        purpose="condense",
+        timeout=float(context.settings.request_timeout),
+    )
+    tokens = sum((await context.model.count(model, [text])).counts)
+    check_limits(context, tokens)
+    paid = await open_request(context, model, tokens, "condense")
+    await emit(e.RequestSent(context.turn, "condense", tokens=tokens, estimated=True, model=model, paid=paid))
+    answer = Answer()
+    try:
+        await exchange(context, request, paid, answer, emit)
+        if answer.cut:
+            raise ModelError(cut_off(answer.why), "only the newest messages are kept")
+        if not answer.text.strip():
+            raise EmptyReply("The summary is empty", "only the newest messages are kept")
+    except ModelError as error:
+        await emit(e.NoticeGiven("warning", f"Older messages could not be summarised: {error.what}"))
+        return ""
+    return answer.text.strip()
+
+
+def _transcript(messages: Sequence[Message], room: int) -> str:
+    """The messages in words, without contents that gave way; of the oldest less, where all is too much."""
+    parts = [f"[{message['role']}]\n{_words(emptied(message))}" for message in messages]
+    while len(parts) > 1 and sum(map(len, parts)) > room:
+        parts.pop(0)
+    return "\n\n".join(parts)[-room:]
+
+
+def _words(message: Message) -> str:
+    calls = "\n".join(
+        f"{call['function']['name']}({call['function']['arguments']})"
+        for call in message.get("tool_calls") or ()
+    )
+    text = "\n".join(part for part in (str(message.get("content") or ""), calls) if part)
+    return text if len(text) <= MOST_OF_A_MESSAGE else f"{text[:MOST_OF_A_MESSAGE]}\n[…]"
+
+
+async def _summary_message(context: TurnContext, text: str) -> SentMessage:
+    """What is certain is beside the summary, from state and word for word: the request, todos, what is pending."""
+    state = context.state()
+    certain = memory.section(memory_of(state, context.turn))
+    pending = await asyncio.to_thread(_pending, context, state)
+    content = "\n\n".join(part for part in (text, certain, pending) if part)
+    (sent,), _ = await keep(context, [{"role": "user", "content": content}])
+    return sent
+
+
+def words_of(content: str) -> str:
+    """The summary alone, out of the message that holds it beside what is certain."""
+    return restored(content.removeprefix(SUMMARY).partition(f"\n\n{memory.TITLE}")[0].strip())
+
+
+def _pending(context: TurnContext, state: State) -> str:
+    diffs = [diff for change in state.review.open if (diff := _diff(context, change))]
+    return "Pending changes:\n" + inert("\n".join(diffs)) if diffs else ""
+
+
+def _diff(context: TurnContext, change: Change) -> str:
+    try:
+        before, after = (
+            decode(context.blobs.get(key)).text.splitlines(keepends=True) if key else []
+            for key in (change.base, change.new)
+        )
+    except TuiAgentError:
+        return f"{change.path}: {change.kind}"
+    target = change.rename_to or change.path
+    return (
+        "".join(difflib.unified_diff(before, after, change.path, target)) or f"{change.path}: {change.kind}"
+    )

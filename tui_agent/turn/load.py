@@ -1,0 +1,138 @@
+"""What goes with the next request beside the plan's files, in the order in which it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
+
+from tui_agent.context import known, memory
+from tui_agent.context.loaded import LoadedFile
+from tui_agent.errors import ModelError, TuiAgentError
+from tui_agent.store import events as e
+from tui_agent.tools.context import Emit
+from tui_agent.tools.files import Loaded, admit, load_files, that_fit
+from tui_agent.tools.files import load as load_file
+from tui_agent.turn.bundles import bundle
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.conversation import needs_begin
+from tui_agent.turn.editor import see_open_files
+from tui_agent.turn.instructions import instruct
+from tui_agent.turn.memory import remembered
+from tui_agent.turn.request import Draft
+
+#: What a turn takes up again without a word about it: files that were seen in the turn before.
+RECENT_TURNS = 1
+
+
+async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
+    """Look what moved, read again what is needed, add what belongs to applied changes, memory and instructions."""
+    if context.look is not None:
+        await context.look()
+    if draft.query:
+        draft = replace(draft, goes_on=memory.asks_to_go_on(draft.query, context.turn))
+    loaded = await read_again(context, draft.loaded, draft.goes_on, emit)
+    loaded = loaded.plus(await bundle(context, loaded, emit))
+    section = ""
+    if draft.query and draft.goes_on:
+        written = context.state().input.memory
+        section = (
+            memory.titled(written) if written else remembered(context.state(), context.turn, loaded.again)
+        )
+        await emit(e.MemoryBuilt(context.turn, section))
+    opened = await see_open_files(context, {file.path for file in loaded.files}, emit)
+    contexts = await instruct(context, loaded.asked_for, emit)
+    most = context.settings.known.max_files
+    dropped = known.overflow(context.state().known.files, most, _kept(context, loaded))
+    if dropped:
+        await emit(e.KnownFilesDropped(dropped))
+    loaded = await upload(context, loaded, emit)
+    return replace(draft, loaded=loaded, memory=section, opened=opened, contexts=contexts)
+
+
+async def read_again(context: TurnContext, loaded: Loaded, goes_on: bool, emit: Emit) -> Loaded:
+    """With stale files that the turn needs, unasked: seen recently, with an open change, or loaded and moved since.
+
+    A file that is exactly what the model proposed is none of them: the model knows that text.
+    """
+    state = context.state()
+    moved = {file.path for file in loaded.asked_for if _is_outdated(context, file.path, file.md5)}
+    loaded = loaded.without(moved)
+    recent = memory.ACTIVE_TURNS if goes_on else RECENT_TURNS
+    pending = {change.path for change in state.review.open}
+    for entry in list(state.known.files.values()):
+        if not entry.stale and (entry.freshness == "fresh" or entry.written_known):
+            continue
+        seen = max(entry.seen_turn, entry.modified_turn)
+        needed = entry.path in moved or entry.path in pending or seen >= context.turn - recent
+        path = entry.renamed_to if entry.freshness == "renamed" else entry.path
+        if not needed or entry.freshness == "deleted" or _is_known_by_new_name(context, path, entry):
+            continue
+        loaded = loaded.plus(await load_files(context, [path], entry.loaded_by, loaded.files, emit))
+    return loaded
+
+
+def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
+    """Whether a file that was read for this request has moved since."""
+    entry = context.state().known.files.get(path)
+    return entry is not None and entry.md5 == md5 and entry.stale
+
+
+def _is_known_by_new_name(context: TurnContext, path: str, entry: known.KnownFile) -> bool:
+    return path != entry.path and path in context.state().known.files
+
+
+def _kept(context: TurnContext, loaded: Loaded) -> Collection[str]:
+    state = context.state()
+    paths = {buffer.path for buffer in state.buffers.open}
+    paths.update(change.path for change in state.review.open)
+    paths.update(file.path for file in loaded.files)
+    return paths
+
+
+async def upload(context: TurnContext, loaded: Loaded, emit: Emit) -> Loaded:
+    """Hand the files that go with the next request and are new to the provider's own store, where the person turned
+    that on; the request then refers to them.
+
+    After a failure the text is in the prompt, and a notice says so, once for each model.
+    """
+    state, store = context.state(), context.provider_files
+    model = state.model.name
+    if store is None or model in store.refused:
+        return loaded
+    in_view = state.conversation.files
+    if state.conversation.uploads and (state.conversation.uploads_ended or needs_begin(state)):
+        in_view = {}
+        loaded = loaded.plus(await _uploaded_before(context, loaded.files, emit))
+    files: list[LoadedFile] = []
+    failed = False
+    for file in loaded.files:
+        known_there = in_view.get(file.path) == file.md5 and not store.has(model, file.md5)
+        if failed or file.loaded_by == "bundle" or file.file_id or not file.text or known_there:
+            files.append(file)
+            continue
+        try:
+            file_id = await store.upload(model, file.path, file.md5, file.text)
+        except ModelError as error:
+            sentence = f"{file.path} could not be uploaded ({error.what}): files are sent as text"
+            await emit(e.NoticeGiven("warning", sentence))
+            file_id, failed = "", True
+        files.append(replace(file, file_id=file_id))
+    return replace(loaded, files=tuple(files))
+
+
+async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> Loaded:
+    """What was uploaded to another provider, or by another process, goes with the next request, as far as it fits."""
+    state, found = context.state(), Loaded()
+    there = {file.path for file in held}
+    for path in state.conversation.files:
+        entry = state.known.files.get(path)
+        if entry is None or path in there or entry.freshness in ("deleted", "renamed"):
+            continue
+        try:
+            file = await load_file(context, path, entry.loaded_by)
+        except TuiAgentError:
+            continue  # what cannot be read now is marked in the table
+        if (await that_fit(context, (*held, *found.files), [file]))[0]:
+            found = found.plus(await admit(context, file, emit))
+    return found

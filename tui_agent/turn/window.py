@@ -1,0 +1,342 @@
+"""A request that fits the model's window: a conversation begins, files give way, older messages are summarised, the
+rest is left out."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from tui_agent.context.budget import Shares, emptied, filling
+from tui_agent.context.known import KnownFile
+from tui_agent.context.loaded import InView, LoadedFile, read_files_result
+from tui_agent.errors import ContextTooLong, TuiAgentError
+from tui_agent.store.events import ConversationBegun, FileLoaded, NoticeGiven, RequestSent
+from tui_agent.store.fold import fold
+from tui_agent.store.state import SentMessage, State
+from tui_agent.tools.context import Emit
+from tui_agent.tools.files import Loaded, costs_of, known_file, leave_out, load, window_of
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.conversation import Why, begin, condense, in_words, keep, needs_begin
+from tui_agent.turn.request import Composed, Draft, compose
+
+#: Emptying files must free at least this share of the window, or the cache is broken for too little.
+WORTHWHILE = 0.1
+#: A reset aims so near at its target, as a share of the window, and no more than so far above it.
+NEAR = 0.02
+FAR = 0.05
+#: So many times the files that fit are looked at, to find those that fill the room.
+MATERIAL = 3
+#: The rank of files that nothing needs now.
+LAST = 3
+
+
+@dataclass
+class Earlier:
+    """What earlier requests of this turn carried: the paths of files, and the blobs of the messages."""
+
+    files: set[str] = field(default_factory=set)
+    blobs: set[str] = field(default_factory=set)
+    #: Open files are sent as excerpts, for want of room.
+    excerpts: bool = False
+    #: The model was asked for a summary, and gave none.
+    no_summary: bool = False
+
+    def add(self, sent: RequestSent) -> None:
+        self.files.update(sent.files)
+        self.blobs.update(message.blob for message in sent.messages)
+
+
+async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int, emit: Emit) -> Composed:
+    """The next request as one of at most `ceiling` tokens, by our own count.
+
+    Most of the time nothing must give way. What does is named: first the contents of older files, then older
+    messages, then the open files, last the files that this turn asked for. Raises `ContextTooLong` where the
+    person's own words are too long; then nothing is sent.
+    """
+    draft = replace(draft, excerpts=earlier.excerpts)
+    room = _Room(context, draft, earlier, _shares(context, ceiling), emit)
+    sent = context.state().conversation
+    if not sent.messages:
+        await emit(await begin(context, draft.contexts, "first"))
+    elif needs_begin(context.state()) or (sent.uploads and sent.uploads_ended):
+        await room.begin_again()
+    shares = room.shares
+    request = await room.counted()
+    if (
+        request.size > shares.window * shares.reset_at
+        and _files_in(context.state()) >= shares.window * WORTHWHILE
+    ):
+        await room.give_way(int(request.size - shares.window * WORTHWHILE))
+        request = await room.composed()
+    if request.size > shares.window * shares.condense_at:
+        await room.condense(request)
+        request = await room.composed()
+    full = request.size > ceiling
+    for step in (room.empty_all, room.drop_messages, room.shorten_editor, room.leave_out_files):
+        if request.size > ceiling:
+            await step(ceiling)
+            request = await room.composed()
+    if full and context.state().conversation.anew and context.state().conversation.why != "first":
+        await room.give_way()  # what was left out may have been more than had to go
+        request = await room.composed()
+    if request.size > ceiling:
+        raise ContextTooLong(
+            f"The request is too long for {context.state().model.name}, and nothing more can be left out of it: "
+            f"it has {request.size:,} tokens, and {ceiling:,} are the most",
+            "shorten the message, or choose a model with a larger window",
+        )
+    return request
+
+
+class _Room:
+    """One request that is made to fit: each method lets something give way."""
+
+    def __init__(
+        self, context: TurnContext, draft: Draft, earlier: Earlier, shares: Shares, emit: Emit
+    ) -> None:
+        self._context = context
+        self._draft = draft
+        self._earlier = earlier
+        self.shares = shares
+        self._emit = emit
+
+    @property
+    def _state(self) -> State:
+        return self._context.state()
+
+    async def composed(self, state: State | None = None) -> Composed:
+        return await compose(self._context, self._draft, state)
+
+    async def counted(self) -> Composed:
+        """The request, with tokens that are counted where an estimate could be wrong by too much."""
+        request = await self.composed()
+        if request.event.estimated and request.bytes > self.shares.window * self.shares.reset_at:
+            await self._context.model.count(self._state.model.name, [""], wait=True)
+            request = await self.composed()
+        return request
+
+    async def give_way(self, most: int = sys.maxsize) -> None:
+        """Older contents are emptied, and the files that matter are in the system prompt as they are now.
+
+        With them the request comes as near to `reset_to` as whole files allow. Where it would still have more than
+        `most` tokens, since what it needs is what is there already, nothing changes.
+        """
+        await self._rebuild("files", _by_rank(self._state, self._earlier.files), most)
+
+    async def begin_again(self) -> None:
+        """Another model or dialect, or what was uploaded is gone: the same, with no more files than are in view."""
+        state = self._state
+        ranked = [
+            (entry, rank)
+            for entry, rank in _by_rank(state, self._earlier.files)
+            if entry.path in state.conversation.files or rank < LAST
+        ]
+        await self._rebuild("model" if needs_begin(state) else "files", ranked)
+
+    async def condense(self, request: Composed) -> None:
+        """So many older messages give way to a summary that the request comes to `reset_to`; files fill the rest."""
+        older = self._state.conversation.messages[1:]
+        room = int(self.shares.window * self.shares.reset_to) - request.size
+        await self._summarise(room=room + sum(message.tokens for message in older))
+        if self._state.conversation.messages[1:] != older:
+            await self.give_way()
+
+    async def empty_all(self, ceiling: int) -> None:
+        """Contents that were too few to be worth a reset."""
+        if _files_in(self._state):
+            await self._say_removed("the contents of the files that earlier turns read")
+            await self.give_way()
+
+    async def drop_messages(self, ceiling: int) -> None:
+        """All older messages give way to a summary, or to nothing where none comes."""
+        older = self._state.conversation.messages[1:]
+        while True:
+            before = len(self._state.conversation.messages)
+            await self._summarise(all_of_them=True)
+            if len(self._state.conversation.messages) >= before or not self._earlier.no_summary:
+                break
+            if (await self.composed()).size <= ceiling:
+                break
+        if self._state.conversation.messages[1:] != older:
+            await self.give_way()
+
+    async def shorten_editor(self, ceiling: int) -> None:
+        """Open files are sent as excerpts."""
+        if self._state.buffers.open and not self._draft.excerpts:
+            self._earlier.excerpts = True
+            self._draft = replace(self._draft, excerpts=True)
+            await self._say_removed("all but an excerpt of the open file")
+
+    async def leave_out_files(self, ceiling: int) -> None:
+        """Bundled files first, then those that were read again unasked, then those asked for; the largest first."""
+
+        def rank(pair: tuple[int, LoadedFile]) -> tuple[int, int]:
+            cost, file = pair
+            return (0 if file.loaded_by == "bundle" else 1 if not file.action else 2), -cost
+
+        loaded = self._draft.loaded
+        files = [*loaded.bundled, *loaded.asked_for]
+        costs = await costs_of(self._context, files)
+        ranked = sorted(zip(costs, files, strict=True), key=rank)
+        # naming a file that is left out takes room too, so one round may not be enough
+        while ranked and (excess := (await self.composed()).size - ceiling) > 0:
+            gone = [ranked.pop(0)]
+            while ranked and sum(cost for cost, _ in gone) < excess:
+                gone.append(ranked.pop(0))
+            paths = [file.path for _, file in gone]
+            facts = await leave_out("", paths, len(files), self._emit, made_room=loaded)
+            loaded = loaded.without(paths).plus(Loaded(facts=facts))
+            self._draft = replace(self._draft, loaded=loaded)
+
+    async def _summarise(self, *, room: int = 0, all_of_them: bool = False) -> None:
+        """A summary that fails is not asked for again in the same turn."""
+        came = await condense(
+            self._context,
+            self._draft.contexts,
+            self.shares,
+            self._emit,
+            room=room,
+            all_of_them=all_of_them,
+            summarise=not self._earlier.no_summary,
+        )
+        self._earlier.no_summary = not came
+
+    async def _rebuild(
+        self, why: Why, ranked: Sequence[tuple[KnownFile, int]], most: int = sys.maxsize
+    ) -> None:
+        """Without older contents, and with as many of the files in `ranked` as bring it to `reset_to`.
+
+        Nothing happens where the request would then have more than `most` tokens.
+        """
+        context, state, own = self._context, self._state, self._earlier.blobs
+        before = state.conversation.messages[1:]
+        pending = {change.path for change in state.review.open}
+        kept = await asyncio.to_thread(context.sent.read, context.blobs, state.conversation.messages)
+        messages = [
+            emptied(one.message, pending, answered=sent.blob not in own)
+            for one, sent in zip(kept[1:], before, strict=True)
+        ]
+        if why == "model":
+            messages = in_words(messages)
+        carried = tuple(map(_as_before, (await keep(context, messages))[0], before))
+        own |= {new.blob for new, old in zip(carried, before, strict=True) if old.blob in own}
+
+        async def with_files(files: Sequence[LoadedFile]) -> tuple[ConversationBegun, Composed]:
+            begun = await begin(context, self._draft.contexts, why, carried, files)
+            return begun, await self.composed(fold(state, begun))
+
+        begun, request = await with_files(())
+        working, out = await self._working(request, ranked)
+        while working:
+            begun, request = await with_files(working)
+            over = request.size > self.shares.window * (self.shares.reset_to + FAR)
+            if not over or working[-1].path in self._earlier.files:
+                break
+            working.pop()
+        if not working:
+            begun, request = await with_files(())
+        if request.size > most:
+            return
+        for file in working:
+            known = state.known.files.get(file.path)
+            if known is not None and known.md5 != file.md5:
+                await self._emit(FileLoaded(known_file(file, context.turn, known)))
+        facts = await leave_out("", out, len(self._earlier.files), self._emit)
+        self._draft = replace(self._draft, loaded=self._draft.loaded.plus(Loaded(facts=facts)))
+        await self._emit(begun)
+
+    async def _working(
+        self, bare: Composed, ranked: Sequence[tuple[KnownFile, int]]
+    ) -> tuple[list[LoadedFile], list[str]]:
+        """The files that matter, newest text, those that matter most first, that fit into a request beside all else.
+
+        What this turn has shown already stays while there is room at all, and is else named; the rest up to
+        `reset_to`.
+        """
+        shares = (self.shares.reset_to, self.shares.condense_at, NEAR, FAR)
+        room, most, near, far = (int(self.shares.window * share) for share in shares)
+        room, most = room - bare.size, most - bare.size
+        shown, out, files, costs = [], [], [], []
+        firm = 0
+        for entry, rank in ranked:
+            if entry.path in bare.event.files or entry.freshness in ("deleted", "renamed"):
+                continue
+            if rank and sum(cost for cost in costs if cost <= room + near) > MATERIAL * room:
+                break
+            try:
+                file = await load(self._context, entry.path, entry.loaded_by)
+            except TuiAgentError:
+                continue  # what cannot be read now is marked in the table
+            cost = await self._cost(file)
+            if rank:
+                files.append(file)
+                costs.append(cost)
+                firm += rank < LAST
+            elif cost <= most:
+                shown.append(file)
+                room, most = room - cost, most - cost
+            else:
+                out.append(file.path)
+        return [*shown, *(files[place] for place in filling(costs, room, near, far, firm))], out
+
+    async def _cost(self, file: LoadedFile) -> int:
+        """What a file adds to the system prompt, in tokens."""
+        text = read_files_result([file], InView())
+        return (await self._context.model.count(self._state.model.name, [text], wait=True)).counts[0]
+
+    async def _say_removed(self, what: str) -> None:
+        await self._emit(
+            NoticeGiven("info", f"The request is too long for the model, so it goes without {what}")
+        )
+
+
+def _shares(context: TurnContext, ceiling: int) -> Shares:
+    """The settings as shares of the window, or of less where the provider refused more."""
+    settings = context.settings.context
+    window = min(window_of(context.state()), ceiling)
+    return Shares(
+        window, settings.reset_at, settings.reset_to, settings.condense_at, settings.keep_on_failure
+    )
+
+
+def _files_in(state: State) -> int:
+    """The tokens of contents that could give way; the system prompt stays until then."""
+    return sum(message.files for message in state.conversation.messages)
+
+
+def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
+    """What kind of message it is does not change by being emptied."""
+    return SentMessage(new.role, new.blob, new.tokens, 0, old.instructions, old.kind)
+
+
+def _by_rank(state: State, shown: Collection[str]) -> list[tuple[KnownFile, int]]:
+    """Known files by how much they matter, each with its rank.
+
+    0: this turn has shown it, 1: open or pending, 2: named in an open todo, `LAST`: the most recently used.
+    """
+    pending = {change.path for change in state.review.open}
+    opened = {buffer.path for buffer in state.buffers.open}
+    todos = "\n".join(f"{todo.text}\n{todo.details}" for todo in state.todos if not todo.done)
+    tied = {change for todo in state.todos if not todo.done for change in todo.changes}
+    tied_paths = {change.path for change in state.review.changes if change.id in tied}
+
+    def matters(path: str) -> int:
+        if path in shown:
+            return 0
+        if path in opened or path in pending:
+            return 1
+        return 2 if path in tied_paths or path in todos else LAST
+
+    ranked = [(entry, matters(entry.path)) for entry in state.known.files.values()]
+    seen = [
+        (entry, rank)
+        for entry, rank in ranked
+        if entry.whole or entry.path in state.conversation.files or rank < LAST
+    ]
+    return sorted(
+        seen, key=lambda each: (each[1], -max(each[0].seen_turn, each[0].modified_turn), each[0].path)
+    )
