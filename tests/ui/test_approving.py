@@ -12,7 +12,7 @@ from tui_agent.settings.schema import Settings
 from tui_agent.store.state import State, SubTasksSlice
 from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.keys.keymap import load_keys
-from tui_agent.ui.widgets.approving import Approving
+from tui_agent.ui.widgets.approving import ApprovalLine
 
 TICKED = SubTask("api", "Do it", auto_execute=True, state="ready")
 OTHER = SubTask("ui", "Do it", dependencies=("api",))
@@ -36,7 +36,7 @@ class OneLine(ThemedApp):
         self.noted = NotedSession()
 
     def compose(self) -> ComposeResult:
-        yield Approving(cast(Session, self.noted))
+        yield ApprovalLine(cast(Session, self.noted))
 
 
 async def test_what_waits_for_a_word_is_told_with_the_keys_that_give_it():
@@ -44,6 +44,6 @@ async def test_what_waits_for_a_word_is_told_with_the_keys_that_give_it():
     async with app.run_test(size=(90, 3)) as pilot:
         for settings, tasks, said in CASES:
             app.noted.loaded = Loaded(settings)
-            app.query_one(Approving).show(State(subtasks=SubTasksSlice(tasks)))
+            app.query_one(ApprovalLine).show(State(subtasks=SubTasksSlice(tasks)))
             await pilot.pause()
             assert app.text.split("\n")[0].strip() == said

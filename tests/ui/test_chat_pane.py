@@ -19,7 +19,7 @@ from tui_agent.store.state import ChatMessage
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.messages import MessageBlock
-from tui_agent.ui.widgets.picker import Picker
+from tui_agent.ui.widgets.picker import MentionList
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
 
@@ -184,7 +184,7 @@ async def test_a_mention_is_completed(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await it.session.wait_for_files()
         await it.press(*"see @api")
-        await it.until(lambda: it.one(Picker).display, "the list of files")
+        await it.until(lambda: it.one(MentionList).display, "the list of files")
         await it.press("tab")
         await it.pilot.pause()
         assert it.one(Prompt).text == "see @api.py "
@@ -197,9 +197,9 @@ async def test_escape_closes_the_list_of_files_only(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await it.session.wait_for_files()
         await it.press(*"@api")
-        await it.until(lambda: it.one(Picker).display)
+        await it.until(lambda: it.one(MentionList).display)
         await it.press("escape")
-        await it.until(lambda: not it.one(Picker).display)
+        await it.until(lambda: not it.one(MentionList).display)
         assert it.one(Prompt).text == "@api"
 
 

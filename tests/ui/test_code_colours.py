@@ -3,14 +3,14 @@ from __future__ import annotations
 from rich.style import Style
 
 from tui_agent.edits.change import Diff, Hunk
-from tui_agent.ui.widgets.code_colours import LONGEST, CodeColours, Coloured, DiffColours, layered
+from tui_agent.ui.widgets.code_colours import LONGEST, Coloured, DiffColours, SyntaxColours, layered
 from tui_agent.ui.widgets.diff_lines import DiffLines
 
 STYLES = {"comment": Style(italic=True), "string": Style(bold=True), "number": Style(underline=True)}
 
 
 def words(lines: list[str], row: int, language: str = "python") -> dict[str, Style]:
-    found = CodeColours(lines, language, STYLES).of(row)
+    found = SyntaxColours(lines, language, STYLES).of(row)
     return {lines[row][start:end]: style for start, end, style in found}
 
 

@@ -11,7 +11,7 @@ from support.screens import Driven, on_screen
 from tui_agent.context.known import KnownFile
 from tui_agent.store.state import Buffer, BuffersSlice, KnownSlice, State, WorkspaceSlice
 from tui_agent.ui.panes.files import marks_of
-from tui_agent.ui.widgets.file_tree import MOST, FileTree, Mark
+from tui_agent.ui.widgets.file_tree import MOST, FileMark, FileTree
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_marks_say_git_known_stale_and_open() -> None:
     assert said(marks["src"]) == " ·"
 
 
-def said(mark: Mark) -> str:
+def said(mark: FileMark) -> str:
     return "".join(letter for letter, _ in mark.git)
 
 

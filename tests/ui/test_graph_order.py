@@ -5,11 +5,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.widgets.graph_order import Item, crossings, put_in_order
+from tui_agent.ui.widgets.graph_order import LayerItem, crossings, put_in_order
 
 
-def tied(*lines: tuple[str, str], layers: list[list[str]]) -> list[list[Item]]:
-    items = {name: Item(name) for layer in layers for name in layer}
+def tied(*lines: tuple[str, str], layers: list[list[str]]) -> list[list[LayerItem]]:
+    items = {name: LayerItem(name) for layer in layers for name in layer}
     for source, target in lines:
         items[source].targets.append(items[target])
         items[target].sources.append(items[source])
@@ -17,7 +17,7 @@ def tied(*lines: tuple[str, str], layers: list[list[str]]) -> list[list[Item]]:
 
 
 @st.composite
-def layered(draw: st.DrawFn) -> list[list[Item]]:
+def layered(draw: st.DrawFn) -> list[list[LayerItem]]:
     layers = [[f"{depth}.{n}" for n in range(draw(st.integers(1, 6)))] for depth in range(3)]
     pairs = [(a, b) for here, there in pairwise(layers) for a in here for b in there]
     return tied(*draw(st.lists(st.sampled_from(pairs), unique=True, max_size=12)), layers=layers)

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from tui_agent.subtasks.graph import SubTask, layers
 from tui_agent.ui.widgets.graph_canvas import Canvas
 from tui_agent.ui.widgets.graph_view import GraphView
+from tui_agent.ui.widgets.lined import Lined
 
 _LEFT, _UP, _DOWN = "─┐┘┬┴┤┼▶", "│┘└┴┤├┼", "│┐┌┬┤├┼"
 _TURNS = "┐┘└┌┬┴┤├┼"
@@ -145,9 +146,9 @@ class GraphApp(ThemedApp):
         self.query_one(GraphView).show_tasks(self.tasks, self.tasks[0].id)
         self.query_one(GraphView).focus()
 
-    def on_graph_view_moved(self, event: GraphView.Moved) -> None:
-        self.cursor = event.task
-        self.query_one(GraphView).show_tasks(self.tasks, event.task)
+    def on_lined_moved(self, event: Lined.Moved) -> None:
+        self.cursor = event.key
+        self.query_one(GraphView).show_tasks(self.tasks, event.key)
 
 
 async def test_arrow_keys_go_along_the_lines():

@@ -11,7 +11,7 @@ from textual.widgets.text_area import TextAreaTheme
 
 from tui_agent.store.state import Buffer
 from tui_agent.ui.letting_go import mend_styles_cache
-from tui_agent.ui.widgets.code_colours import CodeColours
+from tui_agent.ui.widgets.code_colours import SyntaxColours
 from tui_agent.ui.widgets.editor import Editor
 
 SOURCE = "def value() -> int:\n    return 1\n"
@@ -63,7 +63,7 @@ async def test_an_editor_lets_go_of_each_text_that_another_takes_the_place_of() 
 
 
 def test_the_colours_of_a_diff_hold_nothing_once_they_are_gone() -> None:
-    colours = CodeColours(SOURCE.splitlines(keepends=True), "python", {})
+    colours = SyntaxColours(SOURCE.splitlines(keepends=True), "python", {})
     colours.of(0)
     parsed = weakref.ref(colours._found._editor)
     del colours

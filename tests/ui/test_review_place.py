@@ -3,7 +3,7 @@ from __future__ import annotations
 from tui_agent.edits.change import Change, Pick
 from tui_agent.store.state import ReviewSlice
 from tui_agent.ui.panes.review_place import (
-    Place,
+    ReviewPosition,
     hunk_states,
     next_waiting,
     pick,
@@ -21,35 +21,35 @@ BATCH = (API, NEW, MOVE)
 
 
 def test_the_first_hunk_that_waits_is_where_a_review_begins():
-    assert stand(BATCH, None) == Place("c1", 1)
-    assert stand(BATCH, {"change": "c2", "hunk": 0}) == Place("c2", 0)
-    assert stand(BATCH, {"change": "gone", "hunk": 7}) == Place("c1", 1)
-    assert stand(BATCH, ["no place"]) == Place("c1", 1)
+    assert stand(BATCH, None) == ReviewPosition("c1", 1)
+    assert stand(BATCH, {"change": "c2", "hunk": 0}) == ReviewPosition("c2", 0)
+    assert stand(BATCH, {"change": "gone", "hunk": 7}) == ReviewPosition("c1", 1)
+    assert stand(BATCH, ["no place"]) == ReviewPosition("c1", 1)
     assert stand((), None) is None
 
 
 def test_what_waits_comes_next_and_goes_round():
-    assert next_waiting(BATCH, Place("c1", 1)) == Place("c1", 2)
-    assert next_waiting(BATCH, Place("c1", 2)) == Place("c2", 0)
-    assert next_waiting(BATCH, Place("c3", 0)) == Place("c1", 1)
-    assert next_waiting((NEW,), Place("c2", 0)) == Place("c2", 0)
+    assert next_waiting(BATCH, ReviewPosition("c1", 1)) == ReviewPosition("c1", 2)
+    assert next_waiting(BATCH, ReviewPosition("c1", 2)) == ReviewPosition("c2", 0)
+    assert next_waiting(BATCH, ReviewPosition("c3", 0)) == ReviewPosition("c1", 1)
+    assert next_waiting((NEW,), ReviewPosition("c2", 0)) == ReviewPosition("c2", 0)
 
 
 def test_steps_go_through_all_hunks_and_stop_at_the_ends():
-    assert step_hunk(BATCH, Place("c1", 2), 1) == Place("c2", 0)
-    assert step_hunk(BATCH, Place("c2", 0), -1) == Place("c1", 2)
-    assert step_hunk(BATCH, Place("c3", 0), 1) == Place("c3", 0)
+    assert step_hunk(BATCH, ReviewPosition("c1", 2), 1) == ReviewPosition("c2", 0)
+    assert step_hunk(BATCH, ReviewPosition("c2", 0), -1) == ReviewPosition("c1", 2)
+    assert step_hunk(BATCH, ReviewPosition("c3", 0), 1) == ReviewPosition("c3", 0)
 
 
 def test_files_are_stepped_through_in_a_round_to_what_waits_in_them():
-    assert step_file(BATCH, Place("c3", 0), 1) == Place("c1", 1)
-    assert step_file(BATCH, Place("c1", 1), -1) == Place("c3", 0)
+    assert step_file(BATCH, ReviewPosition("c3", 0), 1) == ReviewPosition("c1", 1)
+    assert step_file(BATCH, ReviewPosition("c1", 1), -1) == ReviewPosition("c3", 0)
 
 
 def test_a_change_without_hunks_is_decided_as_a_whole():
-    assert pick(MOVE, Place("c3", 0)) == Pick("c3", None, MOVE.version)
-    assert pick(API, Place("c1", 2)) == Pick("c1", 2, API.version)
-    assert Place("c3", 0) in waiting(BATCH)
+    assert pick(MOVE, ReviewPosition("c3", 0)) == Pick("c3", None, MOVE.version)
+    assert pick(API, ReviewPosition("c1", 2)) == Pick("c1", 2, API.version)
+    assert ReviewPosition("c3", 0) in waiting(BATCH)
 
 
 def test_older_turns_are_shown_while_they_wait():
@@ -74,7 +74,7 @@ def test_hunks_of_a_change_that_was_decided_as_a_whole_are_decided():
 
 def test_a_broken_change_waits_after_those_that_can_be_applied_and_is_decided_as_a_whole():
     broken = Change("c0", 2, "lost.py", "edit", "conflict", hunks=("pending", "pending"))
-    assert stand((broken, NEW), None) == Place("c2", 0)
-    assert next_waiting((broken, NEW), Place("c2", 0)) == Place("c0", 0)
-    assert pick(broken, Place("c0", 0)) == Pick("c0", None, broken.version)
+    assert stand((broken, NEW), None) == ReviewPosition("c2", 0)
+    assert next_waiting((broken, NEW), ReviewPosition("c2", 0)) == ReviewPosition("c0", 0)
+    assert pick(broken, ReviewPosition("c0", 0)) == Pick("c0", None, broken.version)
     assert hunk_states(broken, 2) == ("pending", "pending")

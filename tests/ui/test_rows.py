@@ -3,6 +3,7 @@ from __future__ import annotations
 from support.panes import ThemedApp
 from textual.app import ComposeResult
 
+from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
@@ -24,10 +25,10 @@ class RowsApp(ThemedApp):
     def rows(self) -> Rows:
         return self.query_one(Rows)
 
-    def on_rows_moved(self, event: Rows.Moved) -> None:
+    def on_lined_moved(self, event: Lined.Moved) -> None:
         self.said.append((type(event).__name__, event.key))
 
-    on_rows_chosen = on_rows_marked = on_rows_moved
+    on_lined_chosen = on_lined_marked = on_lined_moved
 
 
 def numbered(count: int) -> list[Row]:

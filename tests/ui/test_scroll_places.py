@@ -15,7 +15,7 @@ from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.transcript import Transcript
-from tui_agent.ui.widgets.transcript_place import Stand
+from tui_agent.ui.widgets.transcript_place import ScrollPosition
 
 SIZES = ((160, 48), (80, 24))
 
@@ -78,7 +78,7 @@ async def test_the_transcript_shows_the_messages_that_it_showed(
 ) -> None:
     async with open_session(tmp_path, services=False) as session:
         await talk(session)
-        session.set_layout(replace(session.state.layout, place={"chat": Stand(message, 2).saved()}))
+        session.set_layout(replace(session.state.layout, place={"chat": ScrollPosition(message, 2).saved()}))
     async with on_screen(tmp_path, size=size, session="last") as it:
         chat = it.one(Transcript)
         await it.until(lambda: chat.scroll_y > 0, "the place")
@@ -95,7 +95,9 @@ async def test_the_transcript_shows_the_messages_that_it_showed(
 async def test_from_far_up_newer_messages_come_at_the_lower_edge(tmp_path: Path) -> None:
     async with open_session(tmp_path, services=False) as session:
         await talk(session)
-        session.set_layout(replace(session.state.layout, place={"chat": Stand(2 * TURNS - 24).saved()}))
+        session.set_layout(
+            replace(session.state.layout, place={"chat": ScrollPosition(2 * TURNS - 24).saved()})
+        )
     async with on_screen(tmp_path, size=SIZES[1], session="last") as it:
         chat = it.one(Transcript)
         await it.until(lambda: chat.scroll_y > 0, "the place")

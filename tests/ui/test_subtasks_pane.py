@@ -138,7 +138,7 @@ async def test_the_mouse_ticks_at_the_mark_and_presses_words():
                 node = graph.canvas.nodes["ui"]
                 view, at = "GraphView", (1 + node.x + graph._mark_at(node), node.y)
             await pilot.click(view, offset=at)
-            await pilot.click("Words", offset=(2, 0))
+            await pilot.click("HintLine", offset=(2, 0))
             await pilot.pause()
             assert (app.noted.named("tick_subtask"), view) == (
                 [("ui",)],

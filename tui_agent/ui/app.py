@@ -27,7 +27,7 @@ from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.letting_go import mend_styles_cache
 from tui_agent.ui.screen import WorkspaceScreen
-from tui_agent.ui.terminal import Gone, Terminal
+from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Palette, load_palette, names, theme_of
 from tui_agent.ui.widgets.session_calls import GROUP, ask
@@ -78,7 +78,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
         mend_styles_cache()
-        super().__init__(driver_class=Terminal)
+        super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
         self._theme_folders = [folder / "themes" for folder in folders]
         self.keys = load_keys(keys, folders)
@@ -246,7 +246,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
 
     async def suspend_to_shell(self) -> None:
         """Stop the program and whatever started it, as the shell knows it; what was typed is on its way to disk."""
-        if not isinstance(self._driver, Terminal) or not self._driver.can_suspend:
+        if not isinstance(self._driver, TerminalDriver) or not self._driver.can_suspend:
             said = "Nothing could bring this program back: it was not started by a shell, so it is not suspended."
             self.notify(said, severity="warning", markup=False)
             return
@@ -260,7 +260,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
     def _draw_all(self) -> None:
         self.refresh(layout=True)
 
-    @on(Gone)
+    @on(TerminalGone)
     def _terminal_is_gone(self) -> None:
         os.kill(os.getpid(), signal.SIGHUP)
 

@@ -21,10 +21,10 @@ from tui_agent.ui.attention import Attention
 from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import Leader, is_modifier
-from tui_agent.ui.layout.places import places
+from tui_agent.ui.layout.areas import places
+from tui_agent.ui.layout.container import PaneContainer
 from tui_agent.ui.layout.resizing import STEPS, Axis, resized
 from tui_agent.ui.layout.tab_line import TabLine
-from tui_agent.ui.layout.workspace import Workspace
 from tui_agent.ui.sink import plain
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import ask, writes
@@ -32,7 +32,7 @@ from tui_agent.ui.widgets.session_calls import ask, writes
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.app import WorkspaceApp
-    from tui_agent.ui.dialogs.chooser import Row
+    from tui_agent.ui.dialogs.chooser import ChooserRow
 
 
 class WorkspaceScreen(Screen[None], inherit_bindings=False):
@@ -43,7 +43,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__(id="screen")
-        self.workspace = Workspace()
+        self.workspace = PaneContainer()
         self.session: Session | None = None
         self.bridge: Bridge | None = None
         #: Whether every pane is in its place.
@@ -77,7 +77,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.registry import after_the_chat
         from tui_agent.ui.panes.status import StatusPane
-        from tui_agent.ui.widgets.approving import Approving
+        from tui_agent.ui.widgets.approving import ApprovalLine
 
         self.session = session
         self.bridge = bridge = Bridge(session, self.call_later)
@@ -85,7 +85,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         with self.app.batch_update():
             for pane in (ChatPane(session), StatusPane(session)):
                 await self._put(pane, bridge)
-            bridge.attach(self.query_one(Approving))
+            bridge.attach(self.query_one(ApprovalLine))
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement)
         async for pane_class in after_the_chat():
@@ -207,7 +207,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def on_pane_gone_to(self, message: Pane.GoneTo) -> None:
         self.focus_pane(message.name)
 
-    def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
+    def on_tab_line_tab_pressed(self, message: TabLine.TabPressed) -> None:
         self.focus_pane(message.pane)
 
     def _arrange(self, layout: LayoutSlice) -> None:
@@ -240,7 +240,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def action_resize(self, axis: Axis, steps: int) -> None:
         self._resize(self.arrangement.focus, axis, steps * STEPS[axis])
 
-    def on_workspace_dragged(self, message: Workspace.Dragged) -> None:
+    def on_pane_container_dragged(self, message: PaneContainer.Dragged) -> None:
         self._resize(message.pane, "width", message.cells)
 
     def _resize(self, pane: str, axis: Axis, cells: int) -> None:
@@ -274,7 +274,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
         self.app.push_screen(Chooser("Do", self._palette_rows, "type what it does"), self._do)
 
-    def _palette_rows(self, words: str) -> list[Row]:
+    def _palette_rows(self, words: str) -> list[ChooserRow]:
         from tui_agent.ui.dialogs.palette import rows
 
         return rows(words, self.owner.keys, self.arrangement.focus)
@@ -394,7 +394,7 @@ async def _get_ready_for_answers() -> None:
     await asyncio.to_thread(import_module, "tui_agent.ui.widgets.message_text")
 
 
-def _in_front(layout: LayoutSlice, name: str, workspace: Workspace) -> LayoutSlice:
+def _in_front(layout: LayoutSlice, name: str, workspace: PaneContainer) -> LayoutSlice:
     """The layout with a pane shown, in front of the others in its place, and focused."""
     hidden = tuple(pane for pane in layout.hidden if pane != name)
     layout = replace(layout, focus=name, hidden=hidden, zoomed=name if layout.zoomed else "")

@@ -28,7 +28,7 @@ LAST_WORDS = 0.5
 READ_AT_ONCE = 64 * 1024
 
 
-class Writer(threading.Thread):
+class TerminalWriter(threading.Thread):
     """Writes to a descriptor in order, without making anyone wait. Ends for good when the terminal is gone."""
 
     def __init__(self, descriptor: int, on_drained: Callable[[], None]) -> None:
@@ -113,7 +113,7 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-class Terminal(LinuxDriver):
+class TerminalDriver(LinuxDriver):
     """Draws on standard output, so that standard error can be sent to a file."""
 
     def __init__(self, app: Any, **options: Any) -> None:
@@ -121,7 +121,7 @@ class Terminal(LinuxDriver):
         assert sys.__stdout__ is not None
         self._file = sys.__stdout__
         self._output = sys.__stdout__.fileno()
-        self._writer: Writer | None = None
+        self._writer: TerminalWriter | None = None
         self._is_on = False
 
     @property
@@ -133,7 +133,7 @@ class Terminal(LinuxDriver):
             self._writer.write(data)
 
     def start_application_mode(self) -> None:
-        self._writer = Writer(self._output, self._draw_again)
+        self._writer = TerminalWriter(self._output, self._draw_again)
         self._writer.start()
         self._is_on = True
         super().start_application_mode()
@@ -158,7 +158,7 @@ class Terminal(LinuxDriver):
                 if selector.select(0.1):
                     data = self._read()
                     if not data:
-                        self._loop.call_soon_threadsafe(self._app.post_message, Gone())
+                        self._loop.call_soon_threadsafe(self._app.post_message, TerminalGone())
                         return
                     if text := decode(data):  # none while a letter is incomplete
                         for event in parser.feed(text):
@@ -199,5 +199,5 @@ class Terminal(LinuxDriver):
         self._loop.call_soon_threadsafe(self._app.post_message, self.SignalResume())
 
 
-class Gone(events.Event, bubble=False):
+class TerminalGone(events.Event, bubble=False):
     """The terminal was closed: nothing can be read from it any more."""

@@ -18,7 +18,7 @@ from tui_agent.ui.sink import label
 MOST = 200
 
 
-class Row(NamedTuple):
+class ChooserRow(NamedTuple):
     """What is chosen, and how it looks."""
 
     value: str
@@ -50,7 +50,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
     def __init__(
         self,
         title: str,
-        rows: Callable[[str], Sequence[Row]],
+        rows: Callable[[str], Sequence[ChooserRow]],
         to_type: str = "type to narrow",
         getting: Coroutine[Any, Any, object] | None = None,
         following: Callable[[Callable[..., None]], Callable[[], None]] | None = None,
@@ -66,7 +66,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._title = title
         self._make = rows
         self._to_type = to_type
-        self._rows: list[Row] = []
+        self._rows: list[ChooserRow] = []
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():

@@ -8,7 +8,7 @@ from textual.app import App
 
 from tui_agent.edits.change import Change
 from tui_agent.errors import TuiAgentError
-from tui_agent.ui.dialogs.chooser import Chooser, Row
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ async def give_back(app: App[object], session: Session, change: Change) -> None:
         await session.notice(f"{change.path} is not a conflict of two sub-tasks, so neither can get it back")
         return
     rows = [
-        Row(task, label(f"{task} does its part again, on top of the other"))
+        ChooserRow(task, label(f"{task} does its part again, on top of the other"))
         for task in dict.fromkeys((*change.tasks, *rival.tasks))
     ]
     chosen = await app.push_screen_wait(

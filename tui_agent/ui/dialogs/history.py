@@ -18,6 +18,7 @@ from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.diff_view import DiffView
+from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
@@ -66,12 +67,12 @@ class History(Dialog[str | None], inherit_bindings=False):
         """Only the files of an apply are got; the list has the applies from the start."""
         return isinstance(event, events.Key) and event.key in ("left", "right")
 
-    def on_rows_moved(self, event: Rows.Moved) -> None:
+    def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
         self._file = 0
         self._show()
 
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self.action_choose()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.ui.dialogs.chooser import Chooser, Row
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def _to_keep(session: Session, name: str, environment: Mapping[str, str]) -> str
     return f'; to keep it, put model = "{name}" into your settings.toml{variables}'
 
 
-def rows(words: str, found: Sequence[Suggestion]) -> list[Row]:
+def rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
     """What was found that holds the words, and the words themselves as a name."""
     words = words.strip()
     fitting = [
-        Row(it.model, label(f"{it.model}   {it.because}"))
+        ChooserRow(it.model, label(f"{it.model}   {it.because}"))
         for it in found
         if words.lower() in it.model.lower()
     ]
     if words and all(row.value != words for row in fitting):
-        fitting.append(Row(words, label(f"{words}   as typed")))
+        fitting.append(ChooserRow(words, label(f"{words}   as typed")))
     return fitting

@@ -11,7 +11,7 @@ from textual.app import App
 from tui_agent.log import search
 from tui_agent.log.fork import fork
 from tui_agent.log.search import Line
-from tui_agent.ui.dialogs.chooser import Chooser, Row
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.sink import label, parts
 
 #: Stands for the whole session.
@@ -36,14 +36,14 @@ def _turns(data: Path, session: str) -> Chooser:
     async def get() -> None:
         requests.extend(await asyncio.to_thread(search.requests, data, session))
 
-    def rows(words: str) -> list[Row]:
+    def rows(words: str) -> list[ChooserRow]:
         fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
-        whole = [Row(WHOLE, label("All of it, as it is now"))] if not words.strip() else []
+        whole = [ChooserRow(WHOLE, label("All of it, as it is now"))] if not words.strip() else []
         return [*whole, *(_row(line) for line in fitting)]
 
     return Chooser("Go on with a copy, as it stood after …", rows, "words of a turn", get())
 
 
-def _row(line: Line) -> Row:
+def _row(line: Line) -> ChooserRow:
     words = " ".join(line.text.split())[:64]
-    return Row(str(line.turn), parts((f"turn {line.turn:>3}  ", "$muted"), words))
+    return ChooserRow(str(line.turn), parts((f"turn {line.turn:>3}  ", "$muted"), words))

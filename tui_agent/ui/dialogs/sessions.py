@@ -19,7 +19,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.log import managing, search
 from tui_agent.log.catalog import SORTS, Entry, Sort, list_sessions, sorted_by
 from tui_agent.log.search import Line
-from tui_agent.ui.dialogs.chooser import MOST, Chooser, Row
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.session_fork import fork_at_a_turn
 from tui_agent.ui.sink import label, parts, plain
@@ -178,7 +178,10 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
     async def action_delete(self) -> None:
         if self.entry:
             entry = self.entry
-            rows = [Row("", label("No, keep it")), Row("delete", label("Yes, delete it for good"))]
+            rows = [
+                ChooserRow("", label("No, keep it")),
+                ChooserRow("delete", label("Yes, delete it for good")),
+            ]
             question = Chooser(f"Delete “{entry.title[:50]}”?", lambda _: rows, "Enter chooses")
             if await self.app.push_screen_wait(question) == "delete":
                 await self._change(managing.delete(self._data, entry.id))
@@ -198,7 +201,9 @@ def naming(name: str) -> Chooser:
     """Asks for a name; gives None where none is wanted."""
     return Chooser(
         f"A name for “{name}”" if name else "A name for this session",
-        lambda words: [Row(words.strip(), label(f"Call it “{words.strip()}”"))] if words.strip() else [],
+        lambda words: (
+            [ChooserRow(words.strip(), label(f"Call it “{words.strip()}”"))] if words.strip() else []
+        ),
         "type the name",
     )
 
@@ -206,9 +211,9 @@ def naming(name: str) -> Chooser:
 def elsewhere(session: str, what: str) -> Chooser:
     """Asks what to do about a session that another process has open: gives `fork`, `read`, or None."""
     rows = [
-        Row("fork", label("Go on with a copy of it (fork)")),
-        Row("read", label("Look at it, without changing anything")),
-        Row("", label("Leave it")),
+        ChooserRow("fork", label("Go on with a copy of it (fork)")),
+        ChooserRow("read", label("Look at it, without changing anything")),
+        ChooserRow("", label("Leave it")),
     ]
     return Chooser(f"{what[:1].upper()}{what[1:]}", lambda _: rows, "Enter chooses")
 

@@ -37,7 +37,7 @@ async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
         await session.notice(f"The sub-task {task.id} has not run yet: there is no chat to show")
 
 
-class Ended:
+class EndedRun:
     """A run that is over, as far as a transcript asks."""
 
     def __init__(self, state: State) -> None:
@@ -48,7 +48,7 @@ class Ended:
         return tuple(older[-count:])
 
 
-class Talk(Vertical):
+class RunTranscript(Vertical):
     """The transcript of one run, which grows while the run goes on."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("chat", "reply", "review")
@@ -97,7 +97,7 @@ class SubTaskView(Dialog[None], inherit_bindings=False):
         & #goal { height: auto; max-height: 4; color: $muted; margin-bottom: 1; }
         & #keys { dock: bottom; height: 1; color: $muted; }
         & #nothing { height: auto; color: $muted; }
-        & Talk { height: 1fr; }
+        & RunTranscript { height: 1fr; }
     }
     """
     )
@@ -176,12 +176,12 @@ class SubTaskView(Dialog[None], inherit_bindings=False):
         words = ""
         if source is None:
             try:
-                source = Ended(await self._session.subtask_state(self._about))
+                source = EndedRun(await self._session.subtask_state(self._about))
             except TuiAgentError as error:
                 words = str(error)
-        await self.query(Talk).remove()
+        await self.query(RunTranscript).remove()
         nothing = self.query_one("#nothing", Static)
         nothing.display = source is None
         nothing.update(label(words))
         if source is not None:
-            await self.query_one(Vertical).mount(Talk(source, child))
+            await self.query_one(Vertical).mount(RunTranscript(source, child))

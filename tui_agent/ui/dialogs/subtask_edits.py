@@ -8,7 +8,7 @@ from textual.app import App
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.subtasks.graph import SubTask
-from tui_agent.ui.dialogs.chooser import Chooser, Row
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.subtask_form import Form, SubTaskForm
 from tui_agent.ui.dialogs.subtask_needs import NeedsForm
 from tui_agent.ui.sink import label
@@ -53,7 +53,10 @@ async def remove(app: App[object], session: Session, task: SubTask) -> None:
     """Take a task out of the graph, after a question."""
     behind = ", ".join(other.id for other in session.state.subtasks.tasks if task.id in other.dependencies)
     waits = f"; what waits for it ({behind}) waits no more" if behind else ""
-    rows = [Row("", label("Leave it")), Row("remove", label(f"Take it out of the graph{waits}"))]
+    rows = [
+        ChooserRow("", label("Leave it")),
+        ChooserRow("remove", label(f"Take it out of the graph{waits}")),
+    ]
     chosen = await app.push_screen_wait(Chooser(f"Remove {task.id}", lambda _: rows, "Enter chooses"))
     if chosen:
         try:

@@ -14,6 +14,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label, plain
+from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.marks import DONE, OPEN
 from tui_agent.ui.widgets.rows import Row, Rows
@@ -64,14 +65,11 @@ class NeedsForm(Dialog[None], inherit_bindings=False):
         self._draw()
         self.query_one(Rows).focus()
 
-    def on_rows_moved(self, event: Rows.Moved) -> None:
-        event.stop()
-
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self.action_tick()
 
-    def on_rows_marked(self, event: Rows.Marked) -> None:
+    def on_lined_marked(self, event: Lined.Marked) -> None:
         event.stop()
         self.query_one(Rows).move_to(event.key)
         self.action_tick()

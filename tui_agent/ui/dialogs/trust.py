@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.git_folder import Entries
 from tui_agent.settings import trust
-from tui_agent.ui.dialogs.chooser import MOST, Chooser, Row
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.dialogs.sessions import Choice
 from tui_agent.ui.sink import label
 
@@ -23,7 +23,7 @@ async def ask_for_trust(app: WorkspaceApp) -> None:
     if session is None:
         return
     root, folders = session.workspace.root, session.folders
-    found: list[Row] = []
+    found: list[ChooserRow] = []
     seen: list[trust.TrustedWorkspace] = []
 
     async def get() -> None:
@@ -57,24 +57,30 @@ async def ask_for_trust(app: WorkspaceApp) -> None:
         await app.switch(Choice(session.state.session.id))
 
 
-def rows(standing: trust.Standing, filters: Entries, files: Sequence[str]) -> list[Row]:
+def rows(standing: trust.Standing, filters: Entries, files: Sequence[str]) -> list[ChooserRow]:
     """Leaving it as it is comes first, then what would run, in full; a file can be looked at."""
     match standing:
         case "nothing to trust":
-            return [Row("", label("It brings no settings and no filters of its own"))]
+            return [ChooserRow("", label("It brings no settings and no filters of its own"))]
         case "trusted":
-            answers = [Row("", label("Leave it trusted")), Row("revoke", label("Take the trust back"))]
+            answers = [
+                ChooserRow("", label("Leave it trusted")),
+                ChooserRow("revoke", label("Take the trust back")),
+            ]
         case _:
-            answers = [Row("", label("Leave it untrusted")), Row("trust", label("Trust exactly this"))]
-    commands = [Row("", label(f"  filter  {setting} = {value}")) for setting, value in filters]
+            answers = [
+                ChooserRow("", label("Leave it untrusted")),
+                ChooserRow("trust", label("Trust exactly this")),
+            ]
+    commands = [ChooserRow("", label(f"  filter  {setting} = {value}")) for setting, value in filters]
     room = MOST - len(answers) - len(commands) - 1
     if room < 0:
         return [
             answers[0],
-            Row("", label(f"It brings {len(filters):,} settings of filters: too many to be shown")),
+            ChooserRow("", label(f"It brings {len(filters):,} settings of filters: too many to be shown")),
         ]
-    shown = [Row(_FILE + name, label(f"  look at {name}")) for name in files[:room]]
-    more = [Row("", label(f"  and {len(files) - room:,} more files"))] if len(files) > room else []
+    shown = [ChooserRow(_FILE + name, label(f"  look at {name}")) for name in files[:room]]
+    more = [ChooserRow("", label(f"  and {len(files) - room:,} more files"))] if len(files) > room else []
     return [*answers, *commands, *shown, *more]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from tui_agent.log.cleanup import Cleaned, clean, readable, used
-from tui_agent.ui.dialogs.chooser import Chooser, Row
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ async def clean_up(app: App[object], session: Session) -> None:
     await session.notice(in_words(done, limit), "warning" if done.why_not else "info")
 
 
-def rows(size: int, limit: int) -> Sequence[Row]:
+def rows(size: int, limit: int) -> Sequence[ChooserRow]:
     """Leaving it comes first; over the limit only what is too much goes."""
     down = f", oldest first, down to {readable(limit)}" if size > limit else ""
     return [
-        Row("", label("Leave it")),
-        Row("old", label(f"Remove what is older than 30 days{down}")),
-        Row("young", label(f"Remove younger texts too{down}: what they undo cannot be undone")),
+        ChooserRow("", label("Leave it")),
+        ChooserRow("old", label(f"Remove what is older than 30 days{down}")),
+        ChooserRow("young", label(f"Remove younger texts too{down}: what they undo cannot be undone")),
     ]
 
 

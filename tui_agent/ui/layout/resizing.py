@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from textual.geometry import Size
 
 from tui_agent.store.state import LayoutSlice
-from tui_agent.ui.layout.places import Cell, cells_of, columns_of, name_of, rows_of
+from tui_agent.ui.layout.areas import Cell, cells_of, columns_of, name_of, rows_of
 
 Axis = Literal["width", "height"]
 #: Cells of the screen for one press of a key.

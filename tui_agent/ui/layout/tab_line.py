@@ -20,7 +20,7 @@ class TabLine(Widget):
     TabLine { height: 1; background: $background; color: $muted; padding: 0 1 0 2; }
     """
 
-    class Chosen(Message):
+    class TabPressed(Message):
         def __init__(self, pane: str) -> None:
             super().__init__()
             self.pane = pane
@@ -76,5 +76,5 @@ class TabLine(Widget):
         for (pane, _), shown in zip(self._tabs, self._labels(), strict=True):
             x -= shown.cell_length + self._gap
             if x < 0:
-                self.post_message(self.Chosen(pane))
+                self.post_message(self.TabPressed(pane))
                 return

@@ -144,7 +144,7 @@ class BuffersPane(Pane):
         for editor in self._editors.values():
             editor.use_colours(theme)
 
-    def on_writing_area_refused(self, message: WritingArea.Refused) -> None:
+    def on_writing_area_typing_refused(self, message: WritingArea.TypingRefused) -> None:
         message.stop()
         self.ask(refuse(self.app, self.session))
 
@@ -236,7 +236,7 @@ class BuffersPane(Pane):
         if focused:
             self.call_later(self.enter)
 
-    def on_file_tabs_chosen(self, message: FileTabs.Chosen) -> None:
+    def on_file_tabs_file_pressed(self, message: FileTabs.FilePressed) -> None:
         self._activate(message.path)
 
     def action_find(self) -> None:

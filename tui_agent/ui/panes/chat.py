@@ -16,17 +16,17 @@ from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
-from tui_agent.ui.widgets.approving import Approving
-from tui_agent.ui.widgets.choices import Choices, Waiting
-from tui_agent.ui.widgets.going_on import GoingOn
-from tui_agent.ui.widgets.no_model import NoModelYet
+from tui_agent.ui.widgets.approving import ApprovalLine
+from tui_agent.ui.widgets.choices import NextSteps, QueuedMessages
+from tui_agent.ui.widgets.going_on import ContinueLine
+from tui_agent.ui.widgets.no_model import NoModelLine
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.picker import Picker
+from tui_agent.ui.widgets.picker import MentionList
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.session_calls import refuse, writes
 from tui_agent.ui.widgets.text_area import WritingArea
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
-from tui_agent.ui.widgets.transcript_place import Stand, read
+from tui_agent.ui.widgets.transcript_place import ScrollPosition, read
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -55,17 +55,17 @@ class ChatPane(Pane):
         self._draft_timer: Timer | None = None
 
     def compose(self) -> Iterable[Widget]:
-        choices = Choices()
+        choices = NextSteps()
         state = self.session.state
         yield Transcript(self.session, read(state.layout.place.get(self.ID), state.chat.total))
         yield NewBelow()
         yield Static("", id="progress", markup=False)
-        yield Waiting()
+        yield QueuedMessages()
         yield choices
-        yield Picker()
-        yield NoModelYet(self.session)
-        yield GoingOn()
-        yield Approving(self.session)
+        yield MentionList()
+        yield NoModelLine(self.session)
+        yield ContinueLine()
+        yield ApprovalLine(self.session)
         yield Prompt(choices.text_of)
 
     @property
@@ -88,11 +88,11 @@ class ChatPane(Pane):
             self.prompt.refuse_text()
             self.prompt.placeholder = f"Only read here: {self.keys.shown('session.fork')} forks it"
         self.prompt.set_history(state.input.history)
-        self.query_one(Choices).show(() if state.turn.running else state.chat.next_steps)
-        self.query_one(Waiting).show(state.input.queue)
+        self.query_one(NextSteps).show(() if state.turn.running else state.chat.next_steps)
+        self.query_one(QueuedMessages).show(state.input.queue)
         self._show_progress(state)
         self._show_going_on()
-        self.query_one(NoModelYet).show()
+        self.query_one(NoModelLine).show()
         self._show_draft(state.input.draft)
 
     def _show_progress(self, state: State) -> None:
@@ -107,9 +107,9 @@ class ChatPane(Pane):
             self.prompt.set_value(draft)
 
     def _show_going_on(self) -> None:
-        self.query_one(GoingOn).show(self.prompt.text, self.session.state)
+        self.query_one(ContinueLine).show(self.prompt.text, self.session.state)
 
-    def on_writing_area_refused(self, message: WritingArea.Refused) -> None:
+    def on_writing_area_typing_refused(self, message: WritingArea.TypingRefused) -> None:
         message.stop()
         self.ask(refuse(self.app, self.session))
 
@@ -175,17 +175,17 @@ class ChatPane(Pane):
             self.prompt.put_before(queue[-1])
             self.act(self.session.set_queue(queue[:-1]), text_waits=False)
 
-    def on_waiting_removed(self, message: Waiting.Removed) -> None:
+    def on_queued_messages_removed(self, message: QueuedMessages.Removed) -> None:
         queue = list(self.session.state.input.queue)
         if message.index < len(queue):
             self.prompt.put_before(queue.pop(message.index))
             self.prompt.focus()
             self.act(self.session.set_queue(queue), text_waits=False)
 
-    def on_approving_clicked(self) -> None:
+    def on_approval_line_approval_pressed(self) -> None:
         self.go_to("subtasks")
 
-    def on_choices_chosen(self, message: Choices.Chosen) -> None:
+    def on_next_steps_step_pressed(self, message: NextSteps.StepPressed) -> None:
         if not self.prompt.locked:
             self.prompt.choose(message.step.input_text)
         self.prompt.focus()
@@ -193,12 +193,12 @@ class ChatPane(Pane):
     # ── mentions ─────────────────────────────────────────────────────────────────────────────────────────
 
     def on_prompt_mention_changed(self, message: Prompt.MentionChanged) -> None:
-        picker = self.query_one(Picker)
-        picker.show([] if message.query is None else self.session.find(message.query, Picker.ROWS))
+        picker = self.query_one(MentionList)
+        picker.show([] if message.query is None else self.session.find(message.query, MentionList.ROWS))
         self.prompt.picking = picker.display
 
     def on_prompt_picker_key(self, message: Prompt.PickerKey) -> None:
-        picker = self.query_one(Picker)
+        picker = self.query_one(MentionList)
         match message.key:
             case "up":
                 picker.action_cursor_up()
@@ -211,11 +211,11 @@ class ChatPane(Pane):
         self.prompt.picking = picker.display
 
     def on_option_list_option_selected(self) -> None:
-        self._complete(self.query_one(Picker).chosen)
+        self._complete(self.query_one(MentionList).chosen)
         self.prompt.focus()
 
     def _complete(self, path: str) -> None:
-        self.query_one(Picker).show([])
+        self.query_one(MentionList).show([])
         if path:
             self.prompt.complete(path)
 
@@ -233,7 +233,7 @@ class ChatPane(Pane):
     def on_transcript_stood(self, message: Transcript.Stood) -> None:
         self._keep_stand(message.stand)
 
-    def _keep_stand(self, stand: Stand | None) -> None:
+    def _keep_stand(self, stand: ScrollPosition | None) -> None:
         """Keep where the person is in the transcript; nothing is kept while the newest is followed."""
         layout = self.session.state.layout
         others = {pane: place for pane, place in layout.place.items() if pane != self.ID}
@@ -241,7 +241,7 @@ class ChatPane(Pane):
             replace(layout, place={**others, self.ID: stand.saved()} if stand else others)
         )
 
-    def on_new_below_clicked(self) -> None:
+    def on_new_below_new_pressed(self) -> None:
         self.transcript.follow()
 
     def on_transcript_behind(self, message: Transcript.Behind) -> None:

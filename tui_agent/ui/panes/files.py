@@ -8,9 +8,9 @@ from textual.widget import Widget
 from textual.widgets import Tree
 
 from tui_agent.store.state import State
-from tui_agent.ui.dialogs.chooser import Chooser, Row
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.file_tree import Entry, FileTree, GitMark, Mark
+from tui_agent.ui.widgets.file_tree import FileMark, FileTree, GitMark, TreeEntry
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import writes
 
@@ -47,7 +47,7 @@ class FilesPane(Pane):
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def on_tree_node_selected(self, event: Tree.NodeSelected[Entry]) -> None:
+    def on_tree_node_selected(self, event: Tree.NodeSelected[TreeEntry]) -> None:
         entry = event.node.data
         if entry and entry.more:
             self.action_find()
@@ -68,8 +68,8 @@ class FilesPane(Pane):
     def action_find(self) -> None:
         self.app.push_screen(Chooser("Find a file", self._found), self._chosen)
 
-    def _found(self, query: str) -> list[Row]:
-        return [Row(path, label(path)) for path in self.session.find(query, FOUND)]
+    def _found(self, query: str) -> list[ChooserRow]:
+        return [ChooserRow(path, label(path)) for path in self.session.find(query, FOUND)]
 
     def _chosen(self, path: str | None) -> None:
         if path:
@@ -101,18 +101,18 @@ class FilesPane(Pane):
             self.files.go_to(active)
 
 
-def marks_of(state: State) -> dict[str, Mark]:
+def marks_of(state: State) -> dict[str, FileMark]:
     """The marks of every path that has one, and of the folders above changed files."""
     after: dict[str, list[tuple[str, str]]] = {}
     for path, entry in state.known.files.items():
         after.setdefault(path, []).append(("⚠", "stale") if entry.stale else ("◆", "faint"))
     for buffer in state.buffers.open:
         after.setdefault(buffer.path, []).append(("●", "warning" if buffer.unsaved else "faint"))
-    marks = {path: Mark(after=tuple(signs)) for path, signs in after.items()}
+    marks = {path: FileMark(after=tuple(signs)) for path, signs in after.items()}
     for path, letters in state.workspace.marks.items():
-        marks[path] = marks.get(path, Mark())._replace(git=_git_mark(letters))
+        marks[path] = marks.get(path, FileMark())._replace(git=_git_mark(letters))
         for folder in _above(path):
-            marks.setdefault(folder, Mark(_CHANGED_BELOW))
+            marks.setdefault(folder, FileMark(_CHANGED_BELOW))
     return marks
 
 

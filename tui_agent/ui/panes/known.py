@@ -12,6 +12,7 @@ from tui_agent.store.state import KnownSlice, State
 from tui_agent.ui.panes.known_rows import heading, known_rows
 from tui_agent.ui.panes.known_timeline import timeline_rows
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
@@ -67,11 +68,11 @@ class KnownPane(Pane):
         self._at_length = not self._at_length
         self._show_timeline()
 
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self.action_open()
 
-    def on_rows_moved(self, event: Rows.Moved) -> None:
+    def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
         self._show_timeline()
 

@@ -17,7 +17,7 @@ _GAP = 2
 _MORE = 14
 
 
-class Column(NamedTuple):
+class KnownColumn(NamedTuple):
     """A column beside the file's name: its heading, its width in cells, and what it says of a file."""
 
     heading: str
@@ -32,19 +32,19 @@ def modified_since(file: KnownFile) -> str:
 
 #: In the order in which they are given up from the right.
 COLUMNS = (
-    Column("Modified since", 16, modified_since),
-    Column("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "never"),
-    Column("Hash", 12, lambda file: file.md5[:12]),
-    Column("Seen", 5, lambda file: "whole" if file.whole else "part"),
-    Column("Size", 8, lambda file: size_in_words(file.size)),
-    Column("Loaded by", 9, lambda file: file.loaded_by),
+    KnownColumn("Modified since", 16, modified_since),
+    KnownColumn("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "never"),
+    KnownColumn("Hash", 12, lambda file: file.md5[:12]),
+    KnownColumn("Seen", 5, lambda file: "whole" if file.whole else "part"),
+    KnownColumn("Size", 8, lambda file: size_in_words(file.size)),
+    KnownColumn("Loaded by", 9, lambda file: file.loaded_by),
 )
 
 
-def columns_for(width: int) -> tuple[Column, ...]:
+def columns_for(width: int) -> tuple[KnownColumn, ...]:
     """The columns that fit beside a file name of at least a readable width."""
     room = width - _LEAST_FILE
-    fitting: list[Column] = []
+    fitting: list[KnownColumn] = []
     for each in COLUMNS:
         if room < each.width + _GAP:
             break
@@ -75,7 +75,7 @@ def _rank(file: KnownFile) -> int:
     return 0 if file.stale else 1 if file.freshness == "edited" else 2
 
 
-def _row(file: KnownFile, columns: tuple[Column, ...], width: int) -> Line:
+def _row(file: KnownFile, columns: tuple[KnownColumn, ...], width: int) -> Line:
     if not columns:
         mark = Piece("  " if file.freshness == "fresh" else "⚠ ", "stale")
         return Line((mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn or 'never'}", "muted"),))

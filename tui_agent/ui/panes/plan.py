@@ -12,6 +12,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import ActionSlice, PlanSlice, State
 from tui_agent.ui.panes.plan_rows import plan_rows
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
@@ -124,12 +125,9 @@ class PlanPane(Pane):
             else:
                 self._answer("")
 
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self.action_choose()
-
-    def on_rows_moved(self, event: Rows.Moved) -> None:
-        event.stop()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -12,12 +12,12 @@ from tui_agent.edits.conflicts import Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.panes.review_deciding import Deciding
-from tui_agent.ui.panes.review_place import Place, entry, of_todo, pick, step_file, waiting, whole
+from tui_agent.ui.panes.review_place import ReviewPosition, entry, of_todo, pick, step_file, waiting, whole
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
-from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.hints import HintLine
+from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.session_calls import writes
-from tui_agent.ui.widgets.words import Words
 
 
 class ReviewPane(Deciding):
@@ -166,26 +166,26 @@ class ReviewPane(Deciding):
 
     # ── the mouse, and what is written ───────────────────────────────────────────────────────────────────
 
-    async def on_words_pressed(self, event: Words.Pressed) -> None:
+    async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()
         await self.run_action(event.action.removeprefix("review."))
 
-    def on_rows_moved(self, event: Rows.Moved) -> None:
+    def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
         change = next((change for change in self._changes if change.id == event.key), None)
         if change is not None and (self._place is None or self._place.change != change.id):
             self._go(entry(change))
 
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self.entry.focus()
 
     def on_diff_view_hunk_clicked(self, event: DiffView.HunkClicked) -> None:
         event.stop()
         if self._place is not None:
-            self._go(Place(self._place.change, event.hunk))
+            self._go(ReviewPosition(self._place.change, event.hunk))
 
-    def on_conflict_lines_clicked(self, event: ConflictLines.Clicked) -> None:
+    def on_conflict_lines_side_pressed(self, event: ConflictLines.SidePressed) -> None:
         event.stop()
         if choosing := self._body.choosing:
             choosing.place = event.place

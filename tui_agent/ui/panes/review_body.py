@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from tui_agent.edits.change import Change, Diff
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
-from tui_agent.ui.panes.review_conflict import Choosing
-from tui_agent.ui.panes.review_place import Place, hunk_states
+from tui_agent.ui.panes.review_conflict import ConflictChoices
+from tui_agent.ui.panes.review_place import ReviewPosition, hunk_states
 from tui_agent.ui.panes.review_rows import without_diff
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_sides import DiffSides
@@ -36,8 +36,8 @@ class ReviewBody(Vertical):
         self._session = session
         self._ask = ask
         self._diffs: dict[_Key, Diff | str] = {}
-        self._conflicts: dict[_Key, Choosing | None] = {}
-        self._shown: tuple[Change, Place] | None = None
+        self._conflicts: dict[_Key, ConflictChoices | None] = {}
+        self._shown: tuple[Change, ReviewPosition] | None = None
         self._in_two = False
 
     def compose(self) -> ComposeResult:
@@ -54,7 +54,7 @@ class ReviewBody(Vertical):
         return self.query_one(ConflictLines) if self.choosing else self._columns
 
     @property
-    def choosing(self) -> Choosing | None:
+    def choosing(self) -> ConflictChoices | None:
         """The choices for the conflict that is shown; None where it is a diff."""
         if self._shown is None or self._shown[0].state != "conflict":
             return None
@@ -75,7 +75,7 @@ class ReviewBody(Vertical):
         self._bring_out(self._columns)
         self._columns.show_words(text)
 
-    def show_change(self, change: Change, place: Place, others: Collection[Change]) -> None:
+    def show_change(self, change: Change, place: ReviewPosition, others: Collection[Change]) -> None:
         """Show a change with this hunk as the current one; what is kept of changes not among `others` is dropped."""
         self._shown = change, place
         kept = {_key(other) for other in others}
@@ -118,7 +118,7 @@ class ReviewBody(Vertical):
         if had_focus:
             view.focus()
 
-    def _draw_diff(self, view: DiffView, change: Change, place: Place) -> None:
+    def _draw_diff(self, view: DiffView, change: Change, place: ReviewPosition) -> None:
         diff = self._diffs.get(_key(change))
         if diff is None:
             return
@@ -150,13 +150,13 @@ class ReviewBody(Vertical):
             for key in [key for key in kept if key != shown][: max(0, len(kept) - MOST_KEPT)]:
                 del kept[key]
 
-    async def _choices(self, change: Change) -> Choosing | None:
+    async def _choices(self, change: Change) -> ConflictChoices | None:
         """The conflict to choose in; None where there is none to show: by now both agree, or it cannot be read."""
         try:
             view = await self._session.conflict(change.id)
         except TuiAgentError:
             return None
-        return Choosing(view) if view.conflicts else None
+        return ConflictChoices(view) if view.conflicts else None
 
 
 def _key(change: Change) -> _Key:

@@ -7,7 +7,7 @@ from typing import cast
 from tui_agent.edits.conflicts import ConflictView, Side
 
 
-class Choosing:
+class ConflictChoices:
     """The choices for one conflict; nothing of it lasts before the last place is decided."""
 
     def __init__(self, view: ConflictView) -> None:

@@ -17,7 +17,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.panes.review_body import ReviewBody
 from tui_agent.ui.panes.review_place import (
-    Place,
+    ReviewPosition,
     next_waiting,
     of_todo,
     pick,
@@ -29,9 +29,9 @@ from tui_agent.ui.panes.review_place import (
 )
 from tui_agent.ui.panes.review_rows import change_rows, conflict_hints, hints, title
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.hints import HintLine
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Rows
-from tui_agent.ui.widgets.words import Words
 
 _EMPTY = "Changes that the model proposes are shown here. Nothing is written before you apply it."
 _Call = Callable[[Sequence[Pick]], Awaitable[None]]
@@ -43,7 +43,7 @@ class Deciding(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._changes: tuple[Change, ...] = ()
-        self._place: Place | None = None
+        self._place: ReviewPosition | None = None
         self._drawn: tuple[ReviewSlice, object] | None = None
         self._deciding = asyncio.Lock()
 
@@ -51,7 +51,7 @@ class Deciding(Pane):
         yield Rows()
         yield ReviewBody(self.session, self.act)
         yield Input(compact=True, placeholder="what the model should know about it")
-        yield Words()
+        yield HintLine()
 
     def on_mount(self) -> None:
         self._input.display = False
@@ -117,7 +117,7 @@ class Deciding(Pane):
             self.show(self.session.state)
             if points and points[-1].picks:
                 first = points[-1].picks[0]
-                self._go(stand(self._changes, Place(first.change, first.hunk or 0).saved()))
+                self._go(stand(self._changes, ReviewPosition(first.change, first.hunk or 0).saved()))
 
     def _take_back(self, picks: Sequence[Pick]) -> None:
         if picks:
@@ -155,7 +155,7 @@ class Deciding(Pane):
         else:
             self._go(step_hunk(self._changes, self._place, step, by_change=choosing is not None))
 
-    def _go(self, place: Place | None) -> None:
+    def _go(self, place: ReviewPosition | None) -> None:
         if place is None or place == self._place:
             return
         layout = self.session.state.layout
@@ -175,7 +175,7 @@ class Deciding(Pane):
         else:
             self._body.show_change(change, place, self._changes)
         in_conflict = change is not None and change.state == "conflict"
-        self.query_one(Words).set_words(conflict_hints(change) if in_conflict else hints(self._changes))
+        self.query_one(HintLine).set_words(conflict_hints(change) if in_conflict else hints(self._changes))
 
     @property
     def _body(self) -> ReviewBody:

@@ -12,7 +12,7 @@ from tui_agent.store.state import ReviewSlice
 BROKEN: frozenset[ChangeState] = frozenset({"conflict", "failed"})
 
 
-class Place(NamedTuple):
+class ReviewPosition(NamedTuple):
     """A hunk of a change, counted from 0; a change without hunks, such as a rename, has its place at 0."""
 
     change: str
@@ -33,24 +33,26 @@ def shown_changes(review: ReviewSlice) -> tuple[Change, ...]:
     return tuple(c for c in shown if c.state != "skipped" or newest[c.path] == c.id)
 
 
-def places_of(changes: Sequence[Change]) -> list[Place]:
+def places_of(changes: Sequence[Change]) -> list[ReviewPosition]:
     """Every place, in order."""
-    return [Place(change.id, hunk) for change in changes for hunk in range(max(len(change.hunks), 1))]
+    return [
+        ReviewPosition(change.id, hunk) for change in changes for hunk in range(max(len(change.hunks), 1))
+    ]
 
 
-def waiting(changes: Sequence[Change]) -> list[Place]:
+def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
     """The places where a decision is due: open hunks, then changes that need the person to do something else."""
     hunks = [
-        Place(change.id, hunk)
+        ReviewPosition(change.id, hunk)
         for change in changes
         if change.is_open
         for hunk, state in enumerate(change.hunks or ("pending",))
         if state == "pending"
     ]
-    return [*hunks, *(Place(change.id) for change in changes if change.state in BROKEN)]
+    return [*hunks, *(ReviewPosition(change.id) for change in changes if change.state in BROKEN)]
 
 
-def stand(changes: Sequence[Change], saved: object) -> Place | None:
+def stand(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
     """The saved place where it still is one; else the first that waits; else the first; None without changes."""
     wanted = _read(saved)
     there = places_of(changes)
@@ -59,7 +61,7 @@ def stand(changes: Sequence[Change], saved: object) -> Place | None:
     return next(iter([*waiting(changes), *there]), None)
 
 
-def next_waiting(changes: Sequence[Change], place: Place | None) -> Place | None:
+def next_waiting(changes: Sequence[Change], place: ReviewPosition | None) -> ReviewPosition | None:
     """The first place after this one where a decision is due, going round; this one where there is none."""
     order = places_of(changes)
     due = set(waiting(changes))
@@ -68,8 +70,8 @@ def next_waiting(changes: Sequence[Change], place: Place | None) -> Place | None
 
 
 def step_hunk(
-    changes: Sequence[Change], place: Place | None, step: int, *, by_change: bool = False
-) -> Place | None:
+    changes: Sequence[Change], place: ReviewPosition | None, step: int, *, by_change: bool = False
+) -> ReviewPosition | None:
     """The next or previous hunk, on into the neighbouring file; it stops at either end.
 
     With `by_change` the hunks of the change where it begins are passed over.
@@ -82,7 +84,7 @@ def step_hunk(
     return order[max(0, min(order.index(place) + step, len(order) - 1))]
 
 
-def step_file(changes: Sequence[Change], place: Place | None, step: int) -> Place | None:
+def step_file(changes: Sequence[Change], place: ReviewPosition | None, step: int) -> ReviewPosition | None:
     """The first hunk that waits (or else the first) of the next or previous file, going round."""
     if not changes:
         return None
@@ -100,12 +102,12 @@ def of_todo(changes: Sequence[Change], change: Change | None) -> list[Change]:
     ]
 
 
-def entry(change: Change) -> Place:
+def entry(change: Change) -> ReviewPosition:
     """Where a change is entered."""
-    return next(iter([*waiting([change]), Place(change.id)]))
+    return next(iter([*waiting([change]), ReviewPosition(change.id)]))
 
 
-def pick(change: Change, place: Place) -> Pick:
+def pick(change: Change, place: ReviewPosition) -> Pick:
     """What a key means there: that hunk, or the whole of a change that has none or is broken."""
     return Pick(change.id, place.hunk if change.hunks and change.is_open else None, change.version)
 
@@ -129,8 +131,8 @@ def _states(change: Change, count: int, whole: HunkState) -> Iterator[HunkState]
         yield whole if state == "pending" else state
 
 
-def _read(saved: object) -> Place | None:
+def _read(saved: object) -> ReviewPosition | None:
     if not isinstance(saved, dict):
         return None
     change, hunk = saved.get("change"), saved.get("hunk", 0)
-    return Place(change, hunk) if isinstance(change, str) and isinstance(hunk, int) else None
+    return ReviewPosition(change, hunk) if isinstance(change, str) and isinstance(hunk, int) else None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent.edits.change import Change
-from tui_agent.ui.panes.review_place import Place, waiting
+from tui_agent.ui.panes.review_place import ReviewPosition, waiting
+from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.marks import CHANGES
 from tui_agent.ui.widgets.rows import Row
-from tui_agent.ui.widgets.words import Word
 
 _DECIDE = (
     ("apply", "apply"),
@@ -47,7 +47,7 @@ _DECIDED = (
 )
 
 
-def title(name: str, changes: Sequence[Change], place: Place | None) -> str:
+def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) -> str:
     """`Review · api.py 1/2 · hunk 1/2`: only what there is."""
     index = next((i for i, change in enumerate(changes) if place and change.id == place.change), None)
     if index is None or place is None:
@@ -74,20 +74,20 @@ def change_rows(changes: Sequence[Change]) -> list[Row]:
     return rows
 
 
-def hints(changes: Sequence[Change]) -> list[Word]:
+def hints(changes: Sequence[Change]) -> list[Hint]:
     """The keys that mean something now; when nothing waits, what was decided last and how to undo it."""
     if not changes:
         return []
     if waiting(changes):
-        return [Word(f"review.{name}", text) for name, text in _DECIDE]
-    said = Word("", f"{outcome(changes)} ·")
-    return [said, *(Word(f"review.{name}", text) for name, text in _DECIDED)]
+        return [Hint(f"review.{name}", text) for name, text in _DECIDE]
+    said = Hint("", f"{outcome(changes)} ·")
+    return [said, *(Hint(f"review.{name}", text) for name, text in _DECIDED)]
 
 
-def conflict_hints(change: Change) -> list[Word]:
+def conflict_hints(change: Change) -> list[Hint]:
     """The keys that settle a conflict; one of two sub-tasks can also be given back."""
     names = _CONFLICT if not change.rival else (*_CONFLICT[:4], ("give_back", "give back"), *_CONFLICT[4:])
-    return [Word(f"review.{name}", text) for name, text in names]
+    return [Hint(f"review.{name}", text) for name, text in names]
 
 
 def outcome(changes: Sequence[Change]) -> str:

@@ -9,12 +9,11 @@ from msgspec.structs import replace
 from textual import events, work
 from textual.widgets import Input
 
-from tui_agent.ui.panes.review_place import Place, shown_changes, waiting
+from tui_agent.ui.panes.review_place import ReviewPosition, shown_changes, waiting
 from tui_agent.ui.panes.subtasks_drawing import Drawing
-from tui_agent.ui.widgets.graph_view import GraphView
-from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.hints import HintLine
+from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.session_calls import writes
-from tui_agent.ui.widgets.words import Words
 
 _Call = Callable[[str], Coroutine[Any, Any, object]]
 
@@ -76,7 +75,7 @@ class SubTasksPane(Drawing):
             more = ": all of them were decided" if decided else ": it has changed nothing so far"
             self.ask(self.session.notice(said + more))
             return
-        place = next(iter([*waiting(shown), Place(shown[0].id)]))
+        place = next(iter([*waiting(shown), ReviewPosition(shown[0].id)]))
         layout = self.session.state.layout
         self.session.set_layout(replace(layout, place={**layout.place, "review": place.saved()}))
         self.go_to("review")
@@ -130,31 +129,19 @@ class SubTasksPane(Drawing):
 
     # ── the mouse, and what is written ───────────────────────────────────────────────────────────────────
 
-    def on_graph_view_moved(self, event: GraphView.Moved) -> None:
-        event.stop()
-        self.go(event.task)
-
-    def on_graph_view_chosen(self, event: GraphView.Chosen) -> None:
-        event.stop()
-        self._look_into()
-
-    def on_graph_view_marked(self, event: GraphView.Marked) -> None:
-        event.stop()
-        self.act(self.session.tick_subtask(event.task))
-
-    def on_rows_moved(self, event: Rows.Moved) -> None:
+    def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
         self.go(event.key)
 
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self._look_into()
 
-    def on_rows_marked(self, event: Rows.Marked) -> None:
+    def on_lined_marked(self, event: Lined.Marked) -> None:
         event.stop()
         self.act(self.session.tick_subtask(event.key))
 
-    async def on_words_pressed(self, event: Words.Pressed) -> None:
+    async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()
         await self.run_action(event.action.removeprefix("subtasks."))
 

@@ -26,10 +26,10 @@ from tui_agent.ui.panes.subtasks_rows import (
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.graph_facts import Fact, facts_of
 from tui_agent.ui.widgets.graph_view import GraphView
+from tui_agent.ui.widgets.hints import HintLine
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
-from tui_agent.ui.widgets.words import Words
 
 _EMPTY = "Work that the model splits into parts is drawn here, and what you add."
 _NONE_SEEN = "No sub-task is seen: others are hidden."
@@ -59,7 +59,7 @@ class Drawing(Pane):
         yield Rows(id="layers")
         yield Rows(id="details")
         yield Input(compact=True, select_on_focus=False, placeholder="words of an id, a goal or a state")
-        yield Words()
+        yield HintLine()
 
     def on_mount(self) -> None:
         self._input.display = False
@@ -164,7 +164,7 @@ class Drawing(Pane):
             _set(details, detail_rows(task, self._facts[task.id], running, states, blocked))
 
     def _show_words(self, height: int) -> None:
-        words = self.query_one(Words)
+        words = self.query_one(HintLine)
         due = unapproved(self._slice.tasks)
         words.display = height >= _WORDS_FROM or (bool(due) and height >= _LIMITS_FROM)
         if words.display:

@@ -9,9 +9,9 @@ from tui_agent.store.state import SubTaskProgress, Usage
 from tui_agent.subtasks.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.ui.panes.subtasks_look import Look
 from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, short_count
+from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row
-from tui_agent.ui.widgets.words import Word
 
 #: Share of a limit from which on it is told as a warning.
 _NEAR = 0.9
@@ -100,7 +100,7 @@ def detail_rows(
     return [head, *(Row("", Line((Piece(f"  {text}", ink),)), wraps=True, hang=2) for text, ink in said)]
 
 
-def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: Look) -> list[Word]:
+def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: Look) -> list[Hint]:
     """What can be done now; what waits for the person's word comes first."""
     due = len(unapproved(tasks))
     names = [("run_ticked", f"run the {due} ticked")] if due else []
@@ -113,7 +113,7 @@ def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: Look) -> lis
         ("filter", f"filter: {look.words}" if look.words else "filter"),
         ("add", "add"),
     ]
-    return [Word(f"subtasks.{name}", text) for name, text in names]
+    return [Hint(f"subtasks.{name}", text) for name, text in names]
 
 
 _OPEN = (("run", "run"), ("tick", "tick"), ("skip", "skip"), ("edit", "edit"), ("connect", "connect"))

@@ -11,6 +11,7 @@ from textual.widgets import Input
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.marks import DONE, OPEN
 from tui_agent.ui.widgets.pane import Pane
@@ -69,18 +70,15 @@ class TodosPane(Pane):
         if todo := self._current():
             self.act(self.session.move_todo(todo.id, 1))
 
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
         """Unfold or fold the details of the todo."""
         event.stop()
         self._unfolded ^= {event.key}
         self._draw()
 
-    def on_rows_marked(self, event: Rows.Marked) -> None:
+    def on_lined_marked(self, event: Lined.Marked) -> None:
         event.stop()
         self.act(self.session.toggle_todo(event.key))
-
-    def on_rows_moved(self, event: Rows.Moved) -> None:
-        event.stop()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

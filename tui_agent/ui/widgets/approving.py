@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
-class Approving(Static):
+class ApprovalLine(Static):
     """Shown the state like a pane; a click goes to the sub-tasks."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
 
-    class Clicked(Message):
+    class ApprovalPressed(Message):
         pass
 
     def __init__(self, session: Session) -> None:
@@ -38,7 +38,7 @@ class Approving(Static):
             self.update(label(words))
 
     def on_click(self) -> None:
-        self.post_message(self.Clicked())
+        self.post_message(self.ApprovalPressed())
 
     def _said(self, tasks: Sequence[SubTask]) -> str:
         """Nothing where all that may run by itself does."""

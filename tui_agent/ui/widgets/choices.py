@@ -17,10 +17,10 @@ from tui_agent.ui.sink import parts
 _ELEMENT = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
-class Choices(Static):
+class NextSteps(Static):
     """Next steps, numbered; choosing one types its text."""
 
-    class Chosen(Message):
+    class StepPressed(Message):
         def __init__(self, step: NextStep) -> None:
             super().__init__()
             self.step = step
@@ -47,10 +47,10 @@ class Choices(Static):
     def on_click(self, event: events.Click) -> None:
         number = event.get_content_offset_capture(self).y + 1
         if 0 < number <= len(self.steps):
-            self.post_message(self.Chosen(self.steps[number - 1]))
+            self.post_message(self.StepPressed(self.steps[number - 1]))
 
 
-class Waiting(Static):
+class QueuedMessages(Static):
     """Messages that were sent while a turn was running; a click takes one back into the input."""
 
     class Removed(Message):

@@ -64,7 +64,7 @@ class Parsed:
         return cursor.captures(self._tree.root_node)
 
 
-class CodeColours:
+class SyntaxColours:
     """Colours of the lines of one text, found when they are asked for; `styles` are by tree-sitter's names."""
 
     def __init__(self, lines: Sequence[str], language: str, styles: Mapping[str, Style]) -> None:
@@ -96,8 +96,8 @@ class DiffColours:
         language = language_of(diff.path)
         new = new_lines(diff)
         if language and max(len(diff.base), len(new)) <= LONGEST:
-            self._base = CodeColours(diff.base, language, styles)
-            self._new = CodeColours(new, language, styles)
+            self._base = SyntaxColours(diff.base, language, styles)
+            self._new = SyntaxColours(new, language, styles)
 
     @property
     def any(self) -> bool:

@@ -31,7 +31,7 @@ class ConflictLines(Lined):
     ConflictLines > .ground--fold { background: $surface-raised; }
     """
 
-    class Clicked(Message):
+    class SidePressed(Message):
         """The mouse chose a place, and with a heading a side of it (`yours`, `theirs`, or none)."""
 
         def __init__(self, place: int, side: str) -> None:
@@ -73,7 +73,7 @@ class ConflictLines(Lined):
         y = event.y + self.scroll_offset.y
         if y < len(self._lines) and self._lines[y].place >= 0:
             side = self._lines[y].side
-            self.post_message(self.Clicked(self._lines[y].place, side if side != "base" else ""))
+            self.post_message(self.SidePressed(self._lines[y].place, side if side != "base" else ""))
 
     def _styles(self, line: ConflictLine) -> tuple[Style, Style]:
         match line.part:

@@ -22,7 +22,7 @@ class FileTabs(Widget):
     FileTabs { height: 1; padding: 0 1; background: $background; color: $text; }
     """
 
-    class Chosen(Message):
+    class FilePressed(Message):
         def __init__(self, path: str) -> None:
             super().__init__()
             self.path = path
@@ -67,5 +67,5 @@ class FileTabs(Widget):
         for buffer in self._shown():
             x -= self._label(buffer).cell_length + _GAP
             if x < 0:
-                self.post_message(self.Chosen(buffer.path))
+                self.post_message(self.FilePressed(buffer.path))
                 return

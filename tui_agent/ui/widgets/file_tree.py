@@ -18,7 +18,7 @@ MOST = 2_000
 Folder = Callable[[str], tuple[list[str], list[str]]]
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A file or folder by its path from the root; `more` is how many files did not fit here."""
 
     path: str
@@ -31,14 +31,14 @@ GitMark = tuple[tuple[str, str], tuple[str, str]]
 NO_GIT_MARK: GitMark = ((" ", ""), (" ", ""))
 
 
-class Mark(NamedTuple):
+class FileMark(NamedTuple):
     """`git` comes before a name; `after` are signs behind it, each with the name of its colour."""
 
     git: GitMark = NO_GIT_MARK
     after: tuple[tuple[str, str], ...] = ()
 
 
-class FileTree(Tree[Entry]):
+class FileTree(Tree[TreeEntry]):
     """Names come from `folder(path)`: the folders and files in it, sorted."""
 
     ICON_NODE = "▸ "
@@ -58,9 +58,9 @@ class FileTree(Tree[Entry]):
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._listed: dict[str, tuple[list[str], list[str]]] = {}
-        self._marks: dict[str, Mark] = {}
+        self._marks: dict[str, FileMark] = {}
         self._colours: dict[str, str] = {}
-        super().__init__("", Entry("", True))
+        super().__init__("", TreeEntry("", True))
         self.show_root = False
         self.show_guides = False
         self.guide_depth = 2
@@ -86,28 +86,28 @@ class FileTree(Tree[Entry]):
         if cursor:
             self.call_after_refresh(self.go_to, cursor.path, scroll)
 
-    def _fill(self, node: TreeNode[Entry], opened: set[str]) -> None:
+    def _fill(self, node: TreeNode[TreeEntry], opened: set[str]) -> None:
         assert node.data is not None
         path = node.data.path
         folders, files = self._listed[path] = self._folder(path)
         prefix = f"{path}/" if path else ""
         for name in folders:
-            child = node.add(rich_label(name), Entry(prefix + name, True))
+            child = node.add(rich_label(name), TreeEntry(prefix + name, True))
             if prefix + name in opened:
                 self._fill(child, opened)
                 child.expand()
         for name in files[:MOST]:
-            node.add_leaf(rich_label(name), Entry(prefix + name, False))
+            node.add_leaf(rich_label(name), TreeEntry(prefix + name, False))
         if len(files) > MOST:
             more = len(files) - MOST
-            node.add_leaf(rich_label(f"and {more:,} more"), Entry(path, False, more))
+            node.add_leaf(rich_label(f"and {more:,} more"), TreeEntry(path, False, more))
 
-    def on_tree_node_expanded(self, event: Tree.NodeExpanded[Entry]) -> None:
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[TreeEntry]) -> None:
         entry = event.node.data
         if entry and entry.path not in self._listed:
             self._fill(event.node, set())
 
-    def _nodes_below(self) -> Iterator[TreeNode[Entry]]:
+    def _nodes_below(self) -> Iterator[TreeNode[TreeEntry]]:
         stack = list(self.root.children)
         while stack:
             node = stack.pop()
@@ -133,23 +133,23 @@ class FileTree(Tree[Entry]):
             self.call_after_refresh(self.scroll_to, None, scroll, animate=False)
 
     @property
-    def current(self) -> Entry | None:
+    def current(self) -> TreeEntry | None:
         return self.cursor_node.data if self.cursor_node else None
 
     # ── marks ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def mark(self, marks: dict[str, Mark], colours: dict[str, str]) -> None:
+    def mark(self, marks: dict[str, FileMark], colours: dict[str, str]) -> None:
         """Draw these marks; `colours` are the palette's, by name."""
         if (marks, colours) != (self._marks, self._colours):
             self._marks, self._colours = marks, colours
             for node in self._nodes_below():
                 node.refresh()
 
-    def render_label(self, node: TreeNode[Entry], base_style: Style, style: Style) -> Text:
+    def render_label(self, node: TreeNode[TreeEntry], base_style: Style, style: Style) -> Text:
         entry = node.data
         if entry is None:
             return super().render_label(node, base_style, style)
-        mark = self._marks.get(entry.path, Mark())
+        mark = self._marks.get(entry.path, FileMark())
         line = Text(style=style, end="", no_wrap=True)
         if entry.is_folder:
             icon = self.ICON_NODE_EXPANDED if node.is_expanded else self.ICON_NODE

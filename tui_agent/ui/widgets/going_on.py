@@ -9,7 +9,7 @@ from tui_agent.store.state import State
 from tui_agent.ui.sink import label
 
 
-class GoingOn(Static):
+class ContinueLine(Static):
     def __init__(self) -> None:
         super().__init__("", id="going-on", markup=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tui_agent.ui.widgets.graph_layout import Item, lay_out
+from tui_agent.ui.widgets.graph_layout import LayerItem, lay_out
 
 _LEFT, _RIGHT, _UP, _DOWN = 1, 2, 4, 8
 _GLYPHS = dict(zip(range(1, 16), "───│┘└┴│┐┌┬│┤├┼", strict=True))
@@ -22,7 +22,7 @@ class Node(NamedTuple):
     width: int
 
 
-class Mark(NamedTuple):
+class LineGlyph(NamedTuple):
     """One character of a line, and the nodes whose lines meet in it."""
 
     glyph: str
@@ -44,7 +44,7 @@ class Canvas:
         self.layout = lay_out(layers, waits_for)
         self.nodes: dict[str, Node] = {}
         self.rows: list[list[Node]] = [[] for _ in range(self.layout.rows)]
-        self.marks: list[dict[int, Mark]] = [{} for _ in range(self.layout.rows)]
+        self.marks: list[dict[int, LineGlyph]] = [{} for _ in range(self.layout.rows)]
         self.width = 0
         self.height = self.layout.rows
         self._bits: list[dict[int, int]] = [{} for _ in range(self.layout.rows)]
@@ -65,7 +65,7 @@ class Canvas:
         self.width = x
         return lefts, rights
 
-    def _draw_layer(self, index: int, layer: list[Item], widths: Mapping[str, int]) -> None:
+    def _draw_layer(self, index: int, layer: list[LayerItem], widths: Mapping[str, int]) -> None:
         left, right = self.lefts[index], self.rights[index]
         for item in layer:
             if item.passes:
@@ -81,7 +81,7 @@ class Canvas:
             if item.targets:
                 self._draw_departure(index, item)
 
-    def _draw_departure(self, index: int, item: Item) -> None:
+    def _draw_departure(self, index: int, item: LayerItem) -> None:
         """The line from an item to the furthest lane that it joins; lanes in between are passed behind."""
         lanes = [target.lane for target in item.targets if target.row != item.row or target.lane >= 0]
         furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self.rights[index])
@@ -91,7 +91,7 @@ class Canvas:
             if x not in crossed:
                 self._add(item.row, x, _LEFT | (_RIGHT if x < furthest else 0), item.name)
 
-    def _draw_arrival(self, index: int, item: Item) -> None:
+    def _draw_arrival(self, index: int, item: LayerItem) -> None:
         """The lane of an item and the line from it to the item, with an arrow before a node."""
         start = self.rights[index - 1] if item.lane < 0 else self._lane_x(index, item.lane)
         if item.lane >= 0:
@@ -110,7 +110,7 @@ class Canvas:
             arrow = self.lefts[index] - 2
             self._bits[item.row].pop(arrow, None)
             self._bits[item.row].pop(arrow + 1, None)
-            self.marks[item.row][arrow] = Mark("▶", frozenset({item.name}))
+            self.marks[item.row][arrow] = LineGlyph("▶", frozenset({item.name}))
 
     def _verticals(self, index: int, row: int) -> set[int]:
         """Cells of `row` that lanes in front of layer `index` pass through without ending at an item there."""
@@ -135,5 +135,5 @@ class Canvas:
     def _ink(self) -> None:
         for row, cells in enumerate(self._bits):
             for x, bits in cells.items():
-                self.marks[row].setdefault(x, Mark(_GLYPHS[bits], self._names[row, x]))
+                self.marks[row].setdefault(x, LineGlyph(_GLYPHS[bits], self._names[row, x]))
             self.marks[row] = dict(sorted(self.marks[row].items()))

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
-from tui_agent.ui.widgets.graph_order import Item, put_in_order
+from tui_agent.ui.widgets.graph_order import LayerItem, put_in_order
 
 
 @dataclass(slots=True)
 class Layout:
     """The layers from left to right, each from top to bottom, and the number of lanes in front of each."""
 
-    layers: list[list[Item]]
+    layers: list[list[LayerItem]]
     lanes: list[int]
     rows: int
 
@@ -34,13 +34,15 @@ def lay_out(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[st
     return Layout(items, lanes, rows)
 
 
-def _with_passes(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]) -> list[list[Item]]:
-    columns: list[list[Item]] = []
-    ends: dict[str, tuple[int, Item]] = {}
+def _with_passes(
+    layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]
+) -> list[list[LayerItem]]:
+    columns: list[list[LayerItem]] = []
+    ends: dict[str, tuple[int, LayerItem]] = {}
     for index, names in enumerate(layers):
         columns.append([])
         for name in names:
-            item = Item(name)
+            item = LayerItem(name)
             for needed in dict.fromkeys(waits_for.get(name, ())):
                 if needed in ends and ends[needed][0] < index:
                     _tie(_reach(columns, ends, needed, index - 1), item)
@@ -49,26 +51,28 @@ def _with_passes(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequen
     return columns
 
 
-def _reach(columns: list[list[Item]], ends: dict[str, tuple[int, Item]], name: str, index: int) -> Item:
+def _reach(
+    columns: list[list[LayerItem]], ends: dict[str, tuple[int, LayerItem]], name: str, index: int
+) -> LayerItem:
     """The end of the line from `name` in layer `index`, led there past the layers between."""
     at, item = ends[name]
     while at < index:
         at += 1
         passing = next((other for other in columns[at] if other.passes and other.name == name), None)
         if passing is None:
-            passing = Item(name, passes=True)
+            passing = LayerItem(name, passes=True)
             columns[at].append(passing)
             _tie(item, passing)
         item = passing
     return item
 
 
-def _tie(source: Item, target: Item) -> None:
+def _tie(source: LayerItem, target: LayerItem) -> None:
     source.targets.append(target)
     target.sources.append(source)
 
 
-def _place(items: list[list[Item]]) -> None:
+def _place(items: list[list[LayerItem]]) -> None:
     """Each item on the middle row of what it is tied to, or the next free one below."""
     for layer in items:
         free = 0
@@ -80,7 +84,7 @@ def _place(items: list[list[Item]]) -> None:
             free = item.row + 1
 
 
-def _part_lines(items: list[list[Item]]) -> None:
+def _part_lines(items: list[list[LayerItem]]) -> None:
     """Where lines that leave a row would run into lines that reach it, move the layers behind by half a row."""
     shift, shifts = 0, [0] * len(items)
     for index, layer in enumerate(items[:-1]):
@@ -93,7 +97,7 @@ def _part_lines(items: list[list[Item]]) -> None:
             item.row = item.row * 2 + down
 
 
-def _is_clear(layer: Sequence[Item]) -> bool:
+def _is_clear(layer: Sequence[LayerItem]) -> bool:
     """Whether every line that reaches a row of this layer can be followed back without doubt."""
     beyond = {target.row for item in layer for target in item.targets}
     for source in layer:
@@ -105,12 +109,12 @@ def _is_clear(layer: Sequence[Item]) -> bool:
     return True
 
 
-def _assign_lanes(layer: Sequence[Item]) -> int:
+def _assign_lanes(layer: Sequence[LayerItem]) -> int:
     """Give each item that needs one the first lane whose rows are free; how many lanes there are.
 
     Items that wait for one and the same source only share a lane.
     """
-    groups: dict[int, list[Item]] = {}
+    groups: dict[int, list[LayerItem]] = {}
     for item in layer:
         if item.sources and item.span[0] != item.span[1]:
             groups.setdefault(id(item.sources[0] if len(item.sources) == 1 else item), []).append(item)

@@ -16,14 +16,14 @@ _SWEEPS, _ROUNDS = 8, 4
 
 
 @dataclass(slots=True, eq=False)
-class Item:
+class LayerItem:
     """A node, or (with `passes`) the place where a line from that node passes a layer."""
 
     name: str
     passes: bool = False
     row: int = 0
-    sources: list[Item] = field(default_factory=list)
-    targets: list[Item] = field(default_factory=list)
+    sources: list[LayerItem] = field(default_factory=list)
+    targets: list[LayerItem] = field(default_factory=list)
     #: The lane in front of it, from 0; -1 where its only line comes straight.
     lane: int = -1
 
@@ -34,7 +34,7 @@ class Item:
         return min(rows), max(rows)
 
 
-def put_in_order(layers: list[list[Item]]) -> None:
+def put_in_order(layers: list[list[LayerItem]]) -> None:
     """Sort each layer in place."""
     best, fewest = [list(layer) for layer in layers], crossings(layers)
     for sweep in range(_SWEEPS):
@@ -51,7 +51,7 @@ def put_in_order(layers: list[list[Item]]) -> None:
             break
 
 
-def crossings(layers: Sequence[Sequence[Item]]) -> int:
+def crossings(layers: Sequence[Sequence[LayerItem]]) -> int:
     """How many pairs of lines between neighbouring layers cross."""
     found = 0
     for left, right in pairwise(layers):
@@ -65,7 +65,7 @@ def crossings(layers: Sequence[Sequence[Item]]) -> int:
     return found
 
 
-def _sweep(layers: list[list[Item]], *, forth: bool) -> None:
+def _sweep(layers: list[list[LayerItem]], *, forth: bool) -> None:
     for index in range(1, len(layers)) if forth else range(len(layers) - 2, -1, -1):
         beside = _rows(layers[index - 1 if forth else index + 1])
         centres = {}
@@ -75,7 +75,7 @@ def _sweep(layers: list[list[Item]], *, forth: bool) -> None:
         layers[index].sort(key=lambda item, centres=centres: centres[id(item)])
 
 
-def _swap(layers: list[list[Item]]) -> bool:
+def _swap(layers: list[list[LayerItem]]) -> bool:
     """Let neighbours change places where fewer lines cross then; whether any did."""
     swapped = False
     for index, layer in enumerate(layers):
@@ -103,5 +103,5 @@ def _crossed(upper: Sequence[int], lower: Sequence[int]) -> int:
     return sum(bisect_left(lower, end) for end in upper)
 
 
-def _rows(layer: Sequence[Item]) -> dict[int, int]:
+def _rows(layer: Sequence[LayerItem]) -> dict[int, int]:
     return {id(item): row for row, item in enumerate(layer)}

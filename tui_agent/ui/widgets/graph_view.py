@@ -12,12 +12,11 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.subtasks.graph import SubTask, layers
 from tui_agent.ui.sink import one_line
-from tui_agent.ui.widgets.graph_canvas import Canvas, Mark, Node
+from tui_agent.ui.widgets.graph_canvas import Canvas, LineGlyph, Node
 from tui_agent.ui.widgets.graph_facts import Fact, mark_of
 from tui_agent.ui.widgets.lined import Lined
 from tui_agent.ui.widgets.lines import Piece, column, fit
@@ -38,19 +37,6 @@ class GraphView(Lined):
         Binding("left", "step(-1, 0)", "What it waits for", show=False),
         Binding("right", "step(1, 0)", "What waits for it", show=False),
     ]
-
-    class Moved(Message):
-        """The cursor is to be on this task."""
-
-        def __init__(self, task: str) -> None:
-            super().__init__()
-            self.task = task
-
-    class Chosen(Moved):
-        """The task that the cursor is on was clicked."""
-
-    class Marked(Moved):
-        """The mark of a task was clicked."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -98,7 +84,7 @@ class GraphView(Lined):
         if found:
             tied = self._tied(across)
             best = min(found, key=lambda n: (n.name not in tied, abs(n.x - here.x), abs(n.y - here.y)))
-            self.post_message(self.Moved(best.name))
+            self.post_message(self.Moved(self, best.name))
 
     def render_line(self, y: int) -> Strip:
         width = self.across
@@ -114,11 +100,11 @@ class GraphView(Lined):
         if node is None:
             return
         if at.x == node.x + self._mark_at(node):
-            self.post_message(self.Marked(node.name))
+            self.post_message(self.Marked(self, node.name))
         elif node.name == self._cursor:
-            self.post_message(self.Chosen(node.name))
+            self.post_message(self.Chosen(self, node.name))
         else:
-            self.post_message(self.Moved(node.name))
+            self.post_message(self.Moved(self, node.name))
 
     def on_focus(self) -> None:
         self.refresh()
@@ -217,7 +203,7 @@ def _name(task: str) -> str:
     return fit(one_line(task), _LONGEST)
 
 
-def _lines(marks: Mapping[int, Mark], cursor: str) -> Iterator[tuple[int, str, bool]]:
+def _lines(marks: Mapping[int, LineGlyph], cursor: str) -> Iterator[tuple[int, str, bool]]:
     """The marks of a row as pieces: where each begins, its characters, whether it leads to the cursor or from it."""
     start, line, lit = 0, "", False
     for x, mark in marks.items():

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.style import Style
 from textual.geometry import Region
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -44,6 +45,24 @@ class Lined(ScrollView, can_focus=True):
     Lined > .ground--resting { background: $cursor-line; }
     """
     )
+
+    class Moved(Message):
+        """The cursor is, or in a graph is to be, on what has this key."""
+
+        def __init__(self, view: Lined, key: str) -> None:
+            super().__init__()
+            self.view = view
+            self.key = key
+
+        @property
+        def control(self) -> Lined:
+            return self.view
+
+    class Chosen(Moved):
+        """What the cursor is on was clicked."""
+
+    class Marked(Moved):
+        """The mark of a row or a node was clicked."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -43,7 +43,7 @@ _HEADING = {"h1": "bold $syntax-heading", "h2": "bold $syntax-heading"}
 _CODE = "$syntax-string on $surface-raised"
 
 
-class Line(Struct, frozen=True):
+class TextLine(Struct, frozen=True):
     """One line before it is wrapped; `code` has a ground of its own."""
 
     content: Content
@@ -54,12 +54,12 @@ class Drawn(Struct, frozen=True):
     """A text as lines. The first `settled` of them come from the first `read` characters, whatever is added below."""
 
     text: str
-    lines: tuple[Line, ...]
+    lines: tuple[TextLine, ...]
     read: int = 0
     settled: int = 0
 
 
-class CodeColours(HighlightTheme):
+class PygmentsColours(HighlightTheme):
     """Pygments' tokens by the palette's meanings."""
 
     STYLES: dict[tuple[str, ...], str] = {  # noqa: RUF012 — as its base declares it
@@ -100,7 +100,7 @@ def draw(text: str, *, parsed: bool = True, growing: bool = False, before: Drawn
     settled, read = before.lines[: before.settled], before.read
     if tokens is None:
         notes += [TOO_DEEP] if parsed else []
-        lines = [Line(part) for line in text.split("\n") for part in _cut(Content(line))]
+        lines = [TextLine(part) for line in text.split("\n") for part in _cut(Content(line))]
     else:
         if growing:
             complete = _last_block(tokens)
@@ -111,7 +111,7 @@ def draw(text: str, *, parsed: bool = True, growing: bool = False, before: Drawn
     if len(lines) > MOST_LINES:
         lines = lines[:MOST_LINES]
         notes = [*(note for note in notes if note != TOO_LONG), TOO_LONG]
-    lines += [Line(Content.styled(note, "$muted")) for note in notes]
+    lines += [TextLine(Content.styled(note, "$muted")) for note in notes]
     return Drawn(text, tuple(lines), read, len(settled))
 
 
@@ -168,7 +168,7 @@ class _Drawing:
         self._gap: int | None = 0 if after else None  # an empty line is due, behind so many of the marks
         self._begun = after
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[TextLine]:
         for token in self._tokens:
             match token.type:
                 case "blockquote_open":
@@ -225,9 +225,9 @@ class _Drawing:
             self._lists[-1] = number + 1
         self._enter(mark, " " * len(mark))
 
-    def _put(self, contents: Sequence[Content], code: bool = False) -> Iterator[Line]:
+    def _put(self, contents: Sequence[Content], code: bool = False) -> Iterator[TextLine]:
         if self._gap is not None and self._begun:
-            yield Line(Content.styled("".join(self._marks[: self._gap]).rstrip(), "$faint"))
+            yield TextLine(Content.styled("".join(self._marks[: self._gap]).rstrip(), "$faint"))
         self._gap, self._begun = None, True
         for content in contents:
             marks = Content.styled("".join(self._first), "$faint")
@@ -235,7 +235,7 @@ class _Drawing:
             if code and self._marks:
                 content = content.stylize("on $surface-raised")
             for part in _cut(marks + content):
-                yield Line(part, code and not self._marks)
+                yield TextLine(part, code and not self._marks)
 
     def _table(self) -> list[Content]:
         """The rows up to the end of the table, in columns."""
@@ -316,4 +316,4 @@ def _code(token: Token, coloured: bool) -> Content:
         or any(len(line) > 1000 for line in code.split("\n"))
     ):
         return Content(code)
-    return highlight(code, language=language, theme=CodeColours)
+    return highlight(code, language=language, theme=PygmentsColours)

@@ -22,7 +22,7 @@ from textual.style import Style
 from textual.visual import Visual
 from textual.widget import Widget
 
-from tui_agent.ui.widgets.markdown import Drawn, Line, draw
+from tui_agent.ui.widgets.markdown import Drawn, TextLine, draw
 
 #: Shorter text is parsed, and text of so many characters wrapped, at once; longer text in a thread.
 AT_ONCE = 4_000
@@ -170,7 +170,7 @@ def _placed(strip: Strip, line: int) -> Strip:
     return strip if place is None else strip.apply_offsets(place[0], line)
 
 
-def _height(line: Line, width: int) -> int:
+def _height(line: TextLine, width: int) -> int:
     width = max(1, width - 2 * MARGIN if line.code else width)
     plain = line.content.plain
     return (
@@ -180,7 +180,7 @@ def _height(line: Line, width: int) -> int:
     )
 
 
-async def _heights(lines: Sequence[Line], width: int) -> list[int]:
+async def _heights(lines: Sequence[TextLine], width: int) -> list[int]:
     if sum(len(line.content) for line in lines) <= AT_ONCE:
         return [_height(line, width) for line in lines]
     return await asyncio.to_thread(lambda: [_height(line, width) for line in lines])
@@ -190,7 +190,7 @@ def _sums(heights: Sequence[int], before: int = 0) -> list[int]:
     return list(accumulate(heights, initial=before))[1:]
 
 
-def _same(before: Sequence[Line], after: Sequence[Line]) -> int:
+def _same(before: Sequence[TextLine], after: Sequence[TextLine]) -> int:
     """How many lines at the beginning are the same."""
     pairs = zip(before, after, strict=False)
     return next(
@@ -198,7 +198,7 @@ def _same(before: Sequence[Line], after: Sequence[Line]) -> int:
     )
 
 
-def _equal(old: Line, new: Line) -> bool:
+def _equal(old: TextLine, new: TextLine) -> bool:
     return old is new or (
         old.code is new.code
         and old.content.plain == new.content.plain

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
-class NoModelYet(Static):
+class NoModelLine(Static):
     """Looks once, when it is first shown: at names of variables, and at servers on this machine. It asks no model."""
 
     def __init__(self, session: Session) -> None:

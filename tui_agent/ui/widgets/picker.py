@@ -9,7 +9,7 @@ from textual.widgets import OptionList
 from tui_agent.ui.sink import label
 
 
-class Picker(OptionList, can_focus=False):
+class MentionList(OptionList, can_focus=False):
     """Driven by the input's keys; it has no focus of its own."""
 
     ROWS = 8

@@ -18,7 +18,7 @@ _MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
-class Chosen(NamedTuple):
+class ChosenStep(NamedTuple):
     """A next step that was put into the input: the digit that was typed for it, empty for a click, and its text."""
 
     digit: str
@@ -50,7 +50,7 @@ class Prompt(WritingArea):
         super().__init__(id="prompt", soft_wrap=True, compact=True, placeholder="Ask, or name a file with @")
         self.highlight_cursor_line = False
         self._step = step
-        self._chosen: Chosen | None = None
+        self._chosen: ChosenStep | None = None
         self._pastes: list[str] = []
         self._history: Sequence[str] = ()
         self._at = 0
@@ -74,7 +74,7 @@ class Prompt(WritingArea):
     def choose(self, text: str, digit: str = "") -> None:
         """Take the text of a next step."""
         self.set_value(text)
-        self._chosen = Chosen(digit, text)
+        self._chosen = ChosenStep(digit, text)
 
     def put_before(self, text: str) -> None:
         """Take a text that comes back from elsewhere, before what is being written."""
@@ -152,7 +152,7 @@ class Prompt(WritingArea):
                 event.stop()
                 self.choose(text, digit)
 
-    def _after_choice(self, chosen: Chosen, event: events.Key) -> None:
+    def _after_choice(self, chosen: ChosenStep, event: events.Key) -> None:
         """The first key after a choice takes it back, shows that it was none, or leaves it as it is."""
         if is_modifier(event):
             return

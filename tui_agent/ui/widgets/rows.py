@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.ui.widgets.lined import Lined
@@ -43,24 +42,6 @@ class Rows(Lined):
         Binding("home", "edge(0)", "First", show=False),
         Binding("end", "edge(-1)", "Last", show=False),
     ]
-
-    class Moved(Message):
-        """The cursor is on this row now."""
-
-        def __init__(self, rows: Rows, key: str) -> None:
-            super().__init__()
-            self.rows = rows
-            self.key = key
-
-        @property
-        def control(self) -> Rows:
-            return self.rows
-
-    class Chosen(Moved):
-        """The row that the cursor is on was clicked."""
-
-    class Marked(Moved):
-        """The mark of a row was clicked."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -107,7 +107,7 @@ class WritingArea(TextArea, inherit_bindings=False):
     }
     """
 
-    class Refused(Message):
+    class TypingRefused(Message):
         """Something was typed where nothing can be written."""
 
     #: Whether what is typed is refused, because the session is only read here.
@@ -133,7 +133,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         if self.locked:
             event.stop()
             event.prevent_default()
-            self.post_message(self.Refused())
+            self.post_message(self.TypingRefused())
 
     async def on_key(self, event: events.Key) -> None:
         """Keys that the pane has an action for come before those of the text; what can be typed does not.
@@ -144,7 +144,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         if self.locked and (event.is_printable or event.key in _CHANGING):
             event.stop()
             event.prevent_default()
-            self.post_message(self.Refused())
+            self.post_message(self.TypingRefused())
             return
         if event.is_printable:
             return

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.messages import LiveReply, MessageBlock, Reasoning, facts_of
-from tui_agent.ui.widgets.transcript_place import Stand, around
+from tui_agent.ui.widgets.transcript_place import ScrollPosition, around
 
 #: How many messages are in the widget when it is opened, come with a page, and may be in it at most.
 FIRST, PAGE, MOST = 30, 20, 50
@@ -33,7 +33,7 @@ class Source(Protocol):
 class NewBelow(Static):
     """Says how much came below what is in view; a click goes there."""
 
-    class Clicked(Message):
+    class NewPressed(Message):
         pass
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class NewBelow(Static):
         self.update(parts(f"↓ {count} new"))
 
     def on_click(self) -> None:
-        self.post_message(self.Clicked())
+        self.post_message(self.NewPressed())
 
 
 class Transcript(VerticalScroll, can_focus=True):
@@ -55,7 +55,7 @@ class Transcript(VerticalScroll, can_focus=True):
     class Stood(Message):
         """The person is at another place; None: with the newest message."""
 
-        def __init__(self, stand: Stand | None) -> None:
+        def __init__(self, stand: ScrollPosition | None) -> None:
             super().__init__()
             self.stand = stand
 
@@ -66,7 +66,7 @@ class Transcript(VerticalScroll, can_focus=True):
             super().__init__()
             self.count = count
 
-    def __init__(self, source: Source, stand: Stand | None = None) -> None:
+    def __init__(self, source: Source, stand: ScrollPosition | None = None) -> None:
         """`stand` is the place to go back to; None: the newest message."""
         super().__init__(id="transcript")
         self._source = source
@@ -240,13 +240,15 @@ class Transcript(VerticalScroll, can_focus=True):
     # ── where the person is ──────────────────────────────────────────────────────────────────────────
 
     @property
-    def stand(self) -> Stand | None:
+    def stand(self) -> ScrollPosition | None:
         """The place at the upper edge; None where the newest message is followed."""
         if self._back_to is not None or self.following:
             return self._back_to
         top = round(self.scroll_y)
         regions = ((number, self._blocks[number].virtual_region) for number in sorted(self._blocks))
-        return next((Stand(n, max(top - region.y, 0)) for n, region in regions if region.bottom > top), None)
+        return next(
+            (ScrollPosition(n, max(top - region.y, 0)) for n, region in regions if region.bottom > top), None
+        )
 
     def _tell_soon(self) -> None:
         if self._timer is None:
@@ -258,7 +260,7 @@ class Transcript(VerticalScroll, can_focus=True):
             self._told = self.stand
             self.post_message(self.Stood(self._told))
 
-    async def _draw_around(self, stand: Stand) -> None:
+    async def _draw_around(self, stand: ScrollPosition) -> None:
         """Draw the messages around a place, instead of the newest."""
         await self._draw(*around(stand, self._source.state.chat.total, FIRST))
         if stand.message not in self._blocks:

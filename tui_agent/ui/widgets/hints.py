@@ -14,17 +14,17 @@ from textual.strip import Strip
 from tui_agent.ui.widgets.lined import Lined
 
 
-class Word(NamedTuple):
+class Hint(NamedTuple):
     """A word that stands for an action: the id in the table of actions, and the word; no id for plain text."""
 
     action: str
     text: str
 
 
-class Words(Lined, can_focus=False):
+class HintLine(Lined, can_focus=False):
     """Shows `a apply  s skip`, with the keys as they are bound; a click presses the word."""
 
-    DEFAULT_CSS = "Words { height: 1; overflow: hidden; scrollbar-gutter: auto; }"
+    DEFAULT_CSS = "HintLine { height: 1; overflow: hidden; scrollbar-gutter: auto; }"
 
     class Pressed(Message):
         """The mouse pressed a word; `action` is its id in the table of actions."""
@@ -35,10 +35,10 @@ class Words(Lined, can_focus=False):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._words: tuple[Word, ...] = ()
+        self._words: tuple[Hint, ...] = ()
         self._ends: list[tuple[int, str]] = []
 
-    def set_words(self, words: Sequence[Word]) -> None:
+    def set_words(self, words: Sequence[Hint]) -> None:
         if tuple(words) != self._words:
             self._words = tuple(words)
             self.refresh()

@@ -15,7 +15,7 @@ WIDE_FROM, MEDIUM_FROM = 120, 90
 GAP = 1
 
 
-class Place(NamedTuple):
+class Area(NamedTuple):
     """A part of the screen: the panes that share it as tabs, the one in front, the line above it and its body.
 
     `key` names it in the layout's `tabs`.
@@ -41,7 +41,7 @@ Row = tuple[Cell, ...]
 OWN_TITLE = frozenset({"buffers"})
 
 
-class Column(NamedTuple):
+class LayoutColumn(NamedTuple):
     """`share` of the width, at least and at most so many cells; rows from the top, each with its share."""
 
     share: float
@@ -50,11 +50,11 @@ class Column(NamedTuple):
     rows: tuple[tuple[float, Row], ...]
 
 
-LAYOUTS: dict[Mode, tuple[Column, ...]] = {
+LAYOUTS: dict[Mode, tuple[LayoutColumn, ...]] = {
     "wide": (
-        Column(0.2, 26, 40, ((0.52, (Cell(1, ("files",)),)), (0.48, (Cell(1, ("plan", "known")),)))),
-        Column(0.46, 40, 999, ((0.5, (Cell(1, ("buffers",)),)), (0.5, (Cell(1, ("review",)),)))),
-        Column(
+        LayoutColumn(0.2, 26, 40, ((0.52, (Cell(1, ("files",)),)), (0.48, (Cell(1, ("plan", "known")),)))),
+        LayoutColumn(0.46, 40, 999, ((0.5, (Cell(1, ("buffers",)),)), (0.5, (Cell(1, ("review",)),)))),
+        LayoutColumn(
             0.34,
             46,
             90,
@@ -62,13 +62,13 @@ LAYOUTS: dict[Mode, tuple[Column, ...]] = {
         ),
     ),
     "medium": (
-        Column(0.5, 40, 999, ((1.0, (Cell(1, ("buffers", "review", "files", "known")),)),)),
-        Column(
+        LayoutColumn(0.5, 40, 999, ((1.0, (Cell(1, ("buffers", "review", "files", "known")),)),)),
+        LayoutColumn(
             0.5, 40, 999, ((0.66, (Cell(1, ("chat",)),)), (0.34, (Cell(1, ("plan", "todos", "subtasks")),)))
         ),
     ),
     "narrow": (
-        Column(
+        LayoutColumn(
             1.0,
             1,
             999,
@@ -89,7 +89,7 @@ def mode_of(width: int) -> Mode:
     return "medium" if width >= MEDIUM_FROM else "narrow"
 
 
-def places(size: Size, layout: LayoutSlice) -> list[Place]:
+def places(size: Size, layout: LayoutSlice) -> list[Area]:
     """The places on a screen of that size (in cells), each with a line for its title above its body."""
     mode = mode_of(size.width)
     if layout.zoomed:
@@ -102,13 +102,13 @@ def places(size: Size, layout: LayoutSlice) -> list[Place]:
     ]
 
 
-def columns_of(size: Size, layout: LayoutSlice) -> list[tuple[Column, int, int]]:
+def columns_of(size: Size, layout: LayoutSlice) -> list[tuple[LayoutColumn, int, int]]:
     """The columns that have something to show, each with its left edge and its width."""
     columns = [_as_sized(column, layout) for column in LAYOUTS[mode_of(size.width)] if _left(column, layout)]
     return list(zip(columns, *_columns(columns, size.width - GAP * (len(columns) - 1)), strict=True))
 
 
-def rows_of(column: Column, size: Size, layout: LayoutSlice) -> list[tuple[Row, int, int]]:
+def rows_of(column: LayoutColumn, size: Size, layout: LayoutSlice) -> list[tuple[Row, int, int]]:
     """The rows of a column that have something to show, each with its upper edge and its height."""
     rows = [row for _, row in column.rows if any(_shown(cell, layout) for cell in row)]
     shares = [layout.sizes.get(name_of("row", row), share) for share, row in column.rows if row in rows]
@@ -127,16 +127,16 @@ def name_of(part: Literal["column", "row", "cell"], row: Row) -> str:
     return f"{part}:{'+'.join(pane for cell in row for pane in cell.panes)}"
 
 
-def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, region: Region) -> Place:
+def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, region: Region) -> Area:
     key = f"{mode}.{panes[0]}"
     chosen = layout.focus if layout.focus in panes else layout.tabs.get(key, "")
     front = chosen if chosen in panes else panes[0]
     own = panes[0] if len(panes) == 1 else ""
     header, body = region.split_horizontal(0 if own in OWN_TITLE else min(1, region.height))
-    return Place(key, panes, front, header, body)
+    return Area(key, panes, front, header, body)
 
 
-def _as_sized(column: Column, layout: LayoutSlice) -> Column:
+def _as_sized(column: LayoutColumn, layout: LayoutSlice) -> LayoutColumn:
     """The column as the person sized it: then as wide as it was made."""
     name = name_of("column", column.rows[0][1])
     return column._replace(share=layout.sizes[name], most=999) if name in layout.sizes else column
@@ -146,11 +146,11 @@ def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:
     return tuple(pane for pane in cell.panes if pane not in layout.hidden)
 
 
-def _left(column: Column, layout: LayoutSlice) -> bool:
+def _left(column: LayoutColumn, layout: LayoutSlice) -> bool:
     return any(_shown(cell, layout) for _, row in column.rows for cell in row)
 
 
-def _columns(columns: Sequence[Column], width: int) -> tuple[list[int], list[int]]:
+def _columns(columns: Sequence[LayoutColumn], width: int) -> tuple[list[int], list[int]]:
     """Left edges and widths: each its share within its bounds, what is left over goes to the widest."""
     total = sum(column.share for column in columns) or 1
     widths = [min(max(round(width * c.share / total), c.least), c.most) for c in columns]

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import PANES
-from tui_agent.ui.layout.places import Place, places
+from tui_agent.ui.layout.areas import Area, places
 from tui_agent.ui.layout.tab_line import TabLine
 from tui_agent.ui.widgets.pane import Pane
 
@@ -54,7 +54,7 @@ class InPlaces(Layout):
     def arrange(
         self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True
     ) -> ArrangeResult:
-        assert isinstance(parent, Workspace)
+        assert isinstance(parent, PaneContainer)
         regions = parent.regions(size)
         return [
             WidgetPlacement(regions[child], NULL_OFFSET, NULL_SPACING, child)
@@ -63,7 +63,7 @@ class InPlaces(Layout):
         ]
 
 
-class Workspace(Widget):
+class PaneContainer(Widget):
     """Holds the panes, all of them always; those in front have a place, the others are not displayed."""
 
     class Dragged(Message):
@@ -74,7 +74,7 @@ class Workspace(Widget):
             self.pane = pane
             self.cells = cells
 
-    DEFAULT_CSS = "Workspace { width: 1fr; height: 1fr; background: $background; }"
+    DEFAULT_CSS = "PaneContainer { width: 1fr; height: 1fr; background: $background; }"
 
     def __init__(self) -> None:
         super().__init__(id="workspace")
@@ -82,7 +82,7 @@ class Workspace(Widget):
         self._lines = [TabLine() for _ in PANES]
         self._arrangement = LayoutSlice()
         self._in_places = InPlaces()
-        self._found: list[Place] = []
+        self._found: list[Area] = []
         #: The pane before the ground that the mouse holds.
         self._held = ""
 
@@ -124,7 +124,7 @@ class Workspace(Widget):
     def front_panes(self) -> list[str]:
         return [place.front for place in self.places(self.size)]
 
-    def places(self, size: Size) -> list[Place]:
+    def places(self, size: Size) -> list[Area]:
         return places(size, self._arrangement)
 
     def arranged(self, layout: LayoutSlice) -> None:
@@ -133,7 +133,7 @@ class Workspace(Widget):
         if self.size:
             self._stand(self.places(self.size))
 
-    def _stand(self, found: list[Place]) -> None:
+    def _stand(self, found: list[Area]) -> None:
         fronts = {place.front for place in found}
         for name, widget in self._by_id.items():
             widget.display = name in fronts
@@ -176,7 +176,7 @@ class Workspace(Widget):
         message.stop()
         self._title_lines(self.places(self.size))
 
-    def _title_lines(self, found: list[Place]) -> None:
+    def _title_lines(self, found: list[Area]) -> None:
         for line, place in zip(self._lines, found, strict=False):
             line.display = place.header.height > 0
             line.show(
@@ -190,6 +190,6 @@ class Workspace(Widget):
         return pane.title_text if pane else TITLES[name]
 
 
-def _beside(place: Place, y: int) -> bool:
+def _beside(place: Area, y: int) -> bool:
     """Whether a line of the screen goes through a place, its title included."""
     return place.header.y <= y < place.body.bottom
