@@ -294,7 +294,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if (session := self.session) is None:
             return
 
-        def rows(words: str) -> list[Row]:
+        def rows(words: str) -> list[ChooserRow]:
             return notice_rows(words, session.state.notices.items)
 
         self.app.push_screen(Chooser("Notices", rows, following=session.subscribe))
