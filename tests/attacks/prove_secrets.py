@@ -75,7 +75,7 @@ class Case(Struct):
         try:
             yield session
         finally:
-            name, log, blobs = session.state.session.id, session.log_path, session.kept.blobs
+            name, log, blobs = session.state.session.id, session.log_path, session.storage.blobs
             await session.close()
             events = list(events_of(log)) if log else []
             self.exports = as_json(name, events, blobs) + as_markdown(name, events)
@@ -103,7 +103,7 @@ class Case(Struct):
 async def _turn(session: Session, words: str, attach: tuple[str, ...] = ()) -> None:
     await session.submit(words, attach)
     await session.finished()
-    await session.subtasks_settled()
+    await session.subtasks.settled()
 
 
 def _asks(tool: str, *arguments: dict) -> tuple[Answer, ...]:

@@ -172,20 +172,20 @@ def split(before: Sequence[str], now: Sequence[str]) -> tuple[int, int]:
 
 def exchanges(session: Session):
     """(request, texts of files in use by path, query, answer) of each turn, from the log."""
-    assert session.kept.log is not None
+    assert session.storage.log is not None
     requests = iter(model_of(session).requests)
     files: dict[str, str] = {}
     query = ""
-    for event in session.kept.log.load().events:
+    for event in session.storage.log.load().events:
         match event:
             case e.TurnStarted(request=query):
                 pass
-            case e.FileLoaded(file=entry) if session.kept.blobs.has(entry.md5):
-                files[entry.path] = session.kept.blobs.get_text(entry.md5)
+            case e.FileLoaded(file=entry) if session.storage.blobs.has(entry.md5):
+                files[entry.path] = session.storage.blobs.get_text(entry.md5)
             case e.KnownFileEdited(file=entry):
-                files[entry.path] = session.kept.blobs.get_text(entry.written)
+                files[entry.path] = session.storage.blobs.get_text(entry.written)
             case e.ReplyRead(sent=sent) if sent is not None:
-                yield next(requests), dict(files), query, session.kept.blobs.get_text(sent.blob)
+                yield next(requests), dict(files), query, session.storage.blobs.get_text(sent.blob)
 
 
 async def long_session() -> list[Figure]:

@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Diff, Hunk
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 from tui_agent.ui.app import collect_again
 from tui_agent.ui.panes.known_rows import known_rows
 from tui_agent.ui.widgets.code_colours import LONGEST

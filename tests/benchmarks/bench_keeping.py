@@ -56,7 +56,7 @@ def main() -> None:
 async def _measured(work: Path) -> list[Figure]:
     kept = Kept()
     async with on_screen(work) as it:
-        log: Any = it.session.kept.log
+        log: Any = it.session.storage.log
         kept.watch(log._writer)
         await it.press("f7")
         chat = await _typed(it, kept, "draft")

@@ -260,7 +260,7 @@ async def _opened(workspace: Path, name: str) -> tuple[int, tuple[str, ...]]:
     try:
         await session.journal.record(e.NoticeGiven("info", "on"))
         assert session.journal.keeps
-        return session.kept.number, session.kept.lost
+        return session.storage.number, session.storage.lost
     finally:
         await session.close()
 

@@ -82,8 +82,8 @@ async def approved(repo: Path, parts: int) -> float:
         await until(lambda: list((user_folders().data / "worktrees").glob("*/.seed.index")))
         await asyncio.sleep(1)
         began = time.monotonic()
-        await session.run_ticked()
-        await session.subtasks_settled()
+        await session.subtasks.run_ticked()
+        await session.subtasks.settled()
         took = time.monotonic() - began
         assert {task.state for task in session.state.subtasks.tasks} == {"completed"}
         assert len(session.state.review.open) == parts

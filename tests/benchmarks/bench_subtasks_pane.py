@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from support.panes import NotedSession, PaneApp
 from textual.pilot import Pilot
 
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, SubTaskProgress, SubTasksSlice
-from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.panes.subtasks import SubTasksPane
 
 COUNT, CHANGES, OPENINGS = 60, 40, 9

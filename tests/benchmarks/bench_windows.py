@@ -217,7 +217,7 @@ async def one(seed: int, seen: Seen) -> None:
                 reset = isinstance(event, e.RequestSent) and event.purpose == "main" and event.reset
                 if reset and state.conversation.why != "first":
                     size = event.tokens + AROUND_A_MESSAGE * len(state.conversation.messages)
-                    system = session.kept.blobs.get_text(state.conversation.messages[0].blob)
+                    system = session.storage.blobs.get_text(state.conversation.messages[0].blob)
                     why = why_not(state, root, system, size, window)
                     seen.resets.append((size / window, why, window))
                     seen.odd |= {seed} if not why and abs(size / window - TARGET) > NEAR else set()

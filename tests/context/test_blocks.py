@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tui_agent.context import editor, folders, instructions, known, loaded, memory, prompt
 from tui_agent.context.blocks import inert, quoted, restored
 from tui_agent.context.folders import outline
-from tui_agent.subtasks import handover, report
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
+from tui_agent.subtasks import handover
+from tui_agent.turn import task_report
 
 #: What XML 1.0 can hold at all, see its 2.2.
 XML = st.text(
@@ -142,7 +143,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
         )
     ),
     "sub-tasks": lambda text: user(
-        sub_tasks=report.section(report.rows([task(text, state="completed"), task(text, state="failed")]))
+        sub_tasks=task_report.section(task_report.rows([task(text, state="completed"), task(text, state="failed")]))
     ),
     "system prompt": system,
 }  # fmt: skip

@@ -123,9 +123,9 @@ def _spoil(log: Path, chance: random.Random) -> str:
 async def _goes_on(work: Path, name: str) -> bool:
     listed = [entry.id for entry in catalog.list_sessions(Path(os.environ["TUI_AGENT_HOME"]) / "data")]
     async with open_session(work, services=False, session=name) as session:
-        total, said, own = session.state.chat.total, session.kept.lost, session.state.session.id
+        total, said, own = session.state.chat.total, session.storage.lost, session.state.session.id
         await session.notice("it goes on")
     async with open_session(work, services=False, session=own) as session:
         again = session.state.notices.items[-1].text == "it goes on" and session.state.chat.total == total
         silent = total < 2 * TURNS and not said
-        return again and not silent and not session.kept.lost and (name in listed or total == 0)
+        return again and not silent and not session.storage.lost and (name in listed or total == 0)

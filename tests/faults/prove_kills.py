@@ -40,7 +40,7 @@ from tui_agent.log.transcript import said
 from tui_agent.model.client import Chunk, EndChunk, ModelRequest, TextChunk
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 #: Kills of each kind at full scale; a thousand together.
 KILLS = {
@@ -272,8 +272,8 @@ async def _subtasks(session: Session, tell: Tell) -> None:
         session.model = GoalModel({goal: [reply(f"Part {number}.", fileChanges=[change])]})
         await session.journal.record(e.SubTasksProposed((SubTask(f"t{number}", goal),)))
         tell(proposed=f"t{number}")
-        await session.run_subtask(f"t{number}")
-        await session.subtasks_settled()
+        await session.subtasks.run(f"t{number}")
+        await session.subtasks.settled()
         task = next(task for task in session.state.subtasks.tasks if task.id == f"t{number}")
         if task.state != "completed":
             raise AssertionError(task.reason)
@@ -302,7 +302,7 @@ async def _check(kind: str, work: Path, name: str, facts: list[Fact]) -> None:
     assert not faults, f"it ended by itself: {faults}"
     assert name, "killed before it had a name"
     async with _opened(kind, work, name) as session:
-        assert not session.kept.lost, session.kept.lost
+        assert not session.storage.lost, session.storage.lost
         assert not session.state.turn.running
         left = [path.name for path in work.rglob(".tui-agent-*")]  # noqa: ASYNC240
         assert not left, f"left over: {left}"
@@ -356,8 +356,8 @@ def _check_batch(session: Session, work: Path, facts: list[Fact]) -> None:
 
 
 def _check_streaming(session: Session, work: Path, facts: list[Fact]) -> None:
-    assert session.kept.log is not None
-    kept = {m.turn: len(m.text) for m in said(events_of(session.kept.log.path)) if m.kind == "agent"}
+    assert session.storage.log is not None
+    kept = {m.turn: len(m.text) for m in said(events_of(session.storage.log.path)) if m.kind == "agent"}
     for fact in facts:
         if "streamed" in fact:
             there = kept.get(fact["turn"], 0)
@@ -385,8 +385,8 @@ def _check_committing(session: Session, work: Path, facts: list[Fact]) -> None:
 
 def _check_subtasks(session: Session, work: Path, facts: list[Fact]) -> None:
     """By the log: a new graph takes the place of one that is finished."""
-    assert session.kept.log is not None
-    events = list(events_of(session.kept.log.path))
+    assert session.storage.log is not None
+    events = list(events_of(session.storage.log.path))
     known = {task.id for event in events if isinstance(event, e.SubTasksProposed) for task in event.tasks}
     assert known >= set(_of(facts, "proposed")), f"proposed, and nobody knows: {known}"
     done = {event.id for event in events if isinstance(event, e.SubTaskEnded) and event.state == "completed"}

@@ -74,11 +74,11 @@ async def test_it_is_listed_and_goes_on_in_a_new_session(
     assert entry.id == old and "damaged" in entry.note and entry.turns == TURNS
     async with open_session(sample / "work", services=False, session="last") as session:
         new = session.state.session.id
-        assert new == session.kept.folder.name != old
+        assert new == session.storage.folder.name != old
         assert session.state.chat.total == 2 * TURNS
         assert session.state.input.draft == "half typed"
         assert session.state.review.checkpoints
-        (sentence,) = session.kept.lost
+        (sentence,) = session.storage.lost
         assert old in sentence and new in sentence and "stays as it is" in sentence
         await session.undo()
         await session.redo()
@@ -88,7 +88,7 @@ async def test_it_is_listed_and_goes_on_in_a_new_session(
         async with open_session(sample / "work", services=False, session=which) as session:
             assert session.state.session.id == new
             assert session.state.notices.items[-1].text == "it goes on"
-            assert session.kept.lost == (), "said once"
+            assert session.storage.lost == (), "said once"
     entries = {entry.id: entry.note for entry in catalog.list_sessions(home / "data", sample / "work")}
     assert entries == {old: entry.note, new: ""}
 
@@ -139,5 +139,5 @@ async def test_a_newer_version_is_said_in_the_list_and_on_opening(
         async with open_session(sample / "work", services=False, session=entry.id):
             pass
     async with open_session(sample / "work", services=False, session="last") as session:
-        assert "newer" in session.kept.lost[0]
+        assert "newer" in session.storage.lost[0]
     assert log.read_bytes() == before

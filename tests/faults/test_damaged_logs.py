@@ -71,14 +71,14 @@ async def test_spoiled_anywhere_it_starts(sample: Path, home: Path, number: int,
     done = spoil(path, random.Random(number))
     async with open_session(sample / "work", services=False, session=path.parent.name) as session:
         total = session.state.chat.total
-        said = session.kept.lost
+        said = session.storage.lost
         assert total == 24 or said, f"{done}: {24 - total} messages are gone and nobody says so"
         await session.journal.record(e.NoticeGiven("info", "it goes on"))
         assert session.journal.keeps, done
     async with open_session(sample / "work", services=False, session=path.parent.name) as session:
         assert session.state.notices.items[-1].text == "it goes on", done
         assert session.state.chat.total == total, done
-        assert not session.kept.lost, f"{done}: said twice"
+        assert not session.storage.lost, f"{done}: said twice"
 
 
 async def test_what_is_no_database_is_put_aside_whole_and_a_new_one_begins(sample: Path, home: Path) -> None:
@@ -87,7 +87,7 @@ async def test_what_is_no_database_is_put_aside_whole_and_a_new_one_begins(sampl
     path.write_bytes(content)
     (path.parent / snapshot.NAME).unlink()
     async with open_session(sample / "work", services=False, session=path.parent.name) as session:
-        (sentence,) = session.kept.lost
+        (sentence,) = session.storage.lost
         assert "put aside" in sentence
         assert session.state.session.id == path.parent.name
     asides = [found for found in path.parent.iterdir() if "damaged" in found.name]
@@ -103,7 +103,7 @@ async def test_a_newer_log_is_left_alone(sample: Path, home: Path) -> None:
     connection.close()
     before = path.read_bytes()
     async with open_session(sample / "work", services=False, session="last") as session:
-        assert "newer" in session.kept.lost[0]
+        assert "newer" in session.storage.lost[0]
         assert session.state.session.id != path.parent.name
     assert path.read_bytes() == before
 
@@ -111,7 +111,7 @@ async def test_a_newer_log_is_left_alone(sample: Path, home: Path) -> None:
 async def test_a_full_disk_while_it_runs(tmp_path: Path) -> None:
     """Nothing crashes, the screen is told, and what waited is written when there is room again."""
     async with open_session(tmp_path, services=False) as session:
-        log = session.kept.log
+        log = session.storage.log
         assert log is not None
         connection = log._writer.connection
         await asyncio.to_thread(log.count)
@@ -135,7 +135,7 @@ async def test_a_full_disk_while_it_runs(tmp_path: Path) -> None:
 
 async def test_a_disk_that_stays_full_is_tried_once_more_at_the_end(tmp_path: Path) -> None:
     async with open_session(tmp_path, services=False) as session:
-        log = session.kept.log
+        log = session.storage.log
         assert log is not None
         connection = log._writer.connection
         await asyncio.to_thread(log.count)
@@ -156,4 +156,4 @@ async def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             await session.journal.record(e.NoticeGiven("info", str(number)))
     async with open_session(tmp_path, services=False, session="last") as session:
         assert [n.text for n in session.state.notices.items] == list("012345")
-        assert not session.kept.lost
+        assert not session.storage.lost

@@ -149,8 +149,8 @@ def test_the_temporary_file_of_a_killed_save_is_removed(folder: Path, call: str)
         await session.open_file("a.txt")
         session.edit_buffer("a.txt", "typed\n", (0, 0), (0, 0))
         session.journal.flush()
-        assert session.kept.log is not None
-        await asyncio.to_thread(session.kept.log.load)
+        assert session.storage.log is not None
+        await asyncio.to_thread(session.storage.log.load)
         await session.save_buffer("a.txt")
 
     killed(

@@ -12,7 +12,7 @@ from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 from support.trees import until
 
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 GOAL = "Do part a"
 TASK = SubTask("a", GOAL, ("a.txt",))
@@ -25,7 +25,7 @@ def killed(folder: Path) -> None:
         model = GoalModel({GOAL: [reply()]})
         model.held[GOAL] = asyncio.Event()
         async with working(folder, model, [TASK]) as session:
-            await session.run_subtask("a")
+            await session.subtasks.run("a")
             await until(lambda: model.open == 1)
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -52,8 +52,8 @@ def test_the_next_start_leaves_nothing_and_runs_it_again_when_asked(tmp_path: Pa
             (task,) = session.state.subtasks.tasks
             assert (task.state, task.wanted) == ("failed", False) and "Interrupted" in task.reason
             assert model.requests == []
-            await session.retry_subtask("a")
-            await session.subtasks_settled()
+            await session.subtasks.retry("a")
+            await session.subtasks.settled()
             assert states(session) == {"a": "completed"}
 
     asyncio.run(again())

@@ -25,8 +25,8 @@ async def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for number in range(TURNS):
             await session.submit(f"question {number}")
             await session.finished()
-        assert session.kept.log is not None
-        path = session.kept.log.path
+        assert session.storage.log is not None
+        path = session.storage.log.path
     rot(path, b"Answer 2.", b"Answer 3.")
     return path
 
@@ -50,7 +50,7 @@ async def test_a_record_behind_the_snapshot_is_missed_when_it_is_read(tmp_path: 
     pages.forget(path.parent)
     async with open_session(tmp_path, session="last", services=False) as session:
         assert session.state.chat.messages[5].summary == "Answer 2.", "the snapshot has it"
-        assert not session.kept.lost
+        assert not session.storage.lost
         assert len(await session.earlier(2 * TURNS + 1)) == 2 * TURNS - 1
         assert [notice.level for notice in session.state.notices.items] == ["warning"]
         assert "(ReplyRead) is damaged and was left out" in session.state.notices.items[0].text
@@ -61,7 +61,7 @@ async def test_a_record_behind_the_snapshot_is_missed_when_it_is_read(tmp_path: 
 async def test_a_record_behind_no_snapshot_is_missed_at_once(tmp_path: Path, path: Path) -> None:
     (path.parent / snapshot.NAME).unlink()
     async with open_session(tmp_path, session="last", services=False) as session:
-        assert "(ReplyRead) is damaged" in session.kept.lost[0]
+        assert "(ReplyRead) is damaged" in session.storage.lost[0]
         assert session.state.chat.total == 2 * TURNS - 1
 
 
@@ -82,4 +82,4 @@ async def test_a_page_that_rotted_costs_what_lay_on_it_and_no_more(tmp_path: Pat
             "question 0",
             "question 1",
         ]
-        assert "is damaged" in session.kept.lost[0] and "go on" in session.kept.lost[0]
+        assert "is damaged" in session.storage.lost[0] and "go on" in session.storage.lost[0]

@@ -17,8 +17,8 @@ from tui_agent.log.lock import NAME
 from tui_agent.log.tail import Tail
 from tui_agent.session import read_only
 from tui_agent.session.session import Session
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import Buffer
-from tui_agent.subtasks.graph import SubTask
 
 
 @pytest.fixture(autouse=True)
@@ -71,12 +71,12 @@ async def test_older_messages_are_paged_and_what_was_sent_is_shown(tmp_path: Pat
     async with open_session(tmp_path, [reply("One.")]) as there:
         await there.submit("first")
         await there.finished()
-    pages.forget(there.kept.folder)
-    before = set(there.kept.folder.iterdir())
+    pages.forget(there.storage.folder)
+    before = set(there.storage.folder.iterdir())
     async with open_session(tmp_path, session="last", read_only=True, services=False) as here:
         assert [message.text for message in await here.earlier(2)] == ["first"]
         assert [exchange.turn for exchange in await here.sent()] == [1]
-    assert set(there.kept.folder.iterdir()) == before, "nothing is written there"
+    assert set(there.storage.folder.iterdir()) == before, "nothing is written there"
 
 
 async def test_a_turn_runs_here_as_long_as_its_process_does(tmp_path: Path) -> None:
@@ -84,15 +84,15 @@ async def test_a_turn_runs_here_as_long_as_its_process_does(tmp_path: Path) -> N
         await there.submit("first")  # waits for the list of files, which nobody makes
         async with open_session(tmp_path, session="last", read_only=True) as here:
             assert here.state.turn.running
-            (there.kept.folder / NAME).write_text("99999999\n")
+            (there.storage.folder / NAME).write_text("99999999\n")
             await until(lambda: not here.state.turn.running, "the rest")
 
 
 async def test_nothing_is_read_while_nothing_changes(tmp_path: Path) -> None:
     async with open_session(tmp_path, services=False) as there:
-        assert there.kept.log is not None
-        await asyncio.to_thread(there.kept.log.count)
-        tail = Tail(there.kept.log.path, 0)
+        assert there.storage.log is not None
+        await asyncio.to_thread(there.storage.log.count)
+        tail = Tail(there.storage.log.path, 0)
         first = tail.news()
         assert first is not None and first.events
         await until(lambda: tail.news() is None, "the quiet")
@@ -104,7 +104,7 @@ async def test_nothing_is_read_while_nothing_changes(tmp_path: Path) -> None:
 async def test_a_session_that_is_deleted_meanwhile_stays_on_the_screen(tmp_path: Path) -> None:
     async with open_session(tmp_path, services=False) as there:
         await there.rename("x")
-        folder = there.kept.folder
+        folder = there.storage.folder
     async with open_session(tmp_path, session="last", read_only=True) as here:
         for path in folder.iterdir():
             path.unlink()
@@ -119,7 +119,7 @@ async def test_sub_tasks_run_there_and_never_here_too(tmp_path: Path) -> None:
         working(tmp_path, model, [SubTask("a", "Do part a")]) as there,
         open_session(tmp_path, session="last", read_only=True) as here,
     ):
-        await there.run_subtask("a")
-        await there.subtasks_settled()
+        await there.subtasks.run("a")
+        await there.subtasks.settled()
         await until(lambda: states(here) == {"a": "completed"}, "the end of it")
-        assert here._subtasks is None and len(model.requests) == 1
+        assert here.subtasks._made is None and len(model.requests) == 1

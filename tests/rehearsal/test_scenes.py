@@ -24,7 +24,7 @@ from tui_agent.rehearsal.scenes import (
     UNDO,
     Scene,
 )
-from tui_agent.subtasks.graph import SubTask, faults, layers
+from tui_agent.store.graph import SubTask, faults, layers
 
 CHANGING = [scene for scene in SCENES if "fileChanges" in scene.answer]
 

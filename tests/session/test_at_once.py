@@ -22,7 +22,7 @@ from tui_agent.store import events as e
 @contextmanager
 def held(session: Session) -> Generator[None]:
     """The log's thread writes nothing until the block ends, as if the disk were slow."""
-    log, going = session.kept.log, threading.Event()
+    log, going = session.storage.log, threading.Event()
     assert isinstance(log, Log)
     log._put(lambda writer: going.wait(20) and writer.number)
     try:
@@ -123,8 +123,8 @@ async def test_a_draft_typed_while_the_message_before_it_is_written_is_kept(tmp_
             session.journal.flush()
         await sent
         assert session.state.input.draft == "the next one"
-        assert session.kept.log is not None
-        loaded = await asyncio.to_thread(session.kept.log.load)
+        assert session.storage.log is not None
+        loaded = await asyncio.to_thread(session.storage.log.load)
         assert e.DraftChanged("the next one") in loaded.growing
         await session.finished()
 
@@ -140,8 +140,8 @@ async def test_a_draft_typed_while_the_message_waits_its_turn_to_be_written_is_k
             session.set_draft("the next one")
         await asyncio.gather(other, sent)
         session.journal.flush()
-        assert session.kept.log is not None
-        loaded = await asyncio.to_thread(session.kept.log.load)
+        assert session.storage.log is not None
+        loaded = await asyncio.to_thread(session.storage.log.load)
         assert e.DraftChanged("the next one") in loaded.growing
         await session.finished()
 

@@ -13,8 +13,8 @@ from support.trees import until
 from tui_agent.model.client import ModelRequest, TextChunk
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import LayoutSlice
-from tui_agent.subtasks.graph import SubTask
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def turn(session: Session, request: str = "change api.py") -> None:
 async def crash(session: Session) -> None:
     """Let go of everything as a process that died would, with what was kept so far."""
     session.journal.flush()
-    log = session.kept.log
+    log = session.storage.log
     assert log is not None
     await asyncio.to_thread(log.count)
     session.journal.log = None

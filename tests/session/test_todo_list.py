@@ -41,7 +41,7 @@ async def test_a_record_is_as_long_as_what_changed(tmp_path: Path) -> None:
         for number in range(40):
             await session.add_todo(f"todo {number}")
             await session.toggle_todo(session.state.todos[-1].id)
-        path = session.kept.folder / catalog.LOG
+        path = session.storage.folder / catalog.LOG
     with closing(sqlite3.connect(path)) as connection:
         sizes = connection.execute("SELECT length(body) FROM records WHERE type LIKE 'Todo%'").fetchall()
     assert len(sizes) == 80 and max(sizes) < (200,)

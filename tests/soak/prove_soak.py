@@ -76,7 +76,7 @@ class _Soak:
         self._done = 0
         self._terminal: Terminal
         self.rows: list[tuple[str, dict[str, float]]] = []
-        self.kept = 0
+        self.storage = 0
         provider.otherwise = self._answer
 
     def live(self, turns: int, marks: list[int]) -> None:
@@ -129,7 +129,7 @@ class _Soak:
                 raise AssertionError(f"turn {turn} was not applied:\n{self._terminal.text[-2000:]}")
             self._terminal.press(F8)
             self._terminal.read(0.3)
-        self.kept += 1
+        self.storage += 1
 
     def _path(self, turn: int) -> str:
         return f"src/part_{turn % FILES}.py"

@@ -15,8 +15,8 @@ from tui_agent.edits.change import Change
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
 from tui_agent.store.fold import FOLDS, fold, fold_all
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, Todo, Usage
-from tui_agent.subtasks.graph import SubTask
 
 BASES = (e.Event, e.Lasting, e.Growing, e.Passing)
 

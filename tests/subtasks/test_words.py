@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tui_agent.edits.change import FileStep
-from tui_agent.subtasks import handover, report
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
+from tui_agent.subtasks import handover
+from tui_agent.turn import task_report
 
 DONE = SubTask(
     "api",
@@ -42,7 +43,7 @@ def test_the_report_has_a_row_for_each_state() -> None:
     failed = SubTask("b", "Do b", state="failed", reason="It declined: ask otherwise")
     waits = SubTask("c", "Do c", dependencies=("api", "b"))
     idle = SubTask("d", "Do d", state="completed", summary="Nothing to do.")
-    rows = report.rows((DONE, failed, waits, idle))
+    rows = task_report.rows((DONE, failed, waits, idle))
     assert rows == {
         "api": "api: completed. Changed it. Changed, and shown to the person for review: net.py "
         "(beside its files: net.py).",
@@ -53,10 +54,12 @@ def test_the_report_has_a_row_for_each_state() -> None:
 
 
 def test_only_news_is_told_and_what_was_taken_out_once() -> None:
-    rows = report.rows((DONE,))
-    assert report.news(rows, {}) == rows
-    assert report.news(rows, rows) == {}
-    gone = report.news({}, rows)
+    rows = task_report.rows((DONE,))
+    assert task_report.news(rows, {}) == rows
+    assert task_report.news(rows, rows) == {}
+    gone = task_report.news({}, rows)
     assert gone == {"api": "api: taken out by the person"}
-    assert report.news({}, {**rows, **gone}) == {}
-    assert report.section({}) == "" and report.section(gone) == f"{report.TITLE}\n- {gone['api']}"
+    assert task_report.news({}, {**rows, **gone}) == {}
+    assert (
+        task_report.section({}) == "" and task_report.section(gone) == f"{task_report.TITLE}\n- {gone['api']}"
+    )

@@ -90,9 +90,9 @@ async def check(workspace: Path, facts: list[dict[str, Any]]) -> None:
     name = next(fact["session"] for fact in facts if "session" in fact)
     async with open_session(workspace, session=name, services=False) as session:
         state = session.state
-        assert not session.kept.lost, session.kept.lost
+        assert not session.storage.lost, session.storage.lost
         assert not state.turn.running
-        log = session.kept.log
+        log = session.storage.log
         assert log is not None
         messages = said_in(events_of(log.path))  # the state has the newest of them only
         said = {message.text for message in messages}

@@ -23,6 +23,20 @@ from tui_agent.ui.widgets.pane import Pane
 #: What hostile text looks like: markup, escapes, line breaks, wide and invisible characters, bidi controls.
 HOSTILE = "[red]x[/red] [@click=app.quit]\x1b[31m\x07\n\t日本語 \u202e\u200b[/]"
 
+#: The parts of a session that a front end calls.
+PARTS = ("subtasks",)
+
+
+class NotedPart:
+    """A part of a session, such as its sub-tasks, whose calls the session notes as `subtasks.run`."""
+
+    def __init__(self, session: NotedSession, name: str) -> None:
+        self._session = session
+        self._name = name
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return self._session.noting(f"{self._name}.{name}")
+
 
 class NotedSession:
     """Holds a state and notes calls as (name, arguments); `effects` change the state when one is made."""
@@ -63,9 +77,13 @@ class NotedSession:
     def set_draft(self, text: str) -> None:
         self.calls.append(("set_draft", text))
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        return NotedPart(self, name) if name in PARTS else self.noting(name)
+
+    def noting(self, name: str) -> Callable[..., Any]:
+        """A call that is noted under this name."""
 
         async def call(*arguments: Any) -> Any:
             self.calls.append((name, *arguments))

@@ -2,8 +2,8 @@
 
 model = GoalModel({"Give the client timeouts": [reply(fileChanges=[…])]})
 async with working(folder, model, TASKS) as session:
-    await session.run_subtask("api")
-    await session.subtasks_settled()
+    await session.subtasks.run("api")
+    await session.subtasks.settled()
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from support.sessions import Reply, ScriptedModel, open_session
 from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 
 class GoalModel(ScriptedModel):

@@ -40,8 +40,8 @@ def as_bytes(request: ModelRequest) -> bytes:
 
 
 def sent(session: Session) -> list[e.RequestSent]:
-    assert session.kept.log is not None
-    return [event for event in session.kept.log.load().events if isinstance(event, e.RequestSent)]
+    assert session.storage.log is not None
+    return [event for event in session.storage.log.load().events if isinstance(event, e.RequestSent)]
 
 
 def answers(protocol: str, count: int) -> list[Reply]:

@@ -28,7 +28,7 @@ def requests(session: Session) -> str:
 
 def exported(session: Session) -> str:
     assert session.log_path is not None
-    text = as_json(session.state.session.id, list(events_of(session.log_path)), session.kept.blobs)
+    text = as_json(session.state.session.id, list(events_of(session.log_path)), session.storage.blobs)
     assert parsed(text, Path("export"))
     return text
 
@@ -225,7 +225,7 @@ async def test_a_sub_task_gets_no_secret_by_another_name(tmp_path: Path) -> None
     async with open_session(root, replies, overrides=("autonomy=auto",)) as session:
         await session.submit("Split it")
         await session.finished()
-        await session.subtasks_settled()
+        await session.subtasks.settled()
         assert session.state.subtasks.tasks[0].state == "completed", session.state.subtasks.tasks
         assert len(model_of(session).requests) >= 3 and CANARY not in requests(session)
 

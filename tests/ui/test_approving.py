@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from tui_agent.session.session import Session
 from tui_agent.settings.loading import Loaded
 from tui_agent.settings.schema import Settings
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, SubTasksSlice
-from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.widgets.approving import ApprovalLine
 

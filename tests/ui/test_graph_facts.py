@@ -3,8 +3,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tui_agent.edits.change import FileStep
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, facts_of, short_count
 
 NOW = 10_000.0

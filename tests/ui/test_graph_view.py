@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.panes import ThemedApp
 from textual.app import ComposeResult
 
-from tui_agent.subtasks.graph import SubTask, layers
+from tui_agent.store.graph import SubTask, layers
 from tui_agent.ui.widgets.graph_canvas import Canvas
 from tui_agent.ui.widgets.graph_view import GraphView
 from tui_agent.ui.widgets.lined import Lined

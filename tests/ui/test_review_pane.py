@@ -336,7 +336,7 @@ async def test_a_conflict_of_two_sub_tasks_names_both_and_is_given_back_to_one()
         for keys in (("b", "enter"), ("b", "down", "enter"), ("b", "escape")):
             await pilot.press(*keys)
             await pilot.pause()
-        assert session.named("give_back") == [("c1", "tests"), ("c1", "api")]
+        assert session.named("subtasks.redo") == [("c1", "tests"), ("c1", "api")]
 
 
 async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse():

@@ -3,8 +3,8 @@ from __future__ import annotations
 from support.panes import HOSTILE, NotedSession, PaneApp
 
 from tui_agent.errors import SessionError
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, SubTasksSlice
-from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.panes.subtasks import SubTasksPane
 
 TASKS = (
@@ -28,7 +28,7 @@ def refused(app: PaneApp, call: str) -> None:
 
 async def test_a_task_is_added_and_a_refusal_leaves_what_was_written():
     app = drawn()
-    refused(app, "add_subtask")
+    refused(app, "subtasks.add")
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("a", "d", "tab", *"Go on", "tab", *"a, b", "f2")
         await pilot.pause()
@@ -36,7 +36,7 @@ async def test_a_task_is_added_and_a_refusal_leaves_what_was_written():
         app.noted.answers.clear()
         await pilot.press("f2")
         await pilot.pause()
-        assert app.noted.named("add_subtask")[-1] == ("d", "Go on", ("a", "b"))
+        assert app.noted.named("subtasks.add")[-1] == ("d", "Go on", ("a", "b"))
         assert len(app.screen_stack) == 1
 
 
@@ -45,16 +45,16 @@ async def test_goal_and_files_are_edited_or_left():
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("e", "A", "escape")
         await pilot.pause()
-        assert app.noted.named("edit_subtask") == []
+        assert app.noted.named("subtasks.edit") == []
         await pilot.press("e", "end", "!", "tab", "ctrl+u", "x", "enter")
         await pilot.pause()
-        ((name, goal, files),) = app.noted.named("edit_subtask")
+        ((name, goal, files),) = app.noted.named("subtasks.edit")
         assert (name, sorted(goal), files) == ("api", sorted("!Give the client timeouts"), ("x",))
 
 
 async def test_what_a_task_waits_for_is_ticked_in_a_list():
     app = drawn(*TASKS, SubTask("docs", HOSTILE))
-    refused(app, "connect_subtask")
+    refused(app, "subtasks.connect")
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("w", "space", "down", "space", "enter")
         await pilot.pause()
@@ -63,7 +63,7 @@ async def test_what_a_task_waits_for_is_ticked_in_a_list():
         app.noted.answers.clear()
         await pilot.press("enter")
         await pilot.pause()
-        assert app.noted.named("connect_subtask") == [("api", ("ui", "docs")), ("api", ("docs",))]
+        assert app.noted.named("subtasks.connect") == [("api", ("ui", "docs")), ("api", ("docs",))]
 
 
 async def test_a_task_is_taken_out_after_a_question():
@@ -71,10 +71,10 @@ async def test_a_task_is_taken_out_after_a_question():
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("d", "enter")
         await pilot.pause()
-        assert app.noted.named("remove_subtask") == []
+        assert app.noted.named("subtasks.remove") == []
         await pilot.press("d")
         await pilot.pause()
         assert "what waits for it (ui) waits no more" in app.text
         await pilot.press("down", "enter")
         await pilot.pause()
-        assert app.noted.named("remove_subtask") == [("api",)]
+        assert app.noted.named("subtasks.remove") == [("api",)]

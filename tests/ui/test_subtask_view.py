@@ -14,7 +14,7 @@ from support.subtasks import GoalModel
 
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 from tui_agent.ui.dialogs.subtask_chat import SubTaskView
 
 API = "Give the client timeouts"

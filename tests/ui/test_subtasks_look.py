@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tui_agent.subtasks.graph import SubTask, faults
+from tui_agent.store.graph import SubTask, faults
 from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
 
 CHAIN = (

@@ -9,6 +9,7 @@ from textual.widgets import Input
 from tui_agent.edits.change import Change, FileStep
 from tui_agent.settings.loading import Loaded
 from tui_agent.settings.schema import LimitSettings, Settings, SubTaskSettings
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import (
     ReviewSlice,
     State,
@@ -17,7 +18,6 @@ from tui_agent.store.state import (
     Usage,
     UsageSlice,
 )
-from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.panes.subtasks import SubTasksPane
 from tui_agent.ui.widgets.graph_view import GraphView
 
@@ -76,7 +76,7 @@ async def test_keys_walk_and_skip_in_either_view():
         async with app.run_test(size=size) as pilot:
             await pilot.press("down", "s")
             await pilot.pause()
-            assert app.noted.named("skip_subtask") == [("ui",)]
+            assert app.noted.named("subtasks.skip") == [("ui",)]
 
 
 async def test_states_are_seen_as_they_change():
@@ -110,11 +110,11 @@ def running(task: str, silent: float = 0, **fields) -> State:
 
 
 KEYS = {
-    "r": "run_subtask",
-    "space": "tick_subtask",
-    "s": "skip_subtask",
-    "t": "retry_subtask",
-    "x": "stop_subtask",
+    "r": "subtasks.run",
+    "space": "subtasks.tick",
+    "s": "subtasks.skip",
+    "t": "subtasks.retry",
+    "x": "subtasks.stop",
 }
 
 
@@ -124,7 +124,7 @@ async def test_each_key_does_its_own_with_the_task_under_the_cursor():
         await pilot.press(*KEYS, "R", "X")
         await pilot.pause()
         assert [app.noted.named(call) for call in KEYS.values()] == [[("api",)]] * len(KEYS)
-        assert app.noted.named("run_ticked") == app.noted.named("stop_subtasks") == [()]
+        assert app.noted.named("subtasks.run_ticked") == app.noted.named("subtasks.stop_all") == [()]
 
 
 async def test_the_mouse_ticks_at_the_mark_and_presses_words():
@@ -140,11 +140,11 @@ async def test_the_mouse_ticks_at_the_mark_and_presses_words():
             await pilot.click(view, offset=at)
             await pilot.click("HintLine", offset=(2, 0))
             await pilot.pause()
-            assert (app.noted.named("tick_subtask"), view) == (
+            assert (app.noted.named("subtasks.tick"), view) == (
                 [("ui",)],
                 "#layers" if size[0] < 40 else "GraphView",
             )
-            assert app.noted.named("run_ticked") == [()]
+            assert app.noted.named("subtasks.run_ticked") == [()]
 
 
 async def test_with_room_a_node_tells_time_tokens_and_cost():
@@ -228,7 +228,7 @@ async def test_a_filter_narrows_while_it_is_typed_and_goes_with_escape():
         )
         await pilot.press("enter", "s")
         await pilot.pause()
-        assert app.noted.named("skip_subtask") == [("tests",)]
+        assert app.noted.named("subtasks.skip") == [("tests",)]
         await pilot.press("slash", "escape")
         await pilot.pause()
         assert app.query_one(SubTasksPane).look.words == "" and not app.query_one(Input).display

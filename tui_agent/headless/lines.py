@@ -8,9 +8,9 @@ from typing import Any
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.edits.change import Change
 from tui_agent.store import events as e
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, Usage
-from tui_agent.subtasks.graph import SubTask
-from tui_agent.subtasks.report import sides
+from tui_agent.turn.task_report import sides
 
 Line = dict[str, Any]
 

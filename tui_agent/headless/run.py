@@ -91,7 +91,7 @@ async def _turn(
     proposed = len(session.state.review.changes)
     await session.submit(options.prompt, options.attach)
     await session.finished()
-    await session.subtasks_settled()
+    await session.subtasks.settled()
     turn = session.state.turn
     left = ""
     if turn.ok and options.apply == "all":
@@ -114,7 +114,7 @@ def _count(out: Sequence[str]) -> str:
 
 async def _stop(session: Session) -> None:
     await session.stop()
-    await session.stop_subtasks()
+    await session.subtasks.stop_all()
 
 
 async def apply_all(session: Session, before: int) -> str:

@@ -21,7 +21,7 @@ from tui_agent.store.state import State
 LAST = "last"
 
 
-class Kept(Struct, frozen=True):
+class Storage(Struct, frozen=True):
     """Where the session is kept: its log and lock (None where nothing can be), and the texts. `lost` are
     sentences about records that could not be read; `since` counts the records after the last snapshot."""
 
@@ -34,7 +34,7 @@ class Kept(Struct, frozen=True):
     since: int = 0
 
 
-def begin(data: Path) -> tuple[Kept, State]:
+def begin(data: Path) -> tuple[Storage, State]:
     """A new session. Raises SessionError."""
     folder = catalog.folder_of(data, catalog.new_id())
     lock = SessionLock.take(folder)
@@ -44,10 +44,10 @@ def begin(data: Path) -> tuple[Kept, State]:
         lock.release()
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Kept(log, lock, Blobs(data / "blobs"), folder), State()
+    return Storage(log, lock, Blobs(data / "blobs"), folder), State()
 
 
-def take_up(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
+def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     """A session to go on with, its log locked: an id, or `last` for the newest of the workspace.
 
     Raises `OpenElsewhere`, `TooNew`, or `SessionError` where there is none. One whose log is broken is put aside
@@ -73,24 +73,26 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
     except SessionError:
         lock.release()
         raise
-    return Kept(log, lock, Blobs(data / "blobs"), folder, read.lost, read.number, read.folded), read.state
+    return Storage(log, lock, Blobs(data / "blobs"), folder, read.lost, read.number, read.folded), read.state
 
 
-def look_at(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
+def look_at(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     """A session to be looked at only: nothing of it is written, whoever has it open. Raises SessionError."""
     folder = find(data, session, workspace)
     read = read_state(folder / catalog.LOG)
     blobs = Blobs(_temporary(), behind=data / "blobs")
-    return Kept(None, None, blobs, folder, read.lost, read.number), read.state
+    return Storage(None, None, blobs, folder, read.lost, read.number), read.state
 
 
-def in_memory(data: Path, session: str, workspace: Path) -> tuple[Kept, State]:
+def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     """A session where nothing can be written: one that is there is read, and goes on in memory."""
     folder = _temporary()
     if not session:
-        return Kept(None, None, Blobs(folder), folder), State()
+        return Storage(None, None, Blobs(folder), folder), State()
     read = read_state(find(data, session, workspace) / catalog.LOG)
-    return Kept(None, None, Blobs(folder, behind=data / "blobs"), folder, read.lost, read.number), read.state
+    return Storage(
+        None, None, Blobs(folder, behind=data / "blobs"), folder, read.lost, read.number
+    ), read.state
 
 
 def find(data: Path, session: str, workspace: Path) -> Path:
@@ -130,8 +132,8 @@ def _with_more(read: Read, lost: list[str]) -> Read:
     return Read(read.state, read.number, read.folded, tuple(dict.fromkeys([*lost, *read.lost])))
 
 
-def _with_lost(kept: Kept, lost: tuple[str, ...]) -> Kept:
-    return Kept(kept.log, kept.lock, kept.blobs, kept.folder, lost, kept.number, kept.since)
+def _with_lost(kept: Storage, lost: tuple[str, ...]) -> Storage:
+    return Storage(kept.log, kept.lock, kept.blobs, kept.folder, lost, kept.number, kept.since)
 
 
 def _begun_here(data: Path, folder: Path) -> catalog.Entry | None:

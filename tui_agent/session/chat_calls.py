@@ -16,7 +16,7 @@ from tui_agent.turn.context import TurnContext
 
 if TYPE_CHECKING:
     from tui_agent.log.journal import Journal
-    from tui_agent.log.storage import Kept
+    from tui_agent.log.storage import Storage
     from tui_agent.session.turns import Turns
     from tui_agent.session.watching import Watching
 
@@ -25,7 +25,7 @@ class ChatCalls:
     """The part of a session that is about what is said; turns are run by its `Turns`."""
 
     journal: Journal
-    kept: Kept
+    storage: Storage
     _turns: Turns
     _watching: Watching
 
@@ -104,7 +104,7 @@ class ChatCalls:
         from tui_agent.log.transcript import messages_before
 
         lost: list[str] = []
-        keep = self.kept.log is not None
+        keep = self.storage.log is not None
         found = await asyncio.to_thread(messages_before, self.log_path, before, count, keep, lost)
         await self._say_lost(lost)
         return found
@@ -116,7 +116,7 @@ class ChatCalls:
             return ""
         from tui_agent.turn.conversation import words_of
 
-        message = json.loads(await asyncio.to_thread(self.kept.blobs.get_text, sent.blob))
+        message = json.loads(await asyncio.to_thread(self.storage.blobs.get_text, sent.blob))
         return words_of(str(message["content"]))
 
     async def edit_summary(self, text: str) -> bool:

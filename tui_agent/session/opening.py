@@ -12,7 +12,7 @@ from tui_agent import __version__
 from tui_agent.errors import NotKept
 from tui_agent.log import catalog, storage
 from tui_agent.log.journal import Journal
-from tui_agent.log.storage import Kept
+from tui_agent.log.storage import Storage
 from tui_agent.session.models import make_model
 from tui_agent.session.read_only import ReadOnlySession
 from tui_agent.session.session import Session
@@ -61,7 +61,7 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
     kind = ReadOnlySession if opening.read_only else Session
     session = kind(
         journal=journal,
-        kept=kept,
+        storage=kept,
         loaded=loaded,
         folders=folders,
         workspace=Workspace(workspace, own=(folders.data, folders.config, folders.cache), filters=filters),
@@ -87,7 +87,7 @@ _NOT_IN_FORCE: dict[trust.Standing, str] = {
 }
 
 
-def _take(opening: Opening, folders: Folders) -> tuple[Kept, State, str]:
+def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
     """Where the session is kept, its state, and why nothing can be kept, if so."""
     data = folders.data
     asked = (data, opening.session, opening.workspace)
@@ -109,7 +109,7 @@ async def _begin(
     journal = session.journal
     state = journal.store.state
     if not state.session.id:
-        new_id = session.kept.lock.folder.name if session.kept.lock else catalog.new_id()
+        new_id = session.storage.lock.folder.name if session.storage.lock else catalog.new_id()
         await journal.record(
             e.SessionStarted(
                 new_id, str(opening.workspace), str(replay or ""), opening.rehearsal, __version__
@@ -123,7 +123,7 @@ async def _begin(
     session.say_what_is_held()
     journal.tell(e.SessionOpened(trusted, opening.read_only, not_kept))
     session.describe(started_from=opening.started_from)
-    session.say_at_start([*session.kept.lost, *map(str, session.loaded.faults), *filter(None, [not_kept])])
+    session.say_at_start([*session.storage.lost, *map(str, session.loaded.faults), *filter(None, [not_kept])])
 
 
 def _start_folder(workspace: Path, started_from: Path | None) -> str:

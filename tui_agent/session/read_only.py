@@ -57,11 +57,11 @@ class ReadOnlySession(Session):
 
     @property
     def log_path(self) -> Path:
-        return self.kept.folder / LOG
+        return self.storage.folder / LOG
 
     async def take_up(self) -> None:
         """Read the open files; a turn that runs elsewhere is not ended here."""
-        self._tail = Tail(self.log_path, self.kept.number)
+        self._tail = Tail(self.log_path, self.storage.number)
         await self._rest_without_writer()
         await self._open_files.restore()
 

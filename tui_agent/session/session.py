@@ -15,25 +15,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
+
 from tui_agent.answers import schema
 from tui_agent.errors import FileError, NoModel, SessionError, TuiAgentError
 from tui_agent.log import recovery
 from tui_agent.log.journal import Journal
 from tui_agent.log.shortcuts import Shortcuts
-from tui_agent.log.storage import Kept
+from tui_agent.log.storage import Storage
 from tui_agent.model.client import Model, Reaching
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.review.decisions import Decisions
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.unfinished import SAVE, settle_others
-from tui_agent.session import work_copies
 from tui_agent.session.chat_calls import ChatCalls
 from tui_agent.session.file_calls import FileCalls
 from tui_agent.session.models import is_chosen
 from tui_agent.session.review_calls import ReviewCalls
-from tui_agent.session.slots import Slots
-from tui_agent.session.subtask_calls import SubTaskCalls, left_running
 from tui_agent.session.todo_calls import TodoCalls
 from tui_agent.session.todo_list import TodoList
 from tui_agent.session.turns import Turns, left_off
@@ -44,6 +43,8 @@ from tui_agent.settings.shipped import config_folder
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
+from tui_agent.subtasks import copies
+from tui_agent.subtasks.subtasks import SubTasks, left_running
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.exchange import chosen
@@ -52,20 +53,28 @@ from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.log.exchanges import Exchange
-    from tui_agent.session.subtasks import SubTasks
+    from tui_agent.subtasks.parent import Capacity, Parent
 
 SYSTEM_PROMPT = "system-prompt.json"
 PLANNING_PROMPT = "planning-prompt.json"
 
 
-class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
+class SubTaskPart(Struct, frozen=True):
+    """What makes a session that of a sub-task's run: its hand-over, and what it shares with its parent."""
+
+    handover: str
+    capacity: Capacity
+    requests: Allowance
+
+
+class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls):
     """One session of one workspace. Belongs to the loop that made it."""
 
     def __init__(
         self,
         *,
         journal: Journal,
-        kept: Kept,
+        storage: Storage,
         loaded: Loaded,
         folders: Folders,
         workspace: Workspace,
@@ -73,21 +82,22 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         model: Model,
         model_name: str,
         interactive: bool,
-        slots: Slots | None = None,
+        part: SubTaskPart | None = None,
     ) -> None:
         self.journal = journal
-        self.kept = kept
+        self.storage = storage
         self.loaded = loaded
         self.folders = folders
         self.model = model
         self.model_name = model_name
         self._pace = Pace()
-        self.requests = Allowance(loaded.settings.limits.requests)
+        self._part = part
+        self.requests = part.requests if part else Allowance(loaded.settings.limits.requests)
         self.start_folder = start_folder
         self._interactive = interactive
         self._opening_notices: list[str] = []
         self._saying: set[asyncio.Task[None]] = set()
-        self._lost = set(kept.lost)
+        self._lost = set(storage.lost)
         self._look_later = False
         shapes = schema.load(config_folder())
         self._schema, self._planning_schema = shapes.response, shapes.planning
@@ -96,7 +106,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         self.workspace = workspace
         self._texts, self._sent = Texts(), ConversationCache()
         self._provider_files: ProviderFiles | None = None
-        self._open_files = OpenFiles(journal, self.workspace, kept.folder / SAVE)
+        self._open_files = OpenFiles(journal, self.workspace, storage.folder / SAVE)
         self._watching = Watching(journal, self.workspace, self._open_files)
         self.workspace.listen(
             on_index=self._watching.on_index,
@@ -105,13 +115,14 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             on_watch=self._watching.on_watch,
             on_notice=self._watching.on_notice,
         )
-        self._decisions = Decisions(journal, self.workspace, kept.blobs, self._open_files, kept.folder)
+        self._decisions = Decisions(journal, self.workspace, storage.blobs, self._open_files, storage.folder)
+        if part is not None:  # its repository is the person's, and its applies are nobody's to undo
+            self._decisions.versions.keep_none()
         self._cleaning: asyncio.Task[None] | None = None
         self._todos = TodoList(journal)
         self._turns = Turns(journal, self._turn_context, self._get_ready, self.go_on_unattended)
-        self._shortcuts = Shortcuts(journal, kept.log.path, kept.since) if kept.log else None
-        self._slots = slots or Slots(loaded.settings.subtasks.max_parallel)
-        self._subtasks: SubTasks | None = None
+        self._shortcuts = Shortcuts(journal, storage.log.path, storage.since) if storage.log else None
+        self.subtasks = SubTasks(journal, loaded.settings, self._parent, self._renew_requests)
         self.subscribe(self._on_event)
 
     @property
@@ -121,7 +132,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
     @property
     def log_path(self) -> Path | None:
         """Where what happened can be read; None where it is in memory alone."""
-        return self.kept.log.path if self.kept.log else None
+        return self.storage.log.path if self.storage.log else None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(event, state)` after each event; what comes back ends that."""
@@ -141,10 +152,10 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             await self.model.start()
         # Half of what a session imports is only for turns: not before the first frame, and not at the first Enter.
         await asyncio.to_thread(import_module, "tui_agent.turn.turn")
-        await asyncio.to_thread(import_module, "tui_agent.session.subtasks")
-        if self.kept.lock is not None:
-            await work_copies.clear(self.folders.data, self.state.session.id, self.workspace.child)
-        if self.kept.log is not None and self._cleaning is None:
+        await asyncio.to_thread(import_module, "tui_agent.subtasks.scheduler")
+        if self.storage.lock is not None:
+            await copies.clear(self.folders.data, self.state.session.id, self.workspace.child)
+        if self.storage.log is not None and self._cleaning is None:
             self._cleaning = asyncio.create_task(self._clean(), name="cleaning")
 
     async def tell_opening(self) -> None:
@@ -163,12 +174,12 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         it is: the session is kept and released all the same.
         """
         async with AsyncExitStack() as last:  # what was pushed first ends last
-            if self.kept.lock is not None:
-                last.callback(self.kept.lock.release)
-            if self.kept.log is not None:
-                last.push_async_callback(asyncio.to_thread, recovery.sign, self.kept.log.path)
+            if self.storage.lock is not None:
+                last.callback(self.storage.lock.release)
+            if self.storage.log is not None:
+                last.push_async_callback(asyncio.to_thread, recovery.sign, self.storage.log.path)
             last.push_async_callback(self.journal.close)
-            last.push_async_callback(asyncio.to_thread, self.kept.blobs.flush)
+            last.push_async_callback(asyncio.to_thread, self.storage.blobs.flush)
             try:
                 async with asyncio.timeout(within):
                     await self._wind_down()
@@ -187,8 +198,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
                 last.push_async_callback(asyncio.wait, [self._cleaning])
             last.push_async_callback(self._decisions.versions.settled)
             last.push_async_callback(self._turns.stop)
-            if self._subtasks is not None:
-                last.push_async_callback(self._subtasks.children.close)
+            last.push_async_callback(self.subtasks.close)
 
     # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -217,7 +227,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         await self.journal.record(e.SessionRenamed(name))
 
     async def sent(self) -> list[Exchange]:
-        """What the model was sent and what it answered, in order. Empty where nothing is kept."""
+        """What the model was sent and what it answered, in order. Empty where nothing is storage."""
         from tui_agent.log.exchanges import exchanges
         from tui_agent.log.log import events_of
 
@@ -225,7 +235,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         if path is None:
             return []
         lost: list[str] = []
-        found = await asyncio.to_thread(lambda: list(exchanges(events_of(path, lost), self.kept.blobs)))
+        found = await asyncio.to_thread(lambda: list(exchanges(events_of(path, lost), self.storage.blobs)))
         await self._say_lost(lost)
         return found
 
@@ -262,12 +272,12 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
                 lambda: self._saying.add(loop.create_task(self.notice(sentence, "warning")))
             )
 
-        self.kept.blobs.on_held = tell
+        self.storage.blobs.on_held = tell
 
     async def settle_others(self) -> None:
         """Settle what other sessions of this folder, killed in the middle, left half done."""
-        if self.kept.lock is not None:
-            own, root = self.kept.folder, self.workspace.root
+        if self.storage.lock is not None:
+            own, root = self.storage.folder, self.workspace.root
             self.say_at_start(await asyncio.to_thread(settle_others, self.folders.data, root, own))
 
     def say_at_start(self, sentences: Sequence[str]) -> None:
@@ -276,7 +286,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
 
     def describe(self, started_from: Path | None) -> None:
         """Keep what the list of sessions shows of this one up to date."""
-        log = self.kept.log
+        log = self.storage.log
         if log is None:
             return
         log.set_meta(workspace=str(self.workspace.root), started_from=str(started_from or ""))
@@ -298,11 +308,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             case e.ModelChosen(name=name):
                 self.model_name = name  # a fallback that a turn took stays
             case e.TurnStarted():
-                self.renew_requests()
-            case e.SubTasksWanted() | e.SubTaskGivenBack():
-                self.subtasks().children.look()
-            case e.SubTasksProposed() if self.loaded.settings.autonomy != "manual":
-                self.subtasks().children.get_ready()
+                self._renew_requests()
 
     async def go_on_unattended(self) -> None:
         """With autonomy `auto` and `auto_apply` write what is proposed; what must be asked about stays."""
@@ -314,24 +320,39 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         except TuiAgentError as error:
             await self.notice(str(error), "warning")
 
-    def subtasks(self) -> SubTasks:
-        """What runs sub-tasks, made when it is first needed."""
-        if self._subtasks is None:
-            from tui_agent.session.subtasks import SubTasks
-            from tui_agent.tools.propose_changes import on_newest
+    def _parent(self) -> Parent:
+        """What sub-tasks use of this session."""
+        from tui_agent.session.child import open_child
+        from tui_agent.subtasks.parent import Capacity, Parent
+        from tui_agent.tools.propose_changes import on_newest
 
-            self._subtasks = SubTasks(
-                self, self._slots, lambda change: on_newest(self._turn_context(), change)
-            )
-        return self._subtasks
+        settings = self.loaded.settings
+        capacity = self._part.capacity if self._part else Capacity(settings.subtasks.max_parallel)
+        return Parent(
+            journal=self.journal,
+            storage=self.storage,
+            workspace=self.workspace,
+            settings=settings,
+            data=self.folders.data,
+            requests=self.requests,
+            capacity=capacity,
+            open_child=lambda task, copy, part: open_child(self, task, copy, part, capacity),
+            on_newest=lambda change: on_newest(self._turn_context(), change),
+            after_run=self.go_on_unattended,
+        )
+
+    async def stop_everything(self) -> None:
+        """Stop the turn and all sub-tasks, both at once."""
+        await asyncio.gather(self.stop(), self.subtasks.stop_all())
 
     def paced_model(self) -> PacedModel:
-        """The model at the pace that all have to keep who ask it."""
-        return PacedModel(self.model, self._pace, self.requests)
+        """The model at the pace that all have to keep who ask it. What a sub-task asks its parent's model counts."""
+        return PacedModel(self.model, self._pace, None if self._part else self.requests)
 
-    def renew_requests(self) -> None:
+    def _renew_requests(self) -> None:
         """The person has asked for something: as many requests as a prompt may make, from now on."""
-        self.requests.renew()
+        if self._part is None:
+            self.requests.renew()
 
     async def _say_lost(self, lost: Sequence[str]) -> None:
         """Say once that a record cannot be read: opening does not look at those that a snapshot stands for."""
@@ -345,7 +366,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             settings=self.loaded.settings,
             workspace=self.workspace,
             model=self.paced_model(),
-            blobs=self.kept.blobs,
+            blobs=self.storage.blobs,
             prompt_words=self._words,
             reply_schema=self._schema,
             start_folder=self.start_folder,
@@ -359,6 +380,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
             user_folder=self.folders.config,
             planning_words=self._planning_words,
             planning_schema=self._planning_schema,
+            part=self._part.handover if self._part else "",
         )
 
     async def _clean(self) -> None:
@@ -367,7 +389,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls, SubTaskCalls):
         said = await asyncio.to_thread(keep_within, self.folders.data, self.loaded.settings.undo.max_bytes)
         if said:
             await self.notice(said)
-        await work_copies.clear_leftovers(self.folders.data, self.workspace.child)
+        await copies.clear_leftovers(self.folders.data, self.workspace.child)
 
     async def _draft(self, changes: str) -> str:
         from tui_agent.turn.commit_message import draft_message

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from tui_agent.store import events as e
 from tui_agent.store.fold_turn import say
+from tui_agent.store.graph import SubTask, together, with_ready
 from tui_agent.store.state import ChatMessage, State, SubTaskProgress
-from tui_agent.subtasks.graph import SubTask, together, with_ready
 
 #: More of what a sub-task says of itself is in its own chat; in characters.
 LONGEST_LINE = 300

@@ -16,7 +16,7 @@ from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.judging import SecretChoice
 from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 #: How many messages of the transcript stay in memory; older ones are paged from the log.
 TRANSCRIPT_WINDOW = 200

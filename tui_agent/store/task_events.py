@@ -6,8 +6,8 @@ from typing import Literal
 
 from tui_agent.edits.change import FileStep
 from tui_agent.store.event import Lasting, Passing
+from tui_agent.store.graph import Cause, SubTask, SubTaskState
 from tui_agent.store.state import SubTaskProgress, Todo
-from tui_agent.subtasks.graph import Cause, SubTask, SubTaskState
 
 
 class TodosChanged(Lasting, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from tui_agent.context.blocks import inert, item, name
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 _BEGINNING = """# Your part of a larger work
 Several work on parts of one request at the same time, each in a copy of the folder of its own. Yours is “{id}”.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tui_agent.answers.values import SubTaskRequest
 from tui_agent.store import events as e
-from tui_agent.subtasks.graph import SubTask, faults, together
+from tui_agent.store.graph import SubTask, faults, together
 from tui_agent.tools.context import Emit, ToolContext
 
 TOO_DEEP = "sub-tasks may not be split further here (subtasks.max_depth): do the work itself"

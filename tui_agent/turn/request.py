@@ -17,8 +17,8 @@ from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.events import RequestSent
 from tui_agent.store.state import SentMessage, State
-from tui_agent.subtasks import report
 from tui_agent.tools.files import Loaded
+from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.conversation_cache import shared_beginning
@@ -161,7 +161,9 @@ class _Newest:
             self.blocks, self._before.blocks, {buffer.path for buffer in state.buffers.open}
         )
         self._in_view = loaded.InView(self._before.files, _as_proposed(draft.loaded), self._attached)
-        self.tasks = report.news(report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks)
+        self.tasks = task_report.news(
+            task_report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks
+        )
         self.rows = _rows(state, draft.goes_on and bool(draft.query))
         self._new_contexts, self._gone = instructions.news(draft.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
@@ -245,7 +247,7 @@ class _Newest:
             found="\n\n".join(self._draft.found),
             bundled=self._bundled,
             memory=self._draft.memory,
-            sub_tasks=report.section(self.tasks),
+            sub_tasks=task_report.section(self.tasks),
             new_contexts=tuple(self._new_contexts),
             gone_contexts=tuple(self._gone),
             files=self._files,

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from tui_agent.store.events import Event
 from tui_agent.store.state import State
-
-if TYPE_CHECKING:
-    from tui_agent.session.session import Session
+from tui_agent.store.store import Listener
 
 INTERVAL = 1 / 30
+
+
+class Told(Protocol):
+    """What a bridge leads from: a session, as far as it matters here."""
+
+    @property
+    def state(self) -> State: ...
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]: ...
 
 
 class Shown(Protocol):
@@ -29,7 +36,7 @@ class Bridge:
     `later` runs a callback in the screen's own time (its message queue).
     """
 
-    def __init__(self, session: Session, later: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, session: Told, later: Callable[[Callable[[], None]], object]) -> None:
         self._session = session
         self._later = later
         self._shown: dict[Shown, tuple[object, ...]] = {}

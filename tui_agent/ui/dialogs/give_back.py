@@ -31,6 +31,6 @@ async def give_back(app: App[object], session: Session, change: Change) -> None:
     if not chosen:
         return
     try:
-        await session.give_back(change.id, chosen)
+        await session.subtasks.redo(change.id, chosen)
     except TuiAgentError as error:
         await session.notice(str(error), "error")

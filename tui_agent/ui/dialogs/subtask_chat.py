@@ -15,8 +15,8 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.errors import TuiAgentError
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
-from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.panes import chat
@@ -25,8 +25,8 @@ from tui_agent.ui.widgets.graph_facts import facts_of
 from tui_agent.ui.widgets.transcript import Source, Transcript
 
 if TYPE_CHECKING:
-    from tui_agent.session.child_session import ChildSession
     from tui_agent.session.session import Session
+    from tui_agent.subtasks.parent import Child
 
 
 async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
@@ -53,7 +53,7 @@ class RunTranscript(Vertical):
 
     SLICES: ClassVar[tuple[str, ...]] = ("chat", "reply", "review")
 
-    def __init__(self, source: Source, running: ChildSession | None) -> None:
+    def __init__(self, source: Source, running: Child | None) -> None:
         super().__init__()
         self._source = source
         self._running_child = running
@@ -166,17 +166,17 @@ class SubTaskView(Dialog[None], inherit_bindings=False):
         )
         self.query_one("#goal", Static).update(plain(task.goal))
 
-    def _child(self, task: SubTask) -> ChildSession | None:
+    def _child(self, task: SubTask) -> Child | None:
         """The session of the run, while it goes on."""
-        return self._session.subtasks().children.child(task.id) if task.state == "running" else None
+        return self._session.subtasks.child(task.id) if task.state == "running" else None
 
-    async def _open(self, child: ChildSession | None) -> None:
+    async def _open(self, child: Child | None) -> None:
         """Show the run's transcript in place of the one before."""
         source: Source | None = child
         words = ""
         if source is None:
             try:
-                source = EndedRun(await self._session.subtask_state(self._about))
+                source = EndedRun(await self._session.subtasks.state_of(self._about))
             except TuiAgentError as error:
                 words = str(error)
         await self.query(RunTranscript).remove()

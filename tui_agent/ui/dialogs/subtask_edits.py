@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.subtask_form import Form, SubTaskForm
 from tui_agent.ui.dialogs.subtask_needs import NeedsForm
@@ -21,7 +21,7 @@ async def add(app: App[object], session: Session) -> None:
     """Ask for a new task; it waits for nothing until it is connected."""
 
     async def keep(form: Form) -> None:
-        await session.add_subtask(form.id, form.goal, form.files)
+        await session.subtasks.add(form.id, form.goal, form.files)
 
     await app.push_screen_wait(SubTaskForm("Add a sub-task", Form(), keep, named=True))
 
@@ -30,7 +30,7 @@ async def edit(app: App[object], session: Session, task: SubTask) -> None:
     """Let a task be reworded."""
 
     async def keep(form: Form) -> None:
-        await session.edit_subtask(task.id, form.goal, form.files)
+        await session.subtasks.edit(task.id, form.goal, form.files)
 
     before = Form(task.id, task.goal, task.files)
     await app.push_screen_wait(SubTaskForm(f"Edit {task.id}", before, keep))
@@ -40,7 +40,7 @@ async def connect(app: App[object], session: Session, task: SubTask) -> None:
     """Let be ticked what a task waits for."""
 
     async def keep(names: tuple[str, ...]) -> None:
-        await session.connect_subtask(task.id, names)
+        await session.subtasks.connect(task.id, names)
 
     others = [other for other in session.state.subtasks.tasks if other.id != task.id]
     if others:
@@ -60,6 +60,6 @@ async def remove(app: App[object], session: Session, task: SubTask) -> None:
     chosen = await app.push_screen_wait(Chooser(f"Remove {task.id}", lambda _: rows, "Enter chooses"))
     if chosen:
         try:
-            await session.remove_subtask(task.id)
+            await session.subtasks.remove(task.id)
         except TuiAgentError as error:
             await session.notice(str(error), "error")

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label, plain
 from tui_agent.ui.widgets.lined import Lined

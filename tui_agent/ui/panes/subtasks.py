@@ -28,25 +28,25 @@ class SubTasksPane(Drawing):
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
     def action_run(self) -> None:
-        self._do(self.session.run_subtask)
+        self._do(self.session.subtasks.run)
 
     def action_run_ticked(self) -> None:
-        self.act(self.session.run_ticked())
+        self.act(self.session.subtasks.run_ticked())
 
     def action_tick(self) -> None:
-        self._do(self.session.tick_subtask)
+        self._do(self.session.subtasks.tick)
 
     def action_skip(self) -> None:
-        self._do(self.session.skip_subtask)
+        self._do(self.session.subtasks.skip)
 
     def action_retry(self) -> None:
-        self._do(self.session.retry_subtask)
+        self._do(self.session.subtasks.retry)
 
     def action_stop(self) -> None:
-        self._do(self.session.stop_subtask)
+        self._do(self.session.subtasks.stop)
 
     def action_stop_all(self) -> None:
-        self.ask(self.session.stop_subtasks())
+        self.ask(self.session.subtasks.stop_all())
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -139,7 +139,7 @@ class SubTasksPane(Drawing):
 
     def on_lined_marked(self, event: Lined.Marked) -> None:
         event.stop()
-        self.act(self.session.tick_subtask(event.key))
+        self.act(self.session.subtasks.tick(event.key))
 
     async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()

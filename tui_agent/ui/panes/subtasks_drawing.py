@@ -12,8 +12,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.session.session import Session
+from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import State, SubTasksSlice, Usage
-from tui_agent.subtasks.graph import SubTask, layers
 from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
 from tui_agent.ui.panes.subtasks_rows import (
     detail_rows,
@@ -173,7 +173,7 @@ class Drawing(Pane):
     def _why_blocked(self, task: SubTask) -> str:
         if not (task.wanted and task.state == "ready"):
             return ""
-        from tui_agent.session.grounds import why_blocked
+        from tui_agent.subtasks.seed import why_blocked
 
         return why_blocked(self.session.state, task)
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.subtasks.graph import DONE_STATES, SubTask
+from tui_agent.store.graph import DONE_STATES, SubTask
 
 
 class Look(Struct, frozen=True):

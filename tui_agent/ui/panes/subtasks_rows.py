@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tui_agent.settings.schema import Settings
+from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.store.state import SubTaskProgress, Usage
-from tui_agent.subtasks.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.ui.panes.subtasks_look import Look
 from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, short_count
 from tui_agent.ui.widgets.hints import Hint

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.message import Message
 from textual.widgets import Static
 
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
-from tui_agent.subtasks.graph import SubTask
 from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tui_agent.store.graph import DONE_STATES, SubTask
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.subtasks.graph import DONE_STATES, SubTask
 from tui_agent.ui.widgets.lines import Piece
 from tui_agent.ui.widgets.marks import TASKS
 

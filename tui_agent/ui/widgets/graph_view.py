@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
-from tui_agent.subtasks.graph import SubTask, layers
+from tui_agent.store.graph import SubTask, layers
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.graph_canvas import Canvas, LineGlyph, Node
 from tui_agent.ui.widgets.graph_facts import Fact, mark_of

@@ -10,7 +10,7 @@ from support.subtasks import GoalModel, states, working
 from tui_agent.errors import SessionError
 from tui_agent.headless.lines import lines
 from tui_agent.store import events as e
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 ONE, TWO, AFTER = "Count from one", "Count from two", "Count on"
 TASKS = (
@@ -36,8 +36,8 @@ async def test_work_on_one_file_that_does_not_touch_is_one_change(folder: Path):
     )
     async with working(folder, model, TASKS) as session:
         for name in ("one", "two"):
-            await session.run_subtask(name)
-        await session.subtasks_settled()
+            await session.subtasks.run(name)
+        await session.subtasks.settled()
         (change,) = session.state.review.open
         assert set(change.tasks) == {"one", "two"} and len(change.hunks) == 2
         await session.apply()
@@ -54,10 +54,10 @@ async def test_the_same_lines_are_a_conflict_that_names_both_and_is_settled_by_s
     )
     async with working(folder, model, TASKS) as session:
         for name in ("one", "two"):
-            await session.run_subtask(name)
-            await session.subtasks_settled()
-        await session.run_subtask("after")
-        await session.subtasks_settled()
+            await session.subtasks.run(name)
+            await session.subtasks.settled()
+        await session.subtasks.run("after")
+        await session.subtasks.settled()
         assert states(session)["after"] == "ready"  # it waits for the conflict before it
         conflict = next(change for change in session.state.review.changes if change.state == "conflict")
         assert "“one” and “two”" in conflict.reason
@@ -79,7 +79,7 @@ async def test_the_same_lines_are_a_conflict_that_names_both_and_is_settled_by_s
             ("two", "conflict"),
         }
         await session.settle(conflict.id, ["both"], seen=view.now)
-        await session.subtasks_settled()
+        await session.subtasks.settled()
         assert states(session)["after"] == "completed"
         (change,) = session.state.review.open
         assert set(change.tasks) == {"one", "two", "after"}
@@ -98,13 +98,13 @@ async def test_a_conflict_can_be_given_back_to_either_of_them(folder: Path):
         )
         async with working(folder, model, TASKS[:2]) as session:
             for name in ("one", "two"):
-                await session.run_subtask(name)
-                await session.subtasks_settled()
+                await session.subtasks.run(name)
+                await session.subtasks.settled()
             conflict = next(change for change in session.state.review.changes if change.state == "conflict")
             with pytest.raises(SessionError, match="no part in the conflict"):
-                await session.give_back(conflict.id, "three")
-            await session.give_back(conflict.id, again)
-            await session.subtasks_settled()
+                await session.subtasks.redo(conflict.id, "three")
+            await session.subtasks.redo(conflict.id, again)
+            await session.subtasks.settled()
             (change,) = session.state.review.open
             assert set(change.tasks) == {"one", "two"}
             system = model.requests[-1].messages[0]["content"]
@@ -117,8 +117,8 @@ async def test_a_conflict_can_be_given_back_to_either_of_them(folder: Path):
 async def test_todos_of_a_sub_task_join_and_are_ticked_when_its_changes_are_applied(folder: Path):
     answer = reply(todos=[{"text": "Count"}], fileChanges=[{**line(2, "one"), "todoIndex": 0}])
     async with working(folder, GoalModel({ONE: [answer]}), TASKS) as session:
-        await session.run_subtask("one")
-        await session.subtasks_settled()
+        await session.subtasks.run("one")
+        await session.subtasks.settled()
         (todo,) = session.state.todos
         assert (todo.text, todo.done, len(todo.changes)) == ("Count", False, 1)
         await session.apply()
@@ -128,8 +128,8 @@ async def test_todos_of_a_sub_task_join_and_are_ticked_when_its_changes_are_appl
 async def test_the_next_request_says_how_the_sub_tasks_stand_once(folder: Path):
     model = GoalModel({ONE: [reply("Counts.", fileChanges=[line(2, "one")])]}, [reply(), reply()])
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("one")
-        await session.subtasks_settled()
+        await session.subtasks.run("one")
+        await session.subtasks.settled()
         for words in ("What now?", "And now?"):
             await session.submit(words)
             await session.finished()
@@ -144,8 +144,8 @@ async def test_the_next_request_says_how_the_sub_tasks_stand_once(folder: Path):
 async def test_the_person_edits_the_same_file_meanwhile(folder: Path):
     model = GoalModel({ONE: [reply(fileChanges=[line(2, "one")])]})
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("one")
-        await session.subtasks_settled()
+        await session.subtasks.run("one")
+        await session.subtasks.settled()
         (folder / "a.txt").write_text(TEXT.replace("line 8", "mine"))
         await session.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "one").replace("line 8", "mine")
@@ -154,8 +154,8 @@ async def test_the_person_edits_the_same_file_meanwhile(folder: Path):
 async def test_a_later_answer_of_the_conversation_does_not_push_their_work_out(folder: Path):
     model = GoalModel({ONE: [reply(fileChanges=[line(2, "one")])]}, [reply(fileChanges=[line(8, "talk")])])
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("one")
-        await session.subtasks_settled()
+        await session.subtasks.run("one")
+        await session.subtasks.settled()
         await session.submit("Change @a.txt")
         await session.finished()
         (change,) = session.state.review.open
@@ -173,8 +173,8 @@ async def test_what_one_deletes_and_another_edits_is_a_conflict(folder: Path):
     )
     async with working(folder, model, TASKS[:2]) as session:
         for name in ("one", "two"):
-            await session.run_subtask(name)
-            await session.subtasks_settled()
+            await session.subtasks.run(name)
+            await session.subtasks.settled()
         conflict = next(change for change in session.state.review.changes if change.state == "conflict")
         assert "removes" in conflict.reason and "“one” and “two”" in conflict.reason
         view = await session.conflict(conflict.id)
@@ -189,8 +189,8 @@ async def test_renames_creations_and_deletions_come_as_what_they_are(folder: Pat
     changes = [{"path": "a.txt", "renameTo": "b.txt"}, {"path": "new.txt", "content": "new\n"}]
     model = GoalModel({ONE: [reply(fileChanges=[*changes, {"path": "old.txt", "delete": True}])]})
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("one")
-        await session.subtasks_settled()
+        await session.subtasks.run("one")
+        await session.subtasks.settled()
         kinds = {change.path: change.kind for change in session.state.review.open}
         assert kinds == {"a.txt": "rename", "new.txt": "create", "old.txt": "delete"}
         await session.apply()
@@ -215,8 +215,8 @@ async def test_what_goes_on_from_the_work_of_another_is_no_conflict_with_it(tmp_
     model = GoalModel({task.goal: [reply(fileChanges=[steps[task.id]])] for task in tasks})
     async with working(folder, model, tasks) as session:
         for name in names:
-            await session.run_subtask(name)
-        await session.subtasks_settled()
+            await session.subtasks.run(name)
+        await session.subtasks.settled()
         kinds = {change.path: (change.kind, len(change.tasks)) for change in session.state.review.open}
         assert kinds == {
             "a.txt": ("rename", 2),
@@ -234,8 +234,8 @@ async def test_of_three_with_the_same_lines_each_is_settled_and_none_is_lost(fol
     model = GoalModel({task.goal: [reply(fileChanges=[line(2, task.id)])] for task in tasks})
     async with working(folder, model, tasks) as session:
         for name in names:
-            await session.run_subtask(name)
-            await session.subtasks_settled()
+            await session.subtasks.run(name)
+            await session.subtasks.settled()
         first, second, third = session.state.review.changes
         assert [change.state for change in (first, second, third)] == ["pending", "conflict", "conflict"]
         for change, before in ((second, "“one”"), (third, "“one” with “two”")):
@@ -268,13 +268,13 @@ async def test_what_runs_again_gives_way_to_its_second_result_and_leaves_the_wor
     )
     async with working(folder, model, tasks) as session:
         for task in tasks:
-            await session.run_subtask(task.id)
-        await session.subtasks_settled()
+            await session.subtasks.run(task.id)
+        await session.subtasks.settled()
         await session.submit("Change @a.txt")
         await session.finished()
         for name in ("one", "edits"):
-            await session.retry_subtask(name)
-        await session.subtasks_settled()
+            await session.subtasks.retry(name)
+        await session.subtasks.settled()
         assert set(states(session).values()) == {"completed"}
         assert sorted(change.path for change in session.state.review.open) == ["a.txt", "b.txt"]
         await session.apply()
@@ -298,22 +298,22 @@ async def test_what_waits_begins_after_what_was_given_back_and_the_work_of_all_s
         await session.submit("Change @a.txt")
         await session.finished()
         for name in ("one", "two", "after"):
-            await session.run_subtask(name)
-            await session.subtasks_settled()
+            await session.subtasks.run(name)
+            await session.subtasks.settled()
         conflict = next(change for change in session.state.review.changes if change.state == "conflict")
-        await session.give_back(conflict.id, "two")
-        await session.subtasks_settled()
+        await session.subtasks.redo(conflict.id, "two")
+        await session.subtasks.settled()
         assert (
             set(states(session).values()) == {"completed"} and model.asked(AFTER) and not model.answers[AFTER]
         )
         (change,) = session.state.review.open
         assert change.tasks == ("one", "two", "after")
-        await session.retry_subtask("one")
-        await session.subtasks_settled()
+        await session.subtasks.retry("one")
+        await session.subtasks.settled()
         kept = [one for one in session.state.review.changes if one.is_open or one.state == "conflict"]
         assert [(one.tasks, one.state) for one in kept] == [
             (("one", "two", "after"), "pending"),
             (("one",), "conflict"),
         ]
-        text = session.kept.blobs.get_text(kept[0].new)
+        text = session.storage.blobs.get_text(kept[0].new)
     assert [text.count(word) for word in ("one\n", "two\n", "after\n", "talk\n")] == [1, 1, 1, 1]

@@ -14,8 +14,8 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read, read_for_person
 from tui_agent.files.replace import replace
 from tui_agent.files.text import decode, encode
+from tui_agent.store.graph import SubTask, needed_by
 from tui_agent.store.state import State
-from tui_agent.subtasks.graph import SubTask, needed_by
 
 #: The text that each file begins with, None for one that is not there.
 Texts = dict[str, str | None]

@@ -14,9 +14,9 @@ from support.trees import until
 
 from tui_agent.errors import SessionError
 from tui_agent.log.lock import SessionLock
-from tui_agent.session import work_copies
 from tui_agent.session.session import Session
-from tui_agent.session.work_copies import clear_leftovers, folder_for, folder_of_run
+from tui_agent.subtasks import copies
+from tui_agent.subtasks.copies import clear_leftovers, folder_for, folder_of_run
 from tui_agent.workspace.workspace import Workspace
 
 OTHER = "20260101-000000-ab12"
@@ -127,6 +127,6 @@ async def test_copies_of_an_open_session_stay_and_those_of_a_deleted_one_go(repo
 async def test_where_nothing_was_copied_nothing_is_asked(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = Workspace(data.parent, watched=False)
     await clear_leftovers(data, workspace.child)
-    await work_copies.clear(data, OTHER, workspace.child)
+    await copies.clear(data, OTHER, workspace.child)
     assert workspace.child_pid is None
     await workspace.close()

@@ -12,10 +12,10 @@ from support.subtasks import GoalModel, states, working
 from support.trees import until
 
 from tui_agent.errors import FileError, SessionError
-from tui_agent.session import joining
 from tui_agent.store import events as e
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import Usage
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.subtasks import merge
 
 GOALS = {name: f"Do part {name}" for name in ("a", "b", "x", "y")}
 TASKS = tuple(SubTask(name, GOALS[name]) for name in ("a", "b"))
@@ -34,26 +34,26 @@ async def test_a_stop_reaches_what_begins_in_the_same_moment(folder: Path):
     model = GoalModel({GOALS["a"]: [made("a")]})
     async with working(folder, model, TASKS) as session:
         for _ in range(2):
-            await session.run_subtask("a")
+            await session.subtasks.run("a")
             await asyncio.sleep(0)
             with pytest.raises(SessionError, match="is running"):
-                await session.skip_subtask("a")
-            await session.stop_subtask("a")
+                await session.subtasks.skip("a")
+            await session.subtasks.stop("a")
             assert states(session)["a"] == "cancelled" and not session.state.subtasks.running
             await session.journal.record(e.SubTaskMoved("a", "pending"))
         assert model.requests == []
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed"
 
 
 async def test_many_stops_at_once_are_one_and_what_was_paid_stands_in_the_log(folder: Path, home: Path):
     model = GoalModel({GOALS["a"]: [reply(todos=[{"text": "More"}], fileChanges=made("a")["fileChanges"])]})
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("a")
+        await session.subtasks.run("a")
         await until(lambda: session.state.usage.session.input > 0)
         await asyncio.gather(
-            session.stop_everything(), session.stop_subtask("a"), session.stop_subtasks(), session.stop()
+            session.stop_everything(), session.subtasks.stop("a"), session.subtasks.stop_all(), session.stop()
         )
         task = session.state.subtasks.get("a")
         assert task and (task.state, task.tokens, task.wanted) == ("cancelled", 120, False)
@@ -73,8 +73,8 @@ async def test_parts_of_a_part_come_before_the_others_and_never_more_than_may_wo
     overrides = ("subtasks.max_depth=2", "subtasks.max_parallel=1")
     async with working(folder, model, TASKS, overrides=overrides) as session:
         for name in ("a", "b"):
-            await session.run_subtask(name)
-        await session.subtasks_settled()
+            await session.subtasks.run(name)
+        await session.subtasks.settled()
         assert {change.path for change in session.state.review.open} == {"b.txt", "x.txt", "y.txt"}
         assert model.at_once == 1 and len(model.asked(GOALS["b"])) == 1
 
@@ -85,10 +85,10 @@ async def test_what_cannot_be_taken_in_has_failed_and_runs_no_more(
     def broken(*_: object) -> str:
         raise FileError("content is damaged in the store", "read the file again")
 
-    monkeypatch.setattr(joining, "text_under", broken)
+    monkeypatch.setattr(merge, "text_under", broken)
     async with working(folder, GoalModel({GOALS["a"]: [made("a")]}), TASKS) as session:
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         task = session.state.subtasks.get("a")
         assert task and task.state == "failed" and "not taken in. content is damaged" in task.reason
 
@@ -96,7 +96,7 @@ async def test_what_cannot_be_taken_in_has_failed_and_runs_no_more(
 async def test_what_may_cost_nothing_more_is_refused_once(folder: Path):
     async with working(folder, GoalModel({}), TASKS, overrides=("limits.session_tokens=1",)) as session:
         await session.journal.record(e.UsageCounted(Usage(2), "subtask"))
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         refused = [item for item in session.state.notices.items if "No sub-task begins" in item.text]
         assert len(refused) == 1 and not any(task.wanted for task in session.state.subtasks.tasks)

@@ -16,9 +16,9 @@ from tui_agent.edits.texts import text_under
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
 from tui_agent.review.rivals import given_up
-from tui_agent.session.subtask_run import Outcome
 from tui_agent.store import events as e
 from tui_agent.store.state import State, Todo
+from tui_agent.subtasks.run import Outcome
 
 #: The turn that changes of sub-tasks belong to: none of the conversation's, so that all of them are one batch.
 TURN = 0
@@ -41,7 +41,7 @@ class Result(Struct, frozen=True):
         return "edit" if self.after else "delete"
 
 
-class Joining:
+class ResultMerger:
     """Takes in what sub-tasks came to, one after the other. `on_newest` puts a change on the file as it is by now."""
 
     def __init__(

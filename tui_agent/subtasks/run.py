@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
+import time
+from collections.abc import Awaitable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,22 +17,22 @@ from tui_agent.errors import PathRefused
 from tui_agent.files.gate import Gate
 from tui_agent.files.names import plain
 from tui_agent.log.cleanup import FOLDER
-from tui_agent.session import grounds, work_copies
-from tui_agent.session.subtask_progress import ProgressTeller
-from tui_agent.store.state import State, Todo
-from tui_agent.subtasks import handover
-from tui_agent.subtasks.graph import Cause, SubTask, needed_by
+from tui_agent.log.journal import Journal
+from tui_agent.store import events as e
+from tui_agent.store.graph import Cause, SubTask, needed_by
+from tui_agent.store.state import State, SubTaskProgress, Todo
+from tui_agent.subtasks import copies, handover, seed
+from tui_agent.subtasks.parent import Child, Parent
 from tui_agent.turn.memory import last_request
 from tui_agent.workspace.copies import WorkCopy
-
-if TYPE_CHECKING:
-    from tui_agent.session.child_session import ChildSession
-    from tui_agent.session.session import Session
-    from tui_agent.session.slots import Slots
 
 #: Turns that a sub-task may take where `limits.turns` sets none.
 MOST_TURNS = 10
 GO_ON = "continue"
+#: Seconds between two pieces of news about one sub-task.
+EVERY = 0.25
+#: More of a line than this nobody can see.
+LONGEST_LINE = 300
 
 
 class Outcome(Struct, frozen=True):
@@ -56,15 +57,13 @@ def folder_of(parent: Path, task: SubTask) -> Path:
 class SubTaskRun:
     """Runs one sub-task of `parent` once. `child` is its session while it runs."""
 
-    def __init__(self, parent: Session, task: SubTask, slots: Slots) -> None:
-        self.child: ChildSession | None = None
+    def __init__(self, parent: Parent, task: SubTask) -> None:
+        self.child: Child | None = None
         self._parent = parent
         self._task = task
-        self._slots = slots
-
         name = f"{task.id}.{task.run}"
         self._brought: set[str] = set()
-        self._folder = work_copies.folder_of_run(parent.folders.data, parent.kept.folder, name)
+        self._folder = copies.folder_of_run(parent.data, parent.storage.folder, name)
 
     async def __call__(self, snapshot: Awaitable[str]) -> Outcome:
         """Do the work. Raises what kept it from beginning. However it ends, the copy is there until `remove`."""
@@ -88,49 +87,46 @@ class SubTaskRun:
     def _lay_over(self, copy: WorkCopy) -> list[str]:
         parent = self._parent
         gate = Gate(Path(copy.root))
-        grounds.take_bytes(gate, parent.workspace.gate, self._task.files)
-        texts = grounds.overlay(parent.state, self._task, parent.kept.blobs)
-        grounds.lay_over(gate, texts)
+        seed.take_bytes(gate, parent.workspace.gate, self._task.files)
+        texts = seed.overlay(parent.journal.store.state, self._task, parent.storage.blobs)
+        seed.lay_over(gate, texts)
         gone = {path for path, text in texts.items() if text is None}
         return sorted({*parent.workspace.index.paths, *self._brought, *texts} - gone)
 
     async def _work(self, copy: WorkCopy, missing: tuple[str, ...], paths: list[str]) -> Outcome:
-        from tui_agent.session.child_session import open_child
 
         parent = self._parent
         part = handover.text(self._hand_over(missing))
-        child = await open_child(parent, self._task, copy, part, parent.paced_model(), self._slots)
+        child = await parent.open_child(self._task, copy, part)
         self.child = child
-        telling = ProgressTeller(parent.journal, self._task.id, child.journal.store)
+        telling = ProgressTeller(parent.journal, self._task.id, child)
         try:
-            child.workspace.start(paths)
-            reason, cause = await self._drive_in_time(child)
+            child.start(paths)
+            reason, cause = await self._drive_in_time(child, set(paths))
             return outcome(child.state, reason, cause)
         finally:
             await _to_the_end(self._end(child, telling))
 
-    async def _end(self, child: ChildSession, telling: ProgressTeller) -> None:
+    async def _end(self, child: Child, telling: ProgressTeller) -> None:
         await child.close()
         await telling.close()
 
-    async def _drive_in_time(self, child: ChildSession) -> tuple[str, Cause]:
-        most = self._parent.loaded.settings.subtasks.max_seconds
+    async def _drive_in_time(self, child: Child, there: Collection[str]) -> tuple[str, Cause]:
+        most = self._parent.settings.subtasks.max_seconds
         try:
             async with asyncio.timeout(most or None):
-                return await self._drive(child)
+                return await self._drive(child, there)
         except TimeoutError:
             return f"It took longer than {most} s: raise subtasks.max_seconds, or make it smaller", "limit"
 
-    async def _drive(self, child: ChildSession) -> tuple[str, Cause]:
+    async def _drive(self, child: Child, there: Collection[str]) -> tuple[str, Cause]:
         """Turns until nothing is left to do; why it failed, if it did, and for what kind of reason.
 
         What could not be taken of an answer (a change without a place, say) is told with the next turn.
         """
-        most = child.loaded.settings.limits.turns or MOST_TURNS
-        there = set(child.paths())
-        await child.submit(self._task.goal, [path for path in self._task.files if path in there])
+        most = self._parent.settings.limits.turns or MOST_TURNS
+        await child.take_turn(self._task.goal, [path for path in self._task.files if path in there])
         for number in range(1, most + 1):
-            await child.finished()
             turn = child.state.turn
             if not turn.ok:
                 # as its own settings are called
@@ -141,23 +137,23 @@ class SubTaskRun:
             if told_all and not goes_on(child.state):
                 return "", ""
             if number < most:
-                await child.submit(GO_ON)
+                await child.take_turn(GO_ON)
         return f"It was not done after {most} turns: raise limits.turns, or make it smaller", "limit"
 
-    async def _take_in(self, child: ChildSession) -> None:
+    async def _take_in(self, child: Child) -> None:
         """Write what was proposed into the copy, and let sub-tasks of its own come to their end."""
         picks = [Pick(change.id) for change in child.state.review.open]
         if picks:
             await child.apply(picks)
         if child.state.subtasks.tasks:
-            async with self._slots.lent():
+            async with self._parent.capacity.lent():
                 await child.subtasks_settled()
             picks = [Pick(change.id) for change in child.state.review.open]
             if picks:
                 await child.apply(picks)
 
     def _hand_over(self, missing: tuple[str, ...]) -> handover.HandOver:
-        state = self._parent.state
+        state = self._parent.journal.store.state
         said = (m.summary for m in reversed(state.chat.messages) if m.kind == "agent" and m.summary)
         return handover.HandOver(
             self._task,
@@ -165,7 +161,7 @@ class SubTaskRun:
             summary=next(said, ""),
             before=tuple(t for t in needed_by(self._task, state.subtasks.tasks) if t.state == "completed"),
             missing=missing,
-            splits=self._parent.loaded.settings.subtasks.max_depth > 1,
+            splits=self._parent.settings.subtasks.max_depth > 1,
         )
 
 
@@ -222,3 +218,76 @@ def _steps(state: State) -> tuple[FileStep, ...]:
             first = found.get(step.path, step)
             found[step.path] = replace(first, after=step.after)
     return tuple(step for step in found.values() if step.before != step.after)
+
+
+class ProgressTeller:
+    """Tells the parent what a running sub-task does, a few times a second, and what it pays, as it pays it."""
+
+    def __init__(self, journal: Journal, task: str, child: Child) -> None:
+        now = time.time()
+        self._journal = journal
+        self._task = task
+        self._progress = SubTaskProgress(started=now, heard=now)
+        self._timer: asyncio.TimerHandle | None = None
+        self._paying: set[asyncio.Task[None]] = set()
+        self._unsubscribe = child.subscribe(self._on_event)
+        self._tell()
+
+    async def close(self) -> None:
+        """Listen no more; what was paid is written down when this returns."""
+        self._unsubscribe()
+        if self._timer is not None:
+            self._timer.cancel()
+        await asyncio.gather(*self._paying)
+
+    def _on_event(self, event: e.Event, state: State) -> None:
+        match event:
+            case e.RequestSent():
+                self._journal.tell(replace(event, purpose="subtask", messages=()))
+            case e.UsageCounted(usage):
+                paid = e.UsageCounted(usage, "subtask")
+                self._paying.add(asyncio.ensure_future(self._journal.record(paid)))
+            case e.ReplyStreamed() | e.ChangeProposed() | e.PhaseChanged() | e.RetryCounted():
+                pass
+            case e.TurnEnded() | e.TurnStarted() | e.ReplyRead() | e.SubTaskEnded():
+                pass
+            case _:
+                return
+        self._progress = _after(self._progress, event, state)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(EVERY, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        self._journal.tell(e.SubTaskProgressed(self._task, self._progress))
+
+
+def _after(progress: SubTaskProgress, event: e.Event, state: State) -> SubTaskProgress:
+    used = state.usage.session
+    return replace(
+        progress,
+        phase=state.turn.phase,
+        line=_line(event, state) or progress.line,
+        tokens=used.input + used.output,
+        cost=used.cost,
+        heard=time.time(),
+        turn=state.turn.number,
+    )
+
+
+def _line(event: e.Event, state: State) -> str:
+    """The last line that it said, or what it just did."""
+    match event:
+        case e.ReplyStreamed():
+            said = (state.reply.message or state.reply.summary).rstrip()
+            return said[said.rfind("\n") + 1 :][-LONGEST_LINE:]
+        case e.ChangeProposed(change):
+            return f"{change.kind} {change.path}"
+        case e.RetryCounted(seconds, _, why):
+            return f"{why}: waits {seconds} s"
+        case e.ReplyRead(summary=summary):
+            return summary
+        case e.SubTaskEnded(id=name, state=ended):
+            return f"{name} {ended}"
+        case _:
+            return ""

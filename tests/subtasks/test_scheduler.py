@@ -12,7 +12,7 @@ from support.trees import until
 from tui_agent.edits.change import Pick
 from tui_agent.errors import Refused, SessionError
 from tui_agent.model.client import EndChunk, TextChunk, UsageChunk
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 GOALS = {name: f"Do part {name}" for name in ("a", "b", "c", "d")}
 TASKS = tuple(SubTask(name, goal, (f"{name}.txt",)) for name, goal in GOALS.items())
@@ -53,12 +53,12 @@ async def test_no_more_run_at_once_than_may(folder: Path):
     model.held = {goal: asyncio.Event() for goal in GOALS.values()}
     async with working(folder, model, TASKS, overrides=("subtasks.max_parallel=2",)) as session:
         for name in GOALS:
-            await session.run_subtask(name)
+            await session.subtasks.run(name)
         await until(lambda: model.open == 2)
         assert sorted(states(session).values()) == ["ready", "ready", "running", "running"]
         for held in model.held.values():
             held.set()
-        await session.subtasks_settled()
+        await session.subtasks.settled()
         assert set(states(session).values()) == {"completed"} and model.at_once == 2
 
 
@@ -67,8 +67,8 @@ async def test_the_one_with_the_longest_way_behind_it_begins_first(folder: Path)
     tasks = (*marked, SubTask("c", GOALS["c"], (), ("b",), auto_execute=True))
     model = GoalModel(answers("a", "b", "c"))
     async with working(folder, model, tasks, overrides=("subtasks.max_parallel=1",)) as session:
-        await session.run_ticked()
-        await session.subtasks_settled()
+        await session.subtasks.run_ticked()
+        await session.subtasks.settled()
         asked = [next(g for g in GOALS.values() if g in str(r.messages[-1])) for r in model.requests]
     assert asked == [GOALS["b"], GOALS["a"], GOALS["c"]]
 
@@ -77,17 +77,17 @@ async def test_stopped_is_cancelled_and_leaves_nothing_and_can_be_retried(folder
     model = GoalModel({GOALS["a"]: [made("a"), made("a")]})
     model.held[GOALS["a"]] = asyncio.Event()
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("a")
+        await session.subtasks.run("a")
         await until(lambda: model.open == 1)
         await until(lambda: session.state.subtasks.running["a"].phase == "asking")
-        await session.stop_subtask("a")
+        await session.subtasks.stop("a")
         task = session.state.subtasks.get("a")
         assert task and (task.state, task.wanted) == ("cancelled", False)
         assert "a" not in session.state.subtasks.running
         assert left(home, folder) == []
         model.held[GOALS["a"]].set()
-        await session.retry_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.retry("a")
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed"
 
 
@@ -96,14 +96,14 @@ async def test_what_fails_says_why_and_those_behind_it_wait_until_it_is_skipped(
     model = GoalModel({GOALS["a"]: [Refused("It declined", "ask otherwise")], **answers("b")})
     async with working(folder, model, tasks) as session:
         for name in ("a", "b"):
-            await session.run_subtask(name)
-        await session.subtasks_settled()
+            await session.subtasks.run(name)
+        await session.subtasks.settled()
         assert states(session) == {"a": "failed", "b": "pending"}
         assert [task.reason for task in session.state.subtasks.tasks] == ["It declined: ask otherwise", ""]
         assert [task.cause for task in session.state.subtasks.tasks] == ["error", ""]
         assert left(home, folder) == []
-        await session.skip_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.skip("a")
+        await session.subtasks.settled()
         assert states(session) == {"a": "skipped", "b": "completed"}
         said = [(message.text, message.level) for message in session.state.chat.messages]
         assert said == [
@@ -116,14 +116,14 @@ async def test_closing_ends_what_runs_and_the_next_start_can_run_it_again(folder
     model = GoalModel({GOALS["a"]: [made("a")]})
     model.held[GOALS["a"]] = asyncio.Event()
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("a")
+        await session.subtasks.run("a")
         await until(lambda: model.open == 1)
     assert left(home, folder) == []
     again = GoalModel(answers("a"))
     async with working(folder, again, session="last") as session:
         assert states(session)["a"] == "failed"
-        await session.retry_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.retry("a")
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed"
 
 
@@ -136,7 +136,7 @@ async def test_with_autonomy_auto_what_is_marked_runs_by_itself_and_is_applied(f
     async with working(folder, model, overrides=("autonomy=auto", "auto_apply=true")) as session:
         await session.submit("Split it")
         await session.finished()
-        await session.subtasks_settled()
+        await session.subtasks.settled()
         assert states(session) == {"a": "completed", "b": "ready"}
         assert (folder / "a.txt").read_text() == "new\n"
 
@@ -149,13 +149,13 @@ async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_appr
     async with working(folder, model) as session:
         await session.submit("Split it")
         await session.finished()
-        await session.subtasks_settled()
+        await session.subtasks.settled()
         assert set(states(session).values()) == {"ready"}
         seeds = home / "data" / "worktrees"
         await until(lambda: list(seeds.glob("*/.seed/start.txt")), "what copies share, made ahead")
-        await session.tick_subtask("b")
-        await session.run_ticked()
-        await session.subtasks_settled()
+        await session.subtasks.tick("b")
+        await session.subtasks.run_ticked()
+        await session.subtasks.settled()
         assert set(states(session).values()) == {"completed"}
         assert not (folder / "a.txt").exists()
 
@@ -169,8 +169,8 @@ async def test_unsaved_text_and_uncommitted_work_are_what_a_sub_task_sees(folder
     async with working(folder, model, TASKS) as session:
         await session.open_file("start.txt")
         session.edit_buffer("start.txt", "unsaved\n", (0, 0), (0, 0))
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed"
         assert {change.path: change.state for change in session.state.review.open} == {
             "start.txt": "pending",
@@ -183,8 +183,8 @@ async def test_it_goes_on_while_todos_are_open_and_ends_at_the_limit_of_turns(fo
     first = made("a", todos=todos)
     model = GoalModel({GOALS["a"]: [first, *(made("a", f"{n}\n") for n in range(4))]})
     async with working(folder, model, TASKS, overrides=("limits.turns=3",)) as session:
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         task = session.state.subtasks.get("a")
         assert task and task.state == "failed" and "not done after 3 turns" in task.reason
         assert task.cause == "limit"
@@ -201,8 +201,8 @@ async def test_a_sub_task_has_a_limit_on_tokens_of_its_own(folder: Path):
             UsageChunk(9_000, 900, 0, 0.5),
             EndChunk("stop"),
         ]
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         task = session.state.subtasks.get("a")
         assert task and task.state == "failed" and "subtasks.max_tokens (10,000)" in task.reason
         assert task.cause == "limit"
@@ -215,8 +215,8 @@ async def test_together_they_keep_the_limits_of_the_session(folder: Path):
     model.held[GOALS["b"]] = asyncio.Event()
     async with working(folder, model, TASKS, overrides=("limits.session_tokens=100",)) as session:
         for name in ("b", "a"):
-            await session.run_subtask(name)
-        await session.subtasks_settled()
+            await session.subtasks.run(name)
+        await session.subtasks.settled()
         reasons = {task.id: task.reason for task in session.state.subtasks.tasks}
         assert "limits.session_tokens (100)" in reasons["b"]
         assert {task.cause for task in session.state.subtasks.tasks if task.state == "failed"} == {"limit"}
@@ -230,11 +230,11 @@ async def test_sub_tasks_of_sub_tasks_run_to_the_depth_that_is_set(folder: Path)
         )
         overrides = (f"subtasks.max_depth={depth}", "subtasks.max_parallel=1")
         async with working(folder, model, TASKS, overrides=overrides) as session:
-            await session.run_subtask("a")
-            await session.subtasks_settled()
+            await session.subtasks.run("a")
+            await session.subtasks.settled()
             changed = {change.path for change in session.state.review.open}
             assert changed == ({"b.txt", "c.txt"} if depth == 2 else set())
-            child = await session.subtask_state("a")
+            child = await session.subtasks.state_of("a")
             assert any("max_depth" in notice.text for notice in child.notices.items) == (depth == 1)
 
 
@@ -243,14 +243,14 @@ async def test_its_chat_is_there_while_it_runs_and_afterwards(folder: Path):
     model.held[GOALS["a"]] = asyncio.Event()
     async with working(folder, model, TASKS) as session:
         with pytest.raises(SessionError, match="has no chat"):
-            await session.subtask_state("a")
-        await session.run_subtask("a")
+            await session.subtasks.state_of("a")
+        await session.subtasks.run("a")
         await until(lambda: model.open == 1)
-        running = await session.subtask_state("a")
+        running = await session.subtasks.state_of("a")
         assert [message.text for message in running.chat.messages] == [GOALS["a"]]
         model.held[GOALS["a"]].set()
-        await session.subtasks_settled()
-        ended = await session.subtask_state("a")
+        await session.subtasks.settled()
+        ended = await session.subtasks.state_of("a")
         assert ended.chat.messages[-1].summary == "Made a."
         assert ended.known.files == {} or "a.txt" not in ended.known.stale
 
@@ -261,8 +261,8 @@ async def test_the_instructions_in_force_for_the_parent_are_in_force_for_it(fold
         (folder / f"{place}AGENTS.md").write_text(f"Rules of {place or 'the root'}.\n")
     model = GoalModel(answers("a"))
     async with working(folder, model, TASKS, started_from=folder / "deep") as session:
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         system = model.requests[0].messages[0]["content"]
         assert "Rules of the root." in system and "Rules of deep/." in system
 
@@ -274,8 +274,8 @@ async def test_the_hand_over_tells_of_the_request_the_scope_and_what_came_before
         await session.submit("Make both files")
         await session.finished()
         for name in ("a", "b"):
-            await session.run_subtask(name)
-        await session.subtasks_settled()
+            await session.subtasks.run(name)
+        await session.subtasks.settled()
     request = model.requests[-1]
     system = request.messages[0]["content"]
     for words in ("“b”", "Make both files", "Parts it.", "b.txt, start.txt", "a: Made a. Changed: a.txt."):
@@ -294,12 +294,12 @@ async def test_what_looks_like_a_secret_is_in_no_copy(tmp_path: Path, home: Path
     model = GoalModel({GOALS["a"]: [reply()]})
     model.held[GOALS["a"]] = asyncio.Event()
     async with working(folder, model, [SubTask("a", GOALS["a"], (".env",))]) as session:
-        await session.run_subtask("a")
+        await session.subtasks.run("a")
         await until(lambda: model.open == 1)
         (copy,) = copies_of(home)
         assert names_in(copy) == {"a.txt", "b.txt"}
         model.held[GOALS["a"]].set()
-        await session.subtasks_settled()
+        await session.subtasks.settled()
 
 
 @pytest.mark.parametrize("kind", ["plain", "unborn", "bare"])
@@ -311,8 +311,8 @@ async def test_it_runs_without_a_repository_without_commits_and_in_a_bare_one(tm
     (folder / "b.txt").write_text("there\n")
     change = [{"path": "b.txt", "edits": [{"search": "there", "replace": "done"}]}]
     async with working(folder, GoalModel({GOALS["b"]: [reply(fileChanges=change)]}), TASKS) as session:
-        await session.run_subtask("b")
-        await session.subtasks_settled()
+        await session.subtasks.run("b")
+        await session.subtasks.settled()
         assert states(session)["b"] == "completed"
         await session.apply()
     assert (folder / "b.txt").read_text() == "done\n"
@@ -330,8 +330,8 @@ async def test_it_sees_the_folder_in_the_middle_of_a_merge(folder: Path):
     before = git(folder, "status", "--porcelain")
     change = [{"path": "start.txt", "edits": [{"search": "main\n", "replace": "both\n"}]}]
     async with working(folder, GoalModel({GOALS["a"]: [reply(fileChanges=change)]}), TASKS) as session:
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed"
         assert [change.path for change in session.state.review.open] == ["start.txt"]
     assert git(folder, "status", "--porcelain") == before
@@ -339,23 +339,23 @@ async def test_it_sees_the_folder_in_the_middle_of_a_merge(folder: Path):
 
 async def test_the_graph_is_made_by_hand_and_what_can_be_none_is_refused_with_its_ids(folder: Path):
     async with open_session(folder) as session:
-        await session.add_subtask("a", "First", ["a.txt"])
-        await session.add_subtask("b", "Second", dependencies=["a"])
+        await session.subtasks.add("a", "First", ["a.txt"])
+        await session.subtasks.add("b", "Second", dependencies=["a"])
         for make, words in (
-            (session.add_subtask("a", "Again"), "a sub-task a already"),
-            (session.add_subtask("c", "Third", dependencies=["nobody"]), "do not exist: nobody"),
-            (session.connect_subtask("a", ["b"]), "circle: a, b"),
-            (session.add_subtask("d", " "), "needs an id and a goal"),
-            (session.retry_subtask("a"), "is ready"),
-            (session.remove_subtask("z"), "no sub-task z"),
+            (session.subtasks.add("a", "Again"), "a sub-task a already"),
+            (session.subtasks.add("c", "Third", dependencies=["nobody"]), "do not exist: nobody"),
+            (session.subtasks.connect("a", ["b"]), "circle: a, b"),
+            (session.subtasks.add("d", " "), "needs an id and a goal"),
+            (session.subtasks.retry("a"), "is ready"),
+            (session.subtasks.remove("z"), "no sub-task z"),
         ):
             with pytest.raises(SessionError, match=words):
                 await make
-        await session.edit_subtask("b", "Then", ["b.txt"])
-        await session.connect_subtask("b", [])
+        await session.subtasks.edit("b", "Then", ["b.txt"])
+        await session.subtasks.connect("b", [])
         assert states(session) == {"a": "ready", "b": "ready"}
-        await session.connect_subtask("b", ["a"])
-        await session.remove_subtask("a")
+        await session.subtasks.connect("b", ["a"])
+        await session.subtasks.remove("a")
         (task,) = session.state.subtasks.tasks
         assert (task.id, task.goal, task.dependencies, task.state) == ("b", "Then", (), "ready")
 
@@ -367,8 +367,8 @@ async def test_what_found_no_place_is_told_and_done_again(folder: Path):
         {GOALS["a"]: [reply(fileChanges=[wrong]), reply(fileChanges=[wrong]), reply(fileChanges=[right])]}
     )
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed"
         assert "Your change to start.txt was not taken" in model.asked(GOALS["a"])[-1]
 
@@ -378,8 +378,8 @@ async def test_nonsense_changes_nothing_and_half_an_answer_is_a_failure(folder: 
     model = GoalModel({GOALS["a"]: ["mumble mumble"], GOALS["b"]: [half]})
     async with working(folder, model, TASKS) as session:
         for name in ("a", "b"):
-            await session.run_subtask(name)
-        await session.subtasks_settled()
+            await session.subtasks.run(name)
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed" and states(session)["b"] == "failed"
         assert not session.state.review.changes
         assert "The answer was cut off" in [task.reason for task in session.state.subtasks.tasks][1]
@@ -389,8 +389,8 @@ async def test_one_that_never_answers_ends_when_its_time_is_up(folder: Path, hom
     model = GoalModel({GOALS["a"]: [made("a")]})
     model.held[GOALS["a"]] = asyncio.Event()
     async with working(folder, model, TASKS, overrides=("subtasks.max_seconds=1",)) as session:
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         task = session.state.subtasks.get("a")
         assert task and task.state == "failed" and "longer than 1 s" in task.reason
         assert left(home, folder) == []
@@ -413,13 +413,13 @@ async def test_ignored_files_of_its_scope_are_brought_and_submodules_are_said_to
     tasks = (SubTask("a", GOALS["a"], ("local.txt", "vendor/lib.txt", ".env")),)
     model = GoalModel({GOALS["a"]: [reply(fileChanges=changes)]})
     async with working(folder, model, tasks) as session:
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         assert sorted(change.path for change in session.state.review.open) == ["local.txt", "vendor/lib.txt"]
         system = model.requests[-1].messages[0]["content"]
         assert "leave them alone:\n- vendor" in system
         assert "1: local" in model.requests[0].messages[-1]["content"]
-        child = await session.subtask_state("a")
+        child = await session.subtasks.state_of("a")
         assert ".env" not in child.known.files and not any(
             "local" in note.text for note in child.notices.items
         )
@@ -432,14 +432,14 @@ async def test_where_no_copy_can_be_made_it_fails_with_the_reason(folder: Path, 
     model = GoalModel(answers("a", "b"))
     async with working(folder, model, TASKS) as session:
         (home / "data" / "worktrees").write_text("in the way")
-        await session.run_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
         task = session.state.subtasks.get("a")
         assert task and task.state == "failed" and "worktrees" in task.reason
         assert model.requests == []
         (home / "data" / "worktrees").unlink()
-        await session.retry_subtask("a")
-        await session.subtasks_settled()
+        await session.subtasks.retry("a")
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed"
 
 
@@ -447,15 +447,15 @@ async def test_the_conversation_goes_on_while_they_run(folder: Path):
     model = GoalModel(answers("a"), [reply("Meanwhile.")])
     model.held[GOALS["a"]] = asyncio.Event()
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("a")
+        await session.subtasks.run("a")
         await until(lambda: model.open == 1)
         await session.submit("And what else?")
         await session.finished()
         assert session.state.chat.messages[-1].summary == "Meanwhile." and states(session)["a"] == "running"
         assert "- a: running" in model.requests[-1].messages[-1]["content"]
-        await session.tick_subtask("a")
+        await session.subtasks.tick("a")
         model.held[GOALS["a"]].set()
-        await session.subtasks_settled()
+        await session.subtasks.settled()
         assert states(session)["a"] == "completed"
 
 
@@ -477,4 +477,4 @@ async def test_the_same_parts_said_again_are_no_news_and_others_join_them(folder
 async def test_with_autonomy_manual_a_batch_is_not_run(folder: Path):
     async with working(folder, GoalModel({}), TASKS, overrides=("autonomy=manual",)) as session:
         with pytest.raises(SessionError, match="autonomy = manual"):
-            await session.run_ticked()
+            await session.subtasks.run_ticked()

@@ -1,4 +1,4 @@
-"""The work of a sub-task taken out of what waits for review; what others did to the same files stays."""
+"""A sub-task done again: what it proposed leaves the review, and what others did to the same files stays."""
 
 from __future__ import annotations
 
@@ -11,32 +11,37 @@ from tui_agent.edits.change import Change
 from tui_agent.edits.joining import remaining, with_texts
 from tui_agent.edits.merge import merge
 from tui_agent.edits.texts import text_under
-from tui_agent.errors import EditFailed
+from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
 from tui_agent.review.rivals import given_up
-from tui_agent.session.joining import Joining
 from tui_agent.store import events as e
+from tui_agent.store.graph import SubTask, may_become
 from tui_agent.store.state import State
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.subtasks.merge import ResultMerger
+
+_NOTE = (
+    "You have done this part once, and what you changed in {path} does not go together with what {others} changed "
+    "there. Your copy now holds that: do your part again on top of it, and keep what is there."
+)
 
 
-class Withdrawing:
-    def __init__(self, journal: Journal, blobs: Blobs, joining: Joining) -> None:
+class Redo:
+    def __init__(self, journal: Journal, blobs: Blobs, merger: ResultMerger) -> None:
         self._journal = journal
         self._blobs = blobs
-        self._joining = joining
+        self._merger = merger
 
     @property
     def state(self) -> State:
         return self._journal.store.state
 
-    async def withdraw(self, task: SubTask, why: str, *, all_of_it: bool = False) -> None:
+    async def retract(self, task: SubTask, why: str, *, all_of_it: bool = False) -> None:
         """Take out what the last run of a task proposed, as far as nobody decided about it.
 
         What cannot be told from the work of others stays; with `all_of_it` it raises `EditFailed`, and nothing is done.
         """
-        async with self._joining.one_at_a_time:
+        async with self._merger.one_at_a_time:
             parted: list[tuple[Change, Change | None]] = []
             for change in self._work_of(task):
                 try:
@@ -46,6 +51,28 @@ class Withdrawing:
                         raise
             for change, rest in parted:
                 await self._give_up(change, rest, why)
+
+    async def redo(self, change_id: str, task: str) -> None:
+        """Let `task` begin again. What it had proposed goes from the review; what others did to those files stays.
+
+        Raises `SessionError` where that is not a conflict of that sub-task with another.
+        """
+        change = self.state.review.change(change_id)
+        rival = self.state.review.change(change.rival) if change else None
+        if change is None or rival is None or change.state != "conflict":
+            raise SessionError(
+                f"{change_id} is not a conflict of two sub-tasks", "choose one from the review"
+            )
+        both = (*rival.tasks, *change.tasks)
+        others = tuple(name for name in both if name != task)
+        if task not in both or not others:
+            raise SessionError(f"{task} has no part in the conflict in {change.path}", f"choose of {both}")
+        found = self.state.subtasks.get(task)
+        if found is None or not may_become(found, "pending"):
+            raise SessionError(f"{task} cannot begin again", "settle the conflict by hand")
+        await self.retract(found, f"given back to “{task}”", all_of_it=True)
+        note = _NOTE.format(path=change.path, others=", ".join(f"“{name}”" for name in others))
+        await self._journal.record(e.SubTaskGivenBack(task, others, note))
 
     def _work_of(self, task: SubTask) -> list[Change]:
         paths = {step.path for step in task.changed}
@@ -61,7 +88,7 @@ class Withdrawing:
         changes = self.state.review.changes
         against = [other.id for other in changes if other.rival == change.id and other.state == "conflict"]
         if rest is not None:
-            await self._journal.record(e.ChangeReworked(await self._joining.together(None, rest)))
+            await self._journal.record(e.ChangeReworked(await self._merger.together(None, rest)))
         else:
             await self._journal.record(given_up(change, why))
         for name in against:
@@ -97,10 +124,10 @@ class Withdrawing:
         if change is None:
             return
         alone = replace(change, state="pending", rival="", reason="")
-        beside = self._joining.beside(change.path)
+        beside = self._merger.beside(change.path)
         if beside is not None and beside.id == name:
             beside = None
-        both = await self._joining.together(beside, alone)
+        both = await self._merger.together(beside, alone)
         told: list[e.Event] = [e.ChangeReworked(both)]
         if beside is not None and both.state != "conflict":
             told.append(given_up(beside, f"joined into {name}"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tui_agent.context.blocks import item
 from tui_agent.edits.change import Change
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 TITLE = "## SUB-TASKS"
 

@@ -7,7 +7,7 @@ from support.repositories import repository
 from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 API, TALK = "Give the client timeouts", "Talk with me"
 
@@ -18,8 +18,8 @@ async def test_the_turn_and_all_sub_tasks_stop_and_none_begins_after_them(tmp_pa
     model.held = {API: asyncio.Event(), TALK: asyncio.Event()}
     tasks = SubTask("api", API, ("api.py",)), SubTask("next", "Go on", ("api.py",), ("api",))
     async with working(folder, model, tasks) as session:
-        await session.run_subtask("api")
-        await session.run_subtask("next")
+        await session.subtasks.run("api")
+        await session.subtasks.run("next")
         await session.submit(TALK)
         while model.open < 2:  # noqa: ASYNC110 as a person would see it, from outside
             await asyncio.sleep(0.01)

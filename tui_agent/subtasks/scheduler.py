@@ -1,4 +1,4 @@
-"""Sub-tasks running: which begin when, how they are stopped, and how each ends."""
+"""Which sub-tasks run when, how they are stopped, and how each ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,17 +14,13 @@ from tui_agent.debug_log import fault
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.log import catalog
 from tui_agent.log.replay import read_state
-from tui_agent.session import grounds, work_copies
-from tui_agent.session.slots import Slots
-from tui_agent.session.subtask_run import Outcome, SubTaskRun, folder_of, outcome
 from tui_agent.store import events as e
+from tui_agent.store.graph import SubTask, startable
 from tui_agent.store.state import State
-from tui_agent.subtasks.graph import SubTask, startable
-
-if TYPE_CHECKING:
-    from tui_agent.session.child_session import ChildSession
-    from tui_agent.session.joining import Joining
-    from tui_agent.session.session import Session
+from tui_agent.subtasks import copies, seed
+from tui_agent.subtasks.merge import ResultMerger
+from tui_agent.subtasks.parent import Child, Parent
+from tui_agent.subtasks.run import Outcome, SubTaskRun, folder_of, outcome
 
 STOPPED = "Stopped: its chat is kept"
 _FAULT = "A fault in tui-agent ended it"
@@ -44,13 +39,13 @@ _NEWS = (
 )
 
 
-class Children:
-    """The running sub-tasks of one session."""
+class Scheduler:
+    """Runs the sub-tasks of one session."""
 
-    def __init__(self, parent: Session, joining: Joining, slots: Slots) -> None:
+    def __init__(self, parent: Parent, merger: ResultMerger) -> None:
         self._parent = parent
-        self._joining = joining
-        self._slots = slots
+        self._merger = merger
+        self._capacity = parent.capacity
         self._getting_ready: asyncio.Task[None] | None = None
         self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
@@ -59,12 +54,12 @@ class Children:
         self._why = ""
         self._news = asyncio.Event()
         self._held = 0
-        self._unsubscribe: Callable[[], None] = parent.subscribe(self._on_event)
-        slots.on_free(self._begin_what_can)
+        self._unsubscribe: Callable[[], None] = parent.journal.store.subscribe(self._on_event)
+        parent.capacity.on_free(self._begin_what_can)
 
     @property
     def state(self) -> State:
-        return self._parent.state
+        return self._parent.journal.store.state
 
     def look(self) -> None:
         """Begin what can begin, as soon as the loop is free."""
@@ -86,11 +81,11 @@ class Children:
 
     async def _prepare(self) -> None:
         parent = self._parent
-        folder = work_copies.folder_of_run(parent.folders.data, parent.kept.folder, "next").parent
+        folder = copies.folder_of_run(parent.data, parent.storage.folder, "next").parent
         with suppress(TuiAgentError):  # the first copy says what is wrong
             await parent.workspace.copies.prepare(folder)
 
-    def child(self, task: str) -> ChildSession | None:
+    def child(self, task: str) -> Child | None:
         """The session of a sub-task that runs; None before it has one, and afterwards."""
         run = self._runs.get(task)
         return run.child if run else None
@@ -104,7 +99,7 @@ class Children:
         child = self.child(task.id)
         if child is not None:
             return child.state
-        path = folder_of(self._parent.kept.folder, task) / catalog.LOG
+        path = folder_of(self._parent.storage.folder, task) / catalog.LOG
         if not task.runs:
             raise SessionError(f"The sub-task {task.id} has no chat", "run it first")
         if not path.exists():
@@ -136,7 +131,7 @@ class Children:
         self._why = CLOSED
         self._news.set()
         self._unsubscribe()
-        self._slots.forget(self._begin_what_can)
+        self._capacity.forget(self._begin_what_can)
         await self.stop(list(self._tasks))
         if self._refusing is not None:
             await self._refusing
@@ -159,7 +154,7 @@ class Children:
             return
         snapshot: asyncio.Task[str] | None = None
         for task in waiting:
-            if not self._slots.take():
+            if not self._capacity.acquire():
                 return
             snapshot = snapshot or self._snapshot()
             work = self._run(task, snapshot)
@@ -170,7 +165,7 @@ class Children:
         if self._why or self._held:
             return []
         free = (task for task in startable(self.state.subtasks.tasks) if task.id not in self._tasks)
-        return [task for task in free if not grounds.why_blocked(self.state, task)]
+        return [task for task in free if not seed.why_blocked(self.state, task)]
 
     def _snapshot(self) -> asyncio.Task[str]:
         taking = asyncio.create_task(self._parent.workspace.copies.snapshot())
@@ -187,7 +182,7 @@ class Children:
 
     def _over(self) -> str:
         """Why nothing more may be spent; empty while it may."""
-        limits, used = self._parent.loaded.settings.limits, self.state.usage.session
+        limits, used = self._parent.settings.limits, self.state.usage.session
         spent = Spent(used.input + used.output, used.cost)
         return limit_reached("session", spent, 1, None, limits.session_tokens, limits.session_cost)
 
@@ -202,7 +197,10 @@ class Children:
         requests = self._parent.requests
         if requests.why and not requests.told:
             requests.told = True
-            await self._parent.notice(f"{requests.why}: its sub-tasks end here", "warning")
+            await self._warn(f"{requests.why}: its sub-tasks end here")
+
+    async def _warn(self, sentence: str) -> None:
+        await self._parent.journal.record(e.NoticeGiven("warning", sentence))
 
     def _cancel(self, tasks: Mapping[str, asyncio.Task[None]]) -> None:
         """Cancel those that are not at their end anyway, which is written down; each once, and none before it has
@@ -222,9 +220,9 @@ class Children:
             await self._tell_limit()
             self._ending.add(task.id)
             await self._end(task.id, ended, round(time.monotonic() - started, 3))
-            await self._parent.go_on_unattended()
+            await self._parent.after_run()
         finally:
-            self._slots.leave()  # the next begins while this copy goes
+            self._capacity.release()  # the next begins while this copy goes
             await self._remove(task.id)
             self._ending.discard(task.id)
             self._tasks.pop(task.id, None)
@@ -238,15 +236,13 @@ class Children:
             if run is not None:
                 await run.remove()
         except TuiAgentError as error:
-            await self._parent.notice(
-                f"The copy of {name} is not gone ({error}), the next start removes it", "warning"
-            )
+            await self._warn(f"The copy of {name} is not gone ({error}), the next start removes it")
 
     async def _outcome(self, task: SubTask, snapshot: asyncio.Task[str]) -> Outcome:
         run: SubTaskRun | None = None
         try:
             await self._parent.journal.record(e.SubTaskMoved(task.id, "running"))
-            run = SubTaskRun(self._parent, self._named(task.id), self._slots)
+            run = SubTaskRun(self._parent, self._named(task.id))
             self._runs[task.id] = run
             return await run(asyncio.shield(snapshot))
         except asyncio.CancelledError:
@@ -279,7 +275,7 @@ class Children:
             cause=ended.cause,
         )
         try:
-            await self._joining.end(event, ended)
+            await self._merger.end(event, ended)
         except Exception as error:  # the outer edge: whatever happens, it does not run any more
             told = error if isinstance(error, TuiAgentError) else fault(_FAULT, error)
             reason = f"Its work was not taken in. {told}"

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tui_agent.edits.change import FileStep
-from tui_agent.subtasks.graph import (
+from tui_agent.store.graph import (
     MOVES,
     SubTask,
     faults,

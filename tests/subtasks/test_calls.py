@@ -8,7 +8,7 @@ from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 
 from tui_agent.errors import SessionError
-from tui_agent.subtasks.graph import SubTask
+from tui_agent.store.graph import SubTask
 
 API, UI, TESTS = "Give the client timeouts", "Show the timeouts", "Test both"
 TASKS = (
@@ -30,8 +30,8 @@ def folder(tmp_path: Path) -> Path:
 async def test_a_sub_task_works_in_a_copy_and_its_changes_wait_for_review(folder: Path):
     model = GoalModel({API: [reply("Gives them.", fileChanges=[edit("api.py", "a = 1", "a = 2")])]})
     async with working(folder, model, TASKS) as session:
-        await session.run_subtask("api")
-        await session.subtasks_settled()
+        await session.subtasks.run("api")
+        await session.subtasks.settled()
         api = session.state.subtasks.get("api")
         assert api and (api.state, api.summary, api.runs) == ("completed", "Gives them.", 1)
         assert [step.path for step in api.changed] == ["api.py"]
@@ -53,8 +53,8 @@ async def test_what_waits_for_others_begins_with_what_they_did(folder: Path):
     )
     async with working(folder, model, TASKS) as session:
         for task in TASKS:
-            await session.run_subtask(task.id)
-        await session.subtasks_settled()
+            await session.subtasks.run(task.id)
+        await session.subtasks.settled()
         assert states(session) == dict.fromkeys(("api", "ui", "tests"), "completed")
         assert [task.outside for task in session.state.subtasks.tasks] == [(), (), ("api.py",)]
         await session.apply()
@@ -65,4 +65,4 @@ async def test_what_waits_for_others_begins_with_what_they_did(folder: Path):
 async def test_one_that_waits_does_not_begin_and_is_refused_with_autonomy_manual(folder: Path):
     async with working(folder, GoalModel({}), TASKS, overrides=("autonomy=manual",)) as session:
         with pytest.raises(SessionError, match="waits for others"):
-            await session.run_subtask("tests")
+            await session.subtasks.run("tests")

@@ -3,81 +3,88 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace as with_fields
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from tui_agent.edits.change import Pick
 from tui_agent.files.private import make_private
 from tui_agent.log import catalog
 from tui_agent.log.journal import Journal
 from tui_agent.log.log import Log
-from tui_agent.log.storage import Kept
-from tui_agent.model.client import Model
-from tui_agent.model.pacing import PacedModel
-from tui_agent.session.session import Session
-from tui_agent.session.subtask_run import folder_of
+from tui_agent.log.storage import Storage
+from tui_agent.session.session import Session, SubTaskPart
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
-from tui_agent.store.state import State
-from tui_agent.store.store import Store
-from tui_agent.subtasks.graph import SubTask
-from tui_agent.turn.context import TurnContext
+from tui_agent.store.graph import SubTask
+from tui_agent.store.state import ChatMessage, State
+from tui_agent.store.store import Listener, Store
+from tui_agent.subtasks.parent import Capacity
+from tui_agent.subtasks.run import folder_of
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    from tui_agent.session.slots import Slots
 
+class ChildSession:
+    """The session of one run, as far as its parent uses it. It shares the model, the blobs and the workspace child of
+    its parent, and leaves them open."""
 
-class ChildSession(Session):
-    """Shares the model, the blobs and the workspace child of its parent, and leaves them open."""
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
-    part = ""
+    @property
+    def state(self) -> State:
+        return self.session.state
 
-    def keep_no_versions(self) -> None:
-        """Its repository is the person's, and its applies are nobody's to undo."""
-        self._decisions.versions.keep_none()
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        return self.session.subscribe(listener)
 
-    def paced_model(self) -> PacedModel:
-        return PacedModel(self.model, self._pace)  # what it asks is counted by the model of its parent
+    def start(self, paths: list[str]) -> None:
+        self.session.workspace.start(paths)
 
-    def renew_requests(self) -> None:
-        """Nobody but the person renews them, in the session that the person talks to."""
+    async def take_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
+        await self.session.submit(text, attachments)
+        await self.session.finished()
 
-    def _turn_context(self) -> TurnContext:
-        return with_fields(super()._turn_context(), part=self.part)
+    async def apply(self, picks: Sequence[Pick]) -> None:
+        await self.session.apply(picks)
+
+    async def subtasks_settled(self) -> None:
+        await self.session.subtasks.settled()
+
+    async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
+        return await self.session.earlier(before, count)
+
+    async def close(self) -> None:
+        await self.session.close()
 
 
 async def open_child(
-    parent: Session, task: SubTask, copy: WorkCopy, part: str, model: Model, slots: Slots
+    parent: Session, task: SubTask, copy: WorkCopy, part: str, capacity: Capacity
 ) -> ChildSession:
     """A session for one run of a sub-task, in its copy, with the hand-over `part`. Raises SessionError."""
-    folder = folder_of(parent.kept.folder, task)
-    log = await asyncio.to_thread(_log, folder) if parent.kept.log is not None else None
+    folder = folder_of(parent.storage.folder, task)
+    log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
     journal = Journal(Store(State()), log)
     aliases = await asyncio.to_thread(parent.workspace.gate.linked_secrets)
-    child = ChildSession(
+    child = Session(
         journal=journal,
-        kept=Kept(log, None, parent.kept.blobs, folder),
+        storage=Storage(log, None, parent.storage.blobs, folder),
         loaded=replace(parent.loaded, settings=settings_of(parent.loaded.settings, task)),
         folders=parent.folders,
         workspace=Workspace(Path(copy.root), child=parent.workspace.child, watched=False, aliases=aliases),
         start_folder=parent.start_folder,
-        model=model,
+        model=parent.paced_model(),
         model_name=parent.model_name,
         interactive=False,
-        slots=slots,
+        part=SubTaskPart(part, capacity, parent.requests),
     )
-    child.part = part
-    child.requests = parent.requests
-    child.keep_no_versions()
     await journal.record(e.SessionStarted(folder.name, copy.root))
     for digest, choice in parent.state.secrets.items():
         await journal.record(e.SecretDecided("", digest, choice))
     journal.tell(e.SessionOpened(parent.state.session.trusted))
-    return child
+    return ChildSession(child)
 
 
 def settings_of(settings: Settings, task: SubTask) -> Settings:

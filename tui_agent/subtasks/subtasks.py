@@ -1,22 +1,23 @@
-"""What a front end can ask of a session about sub-tasks: the graph by hand, running, stopping, looking."""
+"""What a front end asks of the sub-tasks: the graph by hand, running, stopping, doing again."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
+from tui_agent.log.journal import Journal
+from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
+from tui_agent.store.graph import SubTask, SubTaskState, faults, may_become
 from tui_agent.store.state import State
-from tui_agent.subtasks.graph import SubTask, SubTaskState, faults, may_become
 
 if TYPE_CHECKING:
-    from tui_agent.log.journal import Journal
-    from tui_agent.session.subtasks import SubTasks
-    from tui_agent.settings.loading import Loaded
+    from tui_agent.subtasks.parent import Child, Parent
+    from tui_agent.subtasks.redo import Redo
+    from tui_agent.subtasks.scheduler import Scheduler
 
 INTERRUPTED = "Interrupted, tui-agent ended while it ran: run it again"
 
@@ -29,29 +30,37 @@ def left_running(state: State) -> list[e.Event]:
     return [*ended, e.SubTasksWanted(wanted, wanted=False)] if wanted else ended
 
 
-class SubTaskCalls:
-    """The part of a session that is about sub-tasks. Each method raises `SessionError` for an id that is not there,
-    and for what cannot become of a task as it is."""
+class SubTasks:
+    """The sub-tasks of one session. Each method raises `SessionError` for an id that is not there, and for what cannot
+    become of a task as it is. `parent` gives what running them needs, once it is needed; `renew` is called when the
+    person has asked for something."""
 
-    journal: Journal
-    loaded: Loaded
+    def __init__(
+        self, journal: Journal, settings: Settings, parent: Callable[[], Parent], renew: Callable[[], None]
+    ) -> None:
+        self._journal = journal
+        self._settings = settings
+        self._parent = parent
+        self._renew = renew
+        self._made: tuple[Scheduler, Redo] | None = None
+        journal.store.subscribe(self._on_event)
 
     @property
     def state(self) -> State:
-        raise NotImplementedError
+        return self._journal.store.state
 
-    def subtasks(self) -> SubTasks:
-        raise NotImplementedError
+    def child(self, task: str) -> Child | None:
+        """The session of a sub-task that runs; None before it has one, and afterwards."""
+        return self._scheduler.child(task)
 
-    async def stop(self) -> None:
-        raise NotImplementedError
-
-    def renew_requests(self) -> None:
-        raise NotImplementedError
+    async def close(self) -> None:
+        """Stop all that run."""
+        if self._made is not None:
+            await self._scheduler.close()
 
     # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
 
-    async def add_subtask(
+    async def add(
         self, task: str, goal: str, files: Sequence[str] = (), dependencies: Sequence[str] = ()
     ) -> None:
         """Add a task to the graph."""
@@ -59,37 +68,37 @@ class SubTaskCalls:
             raise SessionError(f"There is a sub-task {task} already", "give the new one another id")
         await self._put(SubTask(task, goal, tuple(files), tuple(dependencies)))
 
-    async def edit_subtask(self, task: str, goal: str, files: Sequence[str]) -> None:
+    async def edit(self, task: str, goal: str, files: Sequence[str]) -> None:
         """Reword a task; what runs is not touched by it."""
         found = self._still(task)
         await self._put(replace(found, goal=goal, files=tuple(files)))
 
-    async def connect_subtask(self, task: str, dependencies: Sequence[str]) -> None:
+    async def connect(self, task: str, dependencies: Sequence[str]) -> None:
         """Let a task wait for these and no others."""
         found = self._still(task)
         await self._put(replace(found, dependencies=tuple(dict.fromkeys(dependencies))))
 
-    async def tick_subtask(self, task: str) -> None:
+    async def tick(self, task: str) -> None:
         """Mark a task for the batch (with autonomy `auto`: to run by itself), or take the mark away."""
         found = self._task(task)
-        await self.journal.record(e.SubTaskChanged(replace(found, auto_execute=not found.auto_execute)))
+        await self._journal.record(e.SubTaskChanged(replace(found, auto_execute=not found.auto_execute)))
 
-    async def remove_subtask(self, task: str) -> None:
+    async def remove(self, task: str) -> None:
         """Take a task out of the graph; what waits for it waits no more."""
         self._still(task)
-        await self.journal.record(e.SubTaskRemoved(task))
+        await self._journal.record(e.SubTaskRemoved(task))
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
-    async def run_subtask(self, task: str) -> None:
+    async def run(self, task: str) -> None:
         """Let a task begin as soon as it can: now, or when what it waits for is done."""
         found = self._task(task)
         if found.state not in ("pending", "ready"):
             raise SessionError(f"The sub-task {task} is {found.state}", "retry it to run it again")
         if found.state == "pending" and self._manual:
             raise SessionError(f"The sub-task {task} waits for others", "run or skip those first")
-        self.renew_requests()
-        await self.journal.record(e.SubTasksWanted((task,)))
+        self._renew()
+        await self._journal.record(e.SubTasksWanted((task,)))
 
     async def run_ticked(self) -> None:
         """Approve the batch: all that is marked begins as soon as it can."""
@@ -104,63 +113,91 @@ class SubTaskCalls:
         ]
         if not ticked:
             raise SessionError("No sub-task is ticked that could run", "tick those that may")
-        self.renew_requests()
-        await self.journal.record(e.SubTasksWanted(tuple(ticked)))
+        self._renew()
+        await self._journal.record(e.SubTasksWanted(tuple(ticked)))
 
-    async def retry_subtask(self, task: str) -> None:
+    async def retry(self, task: str) -> None:
         """Rerun a task that has ended, or was skipped. What it had proposed and nobody decided about gives way."""
         found = self._may(task, "pending")
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")
-        self.renew_requests()
+        self._renew()
         wanted = () if self._manual and not self._is_ready(found) else (e.SubTasksWanted((task,)),)
-        with self.subtasks().children.held():
-            await self.subtasks().withdrawing.withdraw(found, f"“{task}” runs again")
-            await self.journal.record(e.SubTaskMoved(task, "pending"), *wanted)
+        with self._scheduler.held():
+            await self._redo.retract(found, f"“{task}” runs again")
+            await self._journal.record(e.SubTaskMoved(task, "pending"), *wanted)
 
-    async def skip_subtask(self, task: str) -> None:
+    async def skip(self, task: str) -> None:
         """Let a task go: those that wait for it may begin."""
         self._may(task, "skipped")
-        await self.journal.record(e.SubTaskMoved(task, "skipped"))
+        await self._journal.record(e.SubTaskMoved(task, "skipped"))
 
-    async def stop_subtask(self, task: str) -> None:
+    async def stop(self, task: str) -> None:
         """Stop a task that runs, or is wanted: it is cancelled until it is retried."""
         self._task(task)
         await self._stop([task])
 
-    async def stop_subtasks(self) -> None:
+    async def stop_all(self) -> None:
         """Stop all that run, and let none of the others begin."""
         await self._stop([task.id for task in self.state.subtasks.tasks])
 
     async def _stop(self, names: Sequence[str]) -> None:
         wanted = tuple(task.id for task in self.state.subtasks.tasks if task.wanted and task.id in names)
         if wanted:
-            await self.journal.record(e.SubTasksWanted(wanted, wanted=False))
-        await self.subtasks().children.stop(names)
+            await self._journal.record(e.SubTasksWanted(wanted, wanted=False))
+        await self._scheduler.stop(names)
 
-    async def stop_everything(self) -> None:
-        """Stop the turn and all sub-tasks, both at once."""
-        await asyncio.gather(self.stop(), self.stop_subtasks())
-
-    async def subtasks_settled(self) -> None:
+    async def settled(self) -> None:
         """Wait until no sub-task runs, and none that is wanted can begin."""
-        await self.subtasks().children.settled()
+        await self._scheduler.settled()
 
-    async def give_back(self, change: str, task: str) -> None:
+    async def redo(self, change: str, task: str) -> None:
         """Settle a conflict of two sub-tasks by letting one of them do its part again, on top of the other."""
-        self.renew_requests()
-        with self.subtasks().children.held():
-            await self.subtasks().giving_back.give_back(change, task)
+        self._renew()
+        with self._scheduler.held():
+            await self._redo.redo(change, task)
 
-    async def subtask_state(self, task: str) -> State:
+    async def state_of(self, task: str) -> State:
         """The session of a task's newest run as it is now, or as it ended. Raises `SessionError` for one without."""
-        return await self.subtasks().children.state_of(self._task(task))
+        return await self._scheduler.state_of(self._task(task))
 
     # ── what may be ──────────────────────────────────────────────────────────────────────────────────────
 
     @property
+    def _scheduler(self) -> Scheduler:
+        return self._running()[0]
+
+    @property
+    def _redo(self) -> Redo:
+        return self._running()[1]
+
+    def _running(self) -> tuple[Scheduler, Redo]:
+        """What runs and merges them, made when it is first needed."""
+        if self._made is None:
+            from tui_agent.subtasks.merge import ResultMerger
+            from tui_agent.subtasks.redo import Redo
+            from tui_agent.subtasks.scheduler import Scheduler
+
+            parent = self._parent()
+            merger = ResultMerger(parent.journal, parent.storage.blobs, parent.on_newest)
+            self._made = (
+                Scheduler(parent, merger),
+                Redo(parent.journal, parent.storage.blobs, merger),
+            )
+        return self._made
+
+    def _on_event(self, event: e.Event, state: State) -> None:
+        if state.session.read_only:
+            return  # they run in the other process
+        match event:
+            case e.SubTasksWanted() | e.SubTaskGivenBack():
+                self._scheduler.look()
+            case e.SubTasksProposed() if not self._manual:
+                self._scheduler.get_ready()
+
+    @property
     def _manual(self) -> bool:
-        return self.loaded.settings.autonomy == "manual"
+        return self._settings.autonomy == "manual"
 
     def _task(self, task: str) -> SubTask:
         found = self.state.subtasks.get(task)
@@ -176,7 +213,7 @@ class SubTaskCalls:
 
     def _still(self, task: str) -> SubTask:
         found = self._task(task)
-        if found.state == "running" or self.subtasks().children.works(task):
+        if found.state == "running" or self._scheduler.works(task):
             raise SessionError(f"The sub-task {task} is running", "stop it first")
         return found
 
@@ -192,4 +229,4 @@ class SubTaskCalls:
             wrong = ["a sub-task needs an id and a goal"]
         if wrong:
             raise SessionError("; ".join(wrong), "change the ids or what waits for what")
-        await self.journal.record(e.SubTaskChanged(task))
+        await self._journal.record(e.SubTaskChanged(task))
