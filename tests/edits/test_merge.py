@@ -28,6 +28,18 @@ def test_the_same_line_is_a_conflict_that_shows_all_three() -> None:
     assert merged.text == "a\n<<<<<<< yours\nx\n||||||| base\nb\n=======\ny\n>>>>>>> theirs\nc\n"
 
 
+@pytest.mark.parametrize("number", [126, 127, 128, 300])
+def test_more_conflicts_than_git_can_count_are_a_merge_with_conflicts(number: int) -> None:
+    """git's exit status is the number of conflicts, 127 at most, as is that of a program that is not there."""
+    base, ours, theirs = (
+        "".join(f"{who} {n}\n" + "same\n" * 4 for n in range(number)) for who in ("base", "ours", "theirs")
+    )
+    merged = merge(base, ours, theirs)
+    assert merged.conflicts == min(number, 127)
+    assert merged.text.count("<<<<<<< yours\n") == number
+
+
+
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "text"),
     [

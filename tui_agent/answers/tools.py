@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,9 +14,6 @@ from tui_agent.answers.prose import summary_of
 from tui_agent.answers.schema import FUNCTIONS, SEARCH, Schema
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.model.client import CallChunk
-
-#: What strict JSON has between its values only, or nowhere.
-_CONTROL = re.compile(r"[\x00-\x1f]")
 
 
 class _Call:
@@ -128,7 +124,7 @@ def _arguments(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[
         return {}, not cut, False
     try:
         value = objects.decoded(raw)
-        strict = _CONTROL.search(raw) is None or _is_strict(raw)
+        strict = raw.isprintable() or _is_strict(raw)  # no line break that could be inside a string
         if isinstance(value, str):
             value, strict = objects.decoded(value), False
     except (ValueError, RecursionError):

@@ -13,6 +13,8 @@ _Rule = Callable[[int, str], "str | None"]
 
 #: Widths of one level that somebody writes, in spaces.
 _LEVELS = (2, 3, 4, 8)
+#: No line is indented so far.
+_NEVER = 1 << 30
 _OPENS = (":", "{", "(", "[", ",", "=", "\\", "|", ">", "+", "&", "do", "then", "else")
 
 
@@ -24,10 +26,15 @@ def of(line: str) -> str:
 def unit(lines: Iterable[str]) -> int:
     """How many spaces one level has in a file: the most common step from a line to a deeper one, else 4."""
     steps: Counter[int] = Counter()
-    depths = (of(line) for line in lines if line.strip())
-    for before, after in pairwise(depths):
-        if after.startswith(before) and "\t" not in after and len(after) > len(before):
-            steps[len(after) - len(before)] += 1
+    before, last = "", _NEVER
+    for line in lines:
+        bare = line.lstrip(" \t")
+        if not bare or bare.isspace():
+            continue
+        depth = len(line) - len(bare)
+        if depth > last and "\t" not in line[:depth] and line.startswith(before[:last]):
+            steps[depth - last] += 1
+        before, last = line, depth
     known = [(count, -step) for step, count in steps.items() if step in _LEVELS]
     return -max(known)[1] if known else 4
 

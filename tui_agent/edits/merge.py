@@ -17,7 +17,7 @@ _MOST_CONFLICTS = 127
 
 
 class Merged(Struct, frozen=True):
-    """The merged text; with `conflicts` it holds git's markers (yours, base, theirs) around each of them."""
+    """The merged text; with `conflicts` (127 for more) it holds git's markers (yours, base, theirs) around each."""
 
     text: str
     conflicts: int = 0
@@ -60,9 +60,9 @@ def _merged(folder: Path, sides: dict[str, str], *options: str) -> Merged:
         done = run_git(str(folder), (*command, "--", *sides), variables, seconds=TIMEOUT)
     except ChildFailed as error:
         raise EditFailed("the merge took too long", "apply the change by hand") from error
-    if done.status == NOT_FOUND:
+    if done.status == NOT_FOUND and not done.out:  # with a text it is so many conflicts, or more
         raise ChildFailed("git cannot be found", "install git: changes to newer files are merged by it")
-    if done.status >= _MOST_CONFLICTS or done.status < 0:
+    if done.status > _MOST_CONFLICTS or done.status < 0:
         why = done.err.decode("utf-8", "replace").strip()[:200]
         raise EditFailed(f"the texts cannot be merged ({why})", "apply the change by hand")
     return Merged(done.out.decode("utf-8", "surrogatepass"), done.status)
