@@ -39,7 +39,6 @@ def test_more_conflicts_than_git_can_count_are_a_merge_with_conflicts(number: in
     assert merged.text.count("<<<<<<< yours\n") == number
 
 
-
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "text"),
     [

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 from pathlib import Path
 
 import pytest
 from support.sessions import calls, model_of, open_session, reply
 
-from tui_agent.edits.change import Pick
+from tui_agent.edits.change import UNNAMED, Pick
 from tui_agent.errors import EditFailed, SessionError, Unreachable
-from tui_agent.headless.run import apply_all
+from tui_agent.headless.run import JsonTeller, apply_all
 from tui_agent.session.session import Session
 
 TEXT = "def fetch(url):\n    return get(url)\n\n\ndef push(url):\n    return post(url)\n"
@@ -269,3 +271,42 @@ async def test_a_search_is_answered_in_the_same_turn(workspace: Path) -> None:
         assert "## SEARCH RESULTS" in last_words(session) and "api.py:2: return get(url)" in last_words(
             session
         )
+
+
+SEARCH = "<<<<<<< SEARCH\n    return get(url)\n=======\n    return get(url, 5)\n>>>>>>> REPLACE\n"
+HUNK = "@@ -1,2 +1,2 @@\n def fetch(url):\n-    return get(url)\n+    return get(url, 5)\n"
+
+
+@pytest.mark.parametrize("protocol", ["structured", "tools"])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"Like this:\n\n{SEARCH}", "a SEARCH block does not name its file"),
+        (f"```diff\n{HUNK}```\n", "a diff does not name its file"),
+        (f"Like this:\n\n{HUNK}", "looks like the beginning of a change"),
+        (f"```\n    {SEARCH}```\n", "looks like a change"),
+        (f"```diff\n{HUNK}", "was not finished"),
+        ("> ```python api.py\n> x = 1\n> ```\n", "what is quoted is not read"),
+        ("```diff\nnothing of the kind\n```\n", "a fenced diff holds no change"),
+    ],
+)
+async def test_what_looks_like_a_change_of_no_file_is_told_to_the_person_and_to_the_model(
+    workspace: Path, protocol: str, text: str, why: str
+) -> None:
+    async with open_session(workspace, [text, "Well."], protocol=protocol, services=False) as session:
+        session.workspace._indexed.set()
+        told = io.StringIO()
+        teller = JsonTeller(told)
+        session.subscribe(teller.on_event)
+        await turn(session)
+        assert len(model_of(session).requests) == 1, "it may only be an example"
+        [change] = session.state.review.changes
+        assert (change.path, change.state) == (UNNAMED, "failed")
+        assert why in change.reason
+        assert any(why in notice.text for notice in session.state.notices.items)
+        assert await apply_all(session, 0), "so that the exit status is 1"
+        lines = [json.loads(line) for line in told.getvalue().splitlines()]
+        assert any(line["type"] == "change" and why in line["reason"] for line in lines)
+        assert any(line["type"] == "notice" and why in line["text"] for line in lines)
+        await turn(session, "And now?")
+        assert why in last_words(session)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from support.panes import HOSTILE, NotedSession, PaneApp
 
-from tui_agent.edits.change import Change, Checkpoint, Comment, Diff, FileStep, Hunk, HunkState, Pick
+from tui_agent.edits.change import UNNAMED, Change, Checkpoint, Comment, Diff, FileStep, Hunk, HunkState, Pick
 from tui_agent.edits.conflicts import ConflictView, Region
 from tui_agent.errors import FileError, SessionError
 from tui_agent.review.undo import Preview
@@ -60,6 +60,15 @@ async def test_it_opens_at_the_first_hunk_that_waits():
         assert app.line_with("+ four")[1] == "▌"
         assert app.line_with("src/api.py").endswith("+2 −2")
         assert app.line_with("new.py").endswith("new · +1 −0")
+
+
+async def test_a_change_that_names_no_file_is_shown_with_its_reason():
+    why = "a SEARCH block does not name its file"
+    app = PaneApp(ReviewPane, reviewed(Change("c1", 1, UNNAMED, "edit", "failed", reason=why)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert UNNAMED in app.text
+        assert why in app.text
 
 
 async def test_each_key_decides_one_hunk_and_goes_on_to_the_next():

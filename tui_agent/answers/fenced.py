@@ -59,7 +59,7 @@ class _Scan:
 
     def read(self) -> None:
         if excess := self.lines.excess:
-            self.findings.say(f"The answer has {excess}: no change in it is read.")
+            self.findings.refuse("", f"the answer has {excess}, and none in so many is read")
             return
         at = 0
         while (at := self.lines.next_hot(at)) < len(self.lines):
@@ -116,7 +116,7 @@ class _Scan:
             why = f"its patch does not begin with a line `{patches.BEGIN}`"
             self.findings.refuse(names.plain(header[1].rstrip()), why)
         elif fence and (names.in_info(fence[3]) or fence[3].strip().lower() in fences.DIFF_LANGUAGES):
-            self.findings.say("A quoted block in the answer looks like a change; what is quoted is not read.")
+            self.findings.refuse("", "it is quoted, and what is quoted is not read")
         elif (
             blocks.resembles(bare)
             or unified.begins_hunk(bare)

@@ -129,7 +129,7 @@ class Fence:
             self.findings.refuse(last, why)
         else:
             if not found:
-                self.findings.say("A fenced diff in the answer holds no change.")
+                self.findings.refuse(named, "a fenced diff holds no change")
             self.findings.sections(found, named)
             return end + 1
         self.findings.sections(found[:-1], named)

@@ -25,11 +25,11 @@ class Findings:
 
     def refuse(self, path: str, why: str) -> None:
         """Refuse a change: by its file where that is known."""
-        self.items.append(Refusal(path, why) if path else f"A change in the answer was not taken: {why}.")
+        self.items.append(Refusal(path, why))
 
     def unfinished(self, path: str, what: str) -> None:
         """Something that does not end, such as "the fenced block"."""
-        if self.cut or not path:
+        if self.cut:
             whose = f" for {path}" if path else ""
             self.dropped.add(path)
             self.say(f"{what[:1].upper()}{what[1:]}{whose} was not finished and is dropped.")
@@ -47,7 +47,7 @@ class Findings:
                 )
                 self.items.extend(patches.items([named], ChangeRequest("")))
             else:
-                self.say("A diff in the answer does not name its file.")
+                self.refuse("", "a diff does not name its file")
 
     def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
         """The files of the envelope that line `at` opens; the line after it."""
@@ -67,7 +67,7 @@ class Findings:
         """Blocks of one file as one change, or as the reason why none of them is taken."""
         fault = next((block.fault for block in found if block.fault), "")
         if not path:
-            self.say("A SEARCH block in the answer does not name its file.")
+            self.refuse("", "a SEARCH block does not name its file")
         elif found[-1].open:
             self.unfinished(path, "the SEARCH block")
         elif fault:

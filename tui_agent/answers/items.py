@@ -132,7 +132,7 @@ class Items:
         told = {names.plain(item.path) for item in (*self.changes, *self.refused)}
         told |= {names.plain(change.rename_to) for change in self.changes if change.rename_to}
         for path in dict.fromkeys(names.plain(item.path) for item in (*found.changes, *found.refused)):
-            if path not in told:
+            if path and path not in told:
                 self.faults.append(
                     f"The text shows a change to {path} that is not among the proposed ones: it was not taken."
                 )

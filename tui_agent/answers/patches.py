@@ -77,7 +77,7 @@ def _item(section: Section, like: ChangeRequest) -> Item:
     rename = like.rename_to or rename
     fault = section.fault
     if fault:
-        return Refusal(path, fault) if path else f"A diff in the answer cannot be read: {fault}."
+        return Refusal(path, fault)
     match section.kind:
         case "delete":
             return _with(like, path, delete=True)
@@ -85,7 +85,7 @@ def _item(section: Section, like: ChangeRequest) -> Item:
             content = _added(section.body)
             if content is None:
                 why = "the file that its patch adds has lines without a `+` in front"
-                return Refusal(path, why) if path else f"A patch cannot be read: {why}."
+                return Refusal(path, why)
             return _with(like, path, content=content, rename_to=rename)
         case _:
             body = "\n".join(section.body) if section.body else None

@@ -57,7 +57,10 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
 
 class Refusal(Struct, frozen=True):
-    """A change of one file that was asked for and cannot be read with certainty: nothing of it is taken."""
+    """A change of one file that was asked for and cannot be read with certainty: nothing of it is taken.
+
+    `path` is empty where nothing says which file was meant.
+    """
 
     path: str
     why: str
@@ -65,7 +68,8 @@ class Refusal(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        return f"The change to {self.path} was not taken: {self.why}."
+        what = f"The change to {self.path}" if self.path else "A change in the answer"
+        return f"{what} was not taken: {self.why}."
 
 
 class SearchRequest(Struct, frozen=True):

@@ -10,6 +10,9 @@ ChangeKind = Literal["edit", "create", "delete", "rename"]
 ChangeState = Literal["pending", "merged", "conflict", "applied", "skipped", "undone", "failed"]
 HunkState = Literal["pending", "applied", "skipped"]
 
+#: Stands for the path of a change that was refused and does not say which file it is about.
+UNNAMED = "(a change that names no file)"
+
 #: States in which a change still waits for the person.
 OPEN_STATES: frozenset[ChangeState] = frozenset({"pending", "merged"})
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tui_agent.answers.values import ChangeRequest, Refusal, Reply
 from tui_agent.context.blocks import restored
 from tui_agent.context.known import table_row
-from tui_agent.edits.change import Change
+from tui_agent.edits.change import UNNAMED, Change
 from tui_agent.edits.joining import joined
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
@@ -85,14 +85,18 @@ def changes_of(context: ToolContext) -> int:
 
 
 def _refused(context: ToolContext, turn: int, number: int, refusal: Refusal) -> tuple[Change, bool]:
-    """A change that could not be read, and whether asking the model again could help: not where no change may be."""
-    why, may_come_back = refusal.why, True
+    """A change that could not be read, and whether asking the model again could help: not where no change may be.
+
+    Nor where it names no file: it may be only an example that the answer shows.
+    """
+    why, may_come_back = refusal.why, bool(refusal.path)
     try:
         for path in filter(None, (refusal.path, refusal.rename_to)):
             context.workspace.gate.place(path, "write")
     except TuiAgentError as error:
         why, may_come_back = str(error), False
-    return Change(f"c{turn}.{number}", turn, refusal.path, "edit", "failed", reason=why), may_come_back
+    path = refusal.path or UNNAMED
+    return Change(f"c{turn}.{number}", turn, path, "edit", "failed", reason=why), may_come_back
 
 
 async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
