@@ -29,8 +29,8 @@ from tui_agent.files import names, visible  # noqa: E402
 from tui_agent.headless import printing  # noqa: E402
 from tui_agent.settings.shipped import config_folder  # noqa: E402
 from tui_agent.ui import sink  # noqa: E402
-from tui_agent.ui.widgets.choices import in_words  # noqa: E402
 from tui_agent.ui.widgets.markdown import MOST_TOGETHER, draw  # noqa: E402
+from tui_agent.ui.widgets.prompt_lines import in_words  # noqa: E402
 from tui_agent.workspace.patterns import Pattern, compile_pattern  # noqa: E402
 
 #: Seconds of the processor: a stall of the keyboard, and all else that a person waits for.

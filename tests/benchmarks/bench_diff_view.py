@@ -18,11 +18,11 @@ from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.app import collect_again
-from tui_agent.ui.panes.known_rows import known_rows
-from tui_agent.ui.widgets.code_colours import LONGEST
+from tui_agent.ui.panes.known import known_rows
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.graph_view import GraphView
 from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.syntax import LONGEST
 
 LINES = 20_000
 FRAMES = 60

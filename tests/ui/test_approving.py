@@ -12,7 +12,7 @@ from tui_agent.settings.schema import Settings
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, SubTasksSlice
 from tui_agent.ui.keys.keymap import load_keys
-from tui_agent.ui.widgets.approving import ApprovalLine
+from tui_agent.ui.widgets.prompt_lines import ApprovalLine
 
 TICKED = SubTask("api", "Do it", auto_execute=True, state="ready")
 OTHER = SubTask("ui", "Do it", dependencies=("api",))

@@ -12,8 +12,8 @@ from support.sessions import reply
 from tui_agent.ui.panes import buffers
 from tui_agent.ui.panes.buffers import BuffersPane
 from tui_agent.ui.widgets.editor import MOST_LINES, PART, Editor
-from tui_agent.ui.widgets.file_tabs import FileTabs
-from tui_agent.ui.widgets.highlights import CHUNK, LineHighlights
+from tui_agent.ui.widgets.editor_bars import FileTabs
+from tui_agent.ui.widgets.syntax import CHUNK, LineHighlights
 
 CODE = "import time\n\n\ndef fetch(url):\n    return get(url)\n"
 

@@ -19,8 +19,8 @@ from tui_agent.store.state import ChatMessage
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.messages import MessageBlock
-from tui_agent.ui.widgets.picker import MentionList
 from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.prompt_lines import MentionList
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
 
 HOSTILE = "[red]x[/] [@click=app.quit]y\x1b[31m\u202e"

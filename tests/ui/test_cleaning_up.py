@@ -9,7 +9,7 @@ from support.screens import on_screen
 
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.cleanup import Cleaned
-from tui_agent.ui.dialogs.undo_storage import in_words, rows
+from tui_agent.ui.dialogs.questions import in_words, storage_rows
 
 
 async def test_the_figure_is_shown_and_nothing_goes_without_a_choice(tmp_path: Path, home: Path) -> None:
@@ -27,9 +27,9 @@ async def test_the_figure_is_shown_and_nothing_goes_without_a_choice(tmp_path: P
 
 
 def test_over_the_limit_only_what_is_too_much_goes() -> None:
-    assert [row.value for row in rows(3000, 2048)] == ["", "old", "young"]
-    assert "down to 2.0 KiB" in rows(3000, 2048)[1].words.plain
-    assert "down to" not in rows(1000, 2048)[1].words.plain
+    assert [row.value for row in storage_rows(3000, 2048)] == ["", "old", "young"]
+    assert "down to 2.0 KiB" in storage_rows(3000, 2048)[1].words.plain
+    assert "down to" not in storage_rows(1000, 2048)[1].words.plain
 
 
 def test_what_could_not_go_is_said_with_its_reason() -> None:

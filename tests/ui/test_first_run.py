@@ -9,7 +9,7 @@ from support.screens import on_screen
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.model.discover import Suggestion
-from tui_agent.ui.widgets.no_model import words
+from tui_agent.ui.widgets.prompt_lines import no_model_words
 
 FOUND = (
     Suggestion("openai/gpt-5", "OPENAI_API_KEY is set"),
@@ -19,9 +19,9 @@ FOUND = (
 
 
 def test_each_place_is_named_once() -> None:
-    said = words(FOUND, "^O M")
+    said = no_model_words(FOUND, "^O M")
     assert "OPENAI_API_KEY is set · LM Studio answers on port 1234." in said and "^O M chooses" in said
-    assert "No key and no local server was found." in words((), "^O M")
+    assert "No key and no local server was found." in no_model_words((), "^O M")
 
 
 async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

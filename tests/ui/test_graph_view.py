@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.ui.widgets.graph_canvas import Canvas
 from tui_agent.ui.widgets.graph_view import GraphView
-from tui_agent.ui.widgets.lined import Lined
+from tui_agent.ui.widgets.lines import Lined
 
 _LEFT, _UP, _DOWN = "─┐┘┬┴┤┼▶", "│┘└┴┤├┼", "│┐┌┬┤├┼"
 _TURNS = "┐┘└┌┬┴┤├┼"

@@ -5,8 +5,7 @@ from support.panes import HOSTILE, NotedSession, PaneApp
 from tui_agent.context.known import KnownFile, Touch
 from tui_agent.files.sizes import size_in_words
 from tui_agent.store.state import KnownSlice, State
-from tui_agent.ui.panes.known import KnownPane
-from tui_agent.ui.panes.known_rows import columns_for, modified_since
+from tui_agent.ui.panes.known import KnownPane, columns_for, modified_since
 
 FILES = (
     KnownFile("src/api.py", "9a906fd5909d0000", 4, 1200, modified_turn=4),

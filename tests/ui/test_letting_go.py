@@ -11,8 +11,8 @@ from textual.widgets.text_area import TextAreaTheme
 
 from tui_agent.store.state import Buffer
 from tui_agent.ui.letting_go import mend_styles_cache
-from tui_agent.ui.widgets.code_colours import SyntaxColours
 from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.syntax import SyntaxColours
 
 SOURCE = "def value() -> int:\n    return 1\n"
 

@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 
 from tests.support.panes import ThemedApp
 from tui_agent.ui.sink import parts
-from tui_agent.ui.widgets.choices import in_words
 from tui_agent.ui.widgets.markdown import (
     MOST_LINES,
     MOST_TOGETHER,
@@ -16,6 +15,7 @@ from tui_agent.ui.widgets.markdown import (
     draw,
 )
 from tui_agent.ui.widgets.message_text import MessageText
+from tui_agent.ui.widgets.prompt_lines import in_words
 
 
 def text_of(markdown: str) -> str:

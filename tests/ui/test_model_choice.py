@@ -9,7 +9,7 @@ from support.screens import on_screen
 from support.sessions import reply
 
 from tui_agent.model.discover import Suggestion
-from tui_agent.ui.dialogs.model import rows
+from tui_agent.ui.dialogs.questions import model_rows
 
 FOUND = (
     Suggestion("openai/gpt-5", "OPENAI_API_KEY is set"),
@@ -18,9 +18,9 @@ FOUND = (
 
 
 def test_rows_are_what_was_found_and_what_is_typed() -> None:
-    assert [row.value for row in rows("", FOUND)] == ["openai/gpt-5", "ollama_chat/qwen3"]
-    assert [row.value for row in rows("qwen", FOUND)] == ["ollama_chat/qwen3", "qwen"]
-    assert [row.value for row in rows("openai/gpt-5", FOUND)] == ["openai/gpt-5"]
+    assert [row.value for row in model_rows("", FOUND)] == ["openai/gpt-5", "ollama_chat/qwen3"]
+    assert [row.value for row in model_rows("qwen", FOUND)] == ["ollama_chat/qwen3", "qwen"]
+    assert [row.value for row in model_rows("openai/gpt-5", FOUND)] == ["openai/gpt-5"]
 
 
 async def test_a_typed_name_answers_from_the_next_request_on(

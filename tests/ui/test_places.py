@@ -9,8 +9,7 @@ from textual.geometry import Region, Size
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import PANES
-from tui_agent.ui.layout.areas import mode_of, places
-from tui_agent.ui.layout.resizing import Axis, resized
+from tui_agent.ui.layout.areas import Axis, mode_of, places, resized
 
 SIZES = st.builds(Size, st.integers(20, 400), st.integers(6, 120))
 #: Any set of panes but all of them.

@@ -3,8 +3,7 @@ from __future__ import annotations
 from support.panes import ThemedApp
 from textual.app import ComposeResult
 
-from tui_agent.ui.widgets.lined import Lined
-from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 

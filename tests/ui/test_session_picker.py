@@ -20,7 +20,7 @@ from tui_agent.session.opening import Opening
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.ui.app import WorkspaceApp
-from tui_agent.ui.dialogs.sent import SentView
+from tui_agent.ui.dialogs.context import SentView
 from tui_agent.ui.dialogs.sessions import Choice, SessionPicker
 
 

@@ -93,9 +93,7 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
     late = {
         f"tui_agent.ui.panes.{name}" for name in ("files", "plan", "buffers", "review", "todos", "subtasks")
     }
-    assert (
-        seen["first key"] & (late | {"tui_agent.turn.turn", "tui_agent.ui.dialogs.session_choice"}) == set()
-    )
+    assert seen["first key"] & (late | {"tui_agent.turn.turn", "tui_agent.ui.dialogs.sessions"}) == set()
 
 
 @pytest.mark.parametrize("name", HEAVY.split())

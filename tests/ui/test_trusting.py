@@ -10,7 +10,7 @@ from support.screens import on_screen
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 from tui_agent.ui.dialogs.chooser import MOST
-from tui_agent.ui.dialogs.trust import rows
+from tui_agent.ui.dialogs.questions import trust_rows
 
 
 async def test_it_is_said_at_the_start_shown_by_key_and_trusted_by_a_choice(
@@ -46,14 +46,16 @@ def test_filters_are_shown_with_their_commands(tmp_path: Path) -> None:
     work = repository(tmp_path / "work", {"a.txt": "a\n"})
     git(work, "config", "filter.evil.clean", "sh -c 'touch canary'")
     filters = trust.brought(work)[1]
-    words = [row.words.plain for row in rows("not trusted", filters, [f"f{n}" for n in range(500)])]
+    words = [row.words.plain for row in trust_rows("not trusted", filters, [f"f{n}" for n in range(500)])]
     assert words[:3] == [
         "Leave it untrusted",
         "Trust exactly this",
         "  filter  filter.evil.clean = sh -c 'touch canary'",
     ]
     assert len(words) == MOST and words[-1] == "  and 304 more files"
-    assert "Trust exactly this" not in [row.words.plain for row in rows("not trusted", filters * 300, [])]
+    assert "Trust exactly this" not in [
+        row.words.plain for row in trust_rows("not trusted", filters * 300, [])
+    ]
 
 
 async def test_what_changed_after_it_was_shown_is_not_trusted(tmp_path: Path, home: Path) -> None:

@@ -169,7 +169,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         """The session to show; None where the person chose none. One that is open elsewhere is asked about."""
         choice = None
         if self._pick_from:
-            from tui_agent.ui.dialogs.session_choice import pick
+            from tui_agent.ui.dialogs.sessions import pick
 
             choice = await pick(self, *self._pick_from)
             if choice is None:
@@ -179,7 +179,7 @@ class WorkspaceApp(App[int], inherit_bindings=False):
         try:
             return await (self.reopen(choice) if choice else self._open_session())
         except OpenElsewhere as error:
-            from tui_agent.ui.dialogs.session_choice import open_otherwise
+            from tui_agent.ui.dialogs.sessions import open_otherwise
 
             return await open_otherwise(self, self.reopen, error)
 

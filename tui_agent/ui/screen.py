@@ -17,14 +17,11 @@ from textual.widgets import Input, Static
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
-from tui_agent.ui.attention import Attention
-from tui_agent.ui.bridge import Bridge
+from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import Leader, is_modifier
-from tui_agent.ui.layout.areas import places
-from tui_agent.ui.layout.container import PaneContainer
-from tui_agent.ui.layout.resizing import STEPS, Axis, resized
-from tui_agent.ui.layout.tab_line import TabLine
+from tui_agent.ui.layout.areas import STEPS, Axis, places, resized
+from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.sink import plain
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import ask, writes
@@ -77,7 +74,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.registry import after_the_chat
         from tui_agent.ui.panes.status import StatusPane
-        from tui_agent.ui.widgets.approving import ApprovalLine
+        from tui_agent.ui.widgets.prompt_lines import ApprovalLine
 
         self.session = session
         self.bridge = bridge = Bridge(session, self.call_later)
@@ -275,15 +272,15 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self.app.push_screen(Chooser("Do", self._palette_rows, "type what it does"), self._do)
 
     def _palette_rows(self, words: str) -> list[ChooserRow]:
-        from tui_agent.ui.dialogs.palette import rows
+        from tui_agent.ui.dialogs.palette import palette_rows
 
-        return rows(words, self.owner.keys, self.arrangement.focus)
+        return palette_rows(words, self.owner.keys, self.arrangement.focus)
 
     def action_leader(self) -> None:
         self.leader.begin(self.owner.keys.after_leader())
 
     def action_help(self) -> None:
-        from tui_agent.ui.dialogs.key_help import KeyHelp
+        from tui_agent.ui.dialogs.palette import KeyHelp
 
         self.app.push_screen(KeyHelp(self.owner.keys, self.arrangement.focus))
 
@@ -307,33 +304,33 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
     @work(exclusive=True, group="sessions")
     async def action_sessions(self) -> None:
-        from tui_agent.ui.dialogs.session_choice import choose_another
+        from tui_agent.ui.dialogs.sessions import choose_another
 
         await choose_another(self.owner)
 
     @work(exclusive=True, group="sessions")
     async def action_fork(self) -> None:
-        from tui_agent.ui.dialogs.session_choice import fork_this
+        from tui_agent.ui.dialogs.sessions import fork_this
 
         await fork_this(self.owner)
 
     @writes
     @work(exclusive=True, group="sessions")
     async def action_rename(self) -> None:
-        from tui_agent.ui.dialogs.session_choice import rename_this
+        from tui_agent.ui.dialogs.sessions import rename_this
 
         await rename_this(self.owner)
 
     @work(exclusive=True, group="sessions")
     async def action_sent(self) -> None:
-        from tui_agent.ui.dialogs.session_choice import show_sent
+        from tui_agent.ui.dialogs.sessions import show_sent
 
         await show_sent(self.owner)
 
     @writes
     @work(exclusive=True, group="sessions")
     async def action_model(self) -> None:
-        from tui_agent.ui.dialogs.model import choose_model
+        from tui_agent.ui.dialogs.questions import choose_model
 
         if self.session is not None:
             await choose_model(self.app, self.session)
@@ -341,28 +338,28 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     @writes
     @work(exclusive=True, group="sessions")
     async def action_summary(self) -> None:
-        from tui_agent.ui.dialogs.summary import edit_summary
+        from tui_agent.ui.dialogs.drafts import edit_summary
 
         if self.session is not None:
             await edit_summary(self.app, self.session)
 
     @work(exclusive=True, group="sessions")
     async def action_clean(self) -> None:
-        from tui_agent.ui.dialogs.undo_storage import clean_up
+        from tui_agent.ui.dialogs.questions import clean_up
 
         if self.session is not None:
             await clean_up(self.app, self.session)
 
     @work(exclusive=True, group="sessions")
     async def action_trust(self) -> None:
-        from tui_agent.ui.dialogs.trust import ask_for_trust
+        from tui_agent.ui.dialogs.questions import ask_for_trust
 
         await ask_for_trust(self.owner)
 
     @writes
     @work(exclusive=True, group="commit")
     async def action_commit(self) -> None:
-        from tui_agent.ui.dialogs.commit import commit
+        from tui_agent.ui.dialogs.drafts import commit
 
         if self.session is not None:
             await commit(self.app, self.session)

@@ -1,28 +1,69 @@
-"""The sessions that there are, to be opened, searched, sorted, renamed, forked and deleted."""
+"""Sessions: one to be opened, searched, renamed, forked at a turn or deleted, also in the middle of another."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import events, on, work
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.log import managing, search
 from tui_agent.log.catalog import SORTS, Entry, Sort, list_sessions, sorted_by
+from tui_agent.log.fork import fork
 from tui_agent.log.search import Line
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.dialogs.session_fork import fork_at_a_turn
 from tui_agent.ui.sink import label, parts, plain
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+    from tui_agent.ui.app import WorkspaceApp
+
+
+#: Stands for the whole session.
+WHOLE = "whole"
+
+
+async def fork_at_a_turn(app: App[Any], data: Path, session: str, turns: int) -> str | None:
+    """The id of a copy of the session up to the turn that the person chose; None where they chose none.
+
+    Raises `SessionError`.
+    """
+    chosen = await app.push_screen_wait(_turns(data, session)) if turns > 1 else WHOLE
+    if chosen is None:
+        return None
+    turn = None if chosen == WHOLE else int(chosen)
+    return (await asyncio.to_thread(fork, data, session, turn)).id
+
+
+def _turns(data: Path, session: str) -> Chooser:
+    requests: list[Line] = []
+
+    async def get() -> None:
+        requests.extend(await asyncio.to_thread(search.requests, data, session))
+
+    def rows(words: str) -> list[ChooserRow]:
+        fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
+        whole = [ChooserRow(WHOLE, label("All of it, as it is now"))] if not words.strip() else []
+        return [*whole, *(_turn_row(line) for line in fitting)]
+
+    return Chooser("Go on with a copy, as it stood after …", rows, "words of a turn", get())
+
+
+def _turn_row(line: Line) -> ChooserRow:
+    words = " ".join(line.text.split())[:64]
+    return ChooserRow(str(line.turn), parts((f"turn {line.turn:>3}  ", "$muted"), words))
+
 
 HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork at a turn · F9 delete · Esc back"
 
@@ -249,3 +290,71 @@ def _preview_of(entry: Entry, lines: list[Line]) -> Content:
     ]
     head = parts((entry.id, "$muted"), "  ", (entry.workspace, "$faint"))
     return Content("\n\n").join([head, *said])
+
+
+Reopen = Callable[[Choice], Awaitable["Session"]]
+
+
+async def pick(app: WorkspaceApp, data: Path, workspace: Path, current: str = "") -> Choice | None:
+    """Let the person pick one."""
+    return await app.push_screen_wait(SessionPicker(data, workspace, current))
+
+
+async def open_otherwise(app: WorkspaceApp, reopen: Reopen, error: OpenElsewhere) -> Session | None:
+    """Ask what to do with a session that is open elsewhere, and do it. None where the person lets it be."""
+    match await app.push_screen_wait(elsewhere(error.session, error.what)):
+        case "fork":
+            return await reopen(Choice(await _forked(error.session)))
+        case "read":
+            return await reopen(Choice(error.session, read_only=True))
+    return None
+
+
+async def choose_another(app: WorkspaceApp) -> None:
+    """Close the session that is open, and go on with another."""
+    session = app.session
+    if session is None or app.reopen is None:
+        app.notify("Only `tui-agent` itself can open another session here.", severity="warning")
+        return
+    current = session.state.session.id
+    choice = await pick(app, session.folders.data, session.workspace.root, current)
+    if choice is not None and choice.session != current:
+        await app.switch(choice)
+
+
+async def fork_this(app: WorkspaceApp) -> None:
+    """Go on with a copy of the session that is open, as it stood after a turn."""
+    session = app.session
+    if session is None or app.reopen is None:
+        return
+    try:
+        forked = await fork_at_a_turn(
+            app, session.folders.data, session.state.session.id, session.state.turn.number
+        )
+        if forked:
+            await app.switch(Choice(forked))
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+
+
+async def rename_this(app: WorkspaceApp) -> None:
+    """Ask for a name for the session that is open."""
+    session = app.session
+    if session is not None:
+        name = await app.push_screen_wait(naming(session.state.session.name))
+        if name:
+            await session.rename(name)
+
+
+async def show_sent(app: WorkspaceApp) -> None:
+    """Show what the model was sent."""
+    from tui_agent.ui.dialogs.context import SentView
+
+    if app.session is not None:
+        await app.push_screen_wait(SentView(app.session.sent))
+
+
+async def _forked(session: str) -> str:
+    from tui_agent.settings.folders import user_folders
+
+    return (await asyncio.to_thread(fork, user_folders().data, session)).id

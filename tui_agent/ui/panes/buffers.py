@@ -15,8 +15,7 @@ from tui_agent.store.state import Buffer, BuffersSlice, State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.editor import Editor
-from tui_agent.ui.widgets.file_tabs import FileTabs
-from tui_agent.ui.widgets.find_bar import FindBar
+from tui_agent.ui.widgets.editor_bars import FileTabs, FindBar
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -202,7 +201,7 @@ class BuffersPane(Pane):
             self.act(self.session.reload_buffer(active))
 
     def action_diff(self) -> None:
-        from tui_agent.ui.dialogs.file_diff import FileDiff
+        from tui_agent.ui.dialogs.versions import FileDiff
 
         if active := self.session.state.buffers.active:
             self.app.push_screen(FileDiff(self.session, active))

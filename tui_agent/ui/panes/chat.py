@@ -16,17 +16,19 @@ from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
-from tui_agent.ui.widgets.approving import ApprovalLine
-from tui_agent.ui.widgets.choices import NextSteps, QueuedMessages
-from tui_agent.ui.widgets.going_on import ContinueLine
-from tui_agent.ui.widgets.no_model import NoModelLine
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.picker import MentionList
 from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.prompt_lines import (
+    ApprovalLine,
+    ContinueLine,
+    MentionList,
+    NextSteps,
+    NoModelLine,
+    QueuedMessages,
+)
 from tui_agent.ui.widgets.session_calls import refuse, writes
 from tui_agent.ui.widgets.text_area import WritingArea
-from tui_agent.ui.widgets.transcript import NewBelow, Transcript
-from tui_agent.ui.widgets.transcript_place import ScrollPosition, read
+from tui_agent.ui.widgets.transcript import NewBelow, ScrollPosition, Transcript, read_position
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -57,7 +59,7 @@ class ChatPane(Pane):
     def compose(self) -> Iterable[Widget]:
         choices = NextSteps()
         state = self.session.state
-        yield Transcript(self.session, read(state.layout.place.get(self.ID), state.chat.total))
+        yield Transcript(self.session, read_position(state.layout.place.get(self.ID), state.chat.total))
         yield NewBelow()
         yield Static("", id="progress", markup=False)
         yield QueuedMessages()
@@ -152,7 +154,7 @@ class ChatPane(Pane):
     @writes
     @work(exclusive=True)
     async def action_go_on(self) -> None:
-        from tui_agent.ui.dialogs.memory import go_on
+        from tui_agent.ui.dialogs.drafts import go_on
 
         text = self.prompt.value
         sent = await go_on(self.app, self.session, text)

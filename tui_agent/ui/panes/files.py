@@ -90,7 +90,7 @@ class FilesPane(Pane):
             self.go_to("chat")
 
     def action_diff(self) -> None:
-        from tui_agent.ui.dialogs.file_diff import FileDiff
+        from tui_agent.ui.dialogs.versions import FileDiff
 
         entry = self.files.current
         if entry and not entry.more and not entry.is_folder:

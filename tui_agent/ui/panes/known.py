@@ -2,20 +2,142 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.widget import Widget
 
+from tui_agent.context.known import KnownFile, Touch, freshness_mark
+from tui_agent.files.sizes import size_in_words
 from tui_agent.session.session import Session
 from tui_agent.store.state import KnownSlice, State
-from tui_agent.ui.panes.known_rows import heading, known_rows
-from tui_agent.ui.panes.known_timeline import timeline_rows
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.lined import Lined
-from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.lines import Line, Lined, Piece, column
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
+
+_LEAST_FILE = 28
+_GAP = 2
+#: What the first column may take of the room that is left, for a name that a file was given.
+_MORE = 14
+
+
+class KnownColumn(NamedTuple):
+    """A column beside the file's name: its heading, its width in cells, and what it says of a file."""
+
+    heading: str
+    width: int
+    words: Callable[[KnownFile], str]
+
+
+def modified_since(file: KnownFile) -> str:
+    """What has become of the file since it was seen: the words that the model is told, in one cell's width."""
+    return freshness_mark(file).replace("\ufe0f", "")
+
+
+#: In the order in which they are given up from the right.
+COLUMNS = (
+    KnownColumn("Modified since", 16, modified_since),
+    KnownColumn("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "never"),
+    KnownColumn("Hash", 12, lambda file: file.md5[:12]),
+    KnownColumn("Seen", 5, lambda file: "whole" if file.whole else "part"),
+    KnownColumn("Size", 8, lambda file: size_in_words(file.size)),
+    KnownColumn("Loaded by", 9, lambda file: file.loaded_by),
+)
+
+
+def columns_for(width: int) -> tuple[KnownColumn, ...]:
+    """The columns that fit beside a file name of at least a readable width."""
+    room = width - _LEAST_FILE
+    fitting: list[KnownColumn] = []
+    for each in COLUMNS:
+        if room < each.width + _GAP:
+            break
+        room -= each.width + _GAP
+        fitting.append(each)
+    if fitting:
+        wider = fitting[0].width + min(room // 2, _MORE)
+        fitting[0] = fitting[0]._replace(width=wider)
+    return tuple(fitting)
+
+
+def heading(width: int) -> Line:
+    columns = columns_for(width)
+    return Line(
+        tuple(Piece(text, "muted") for text in _cells("File", [each.heading for each in columns], width))
+    )
+
+
+def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
+    """A row for each file, its path as the key: stale ones first, then those seen last."""
+    columns = columns_for(width)
+    ordered = sorted(files, key=lambda file: (_rank(file), -file.seen_turn, file.path))
+    return [Row(file.path, partial(_row, file, columns, width)) for file in ordered]
+
+
+def _rank(file: KnownFile) -> int:
+    """Stale files first, then those that the agent itself changed, then those that are as they were seen."""
+    return 0 if file.stale else 1 if file.freshness == "edited" else 2
+
+
+def _row(file: KnownFile, columns: tuple[KnownColumn, ...], width: int) -> Line:
+    if not columns:
+        mark = Piece("  " if file.freshness == "fresh" else "⚠ ", "stale")
+        return Line((mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn or 'never'}", "muted"),))
+    name, *cells = _cells(file.path, [each.words(file) for each in columns], width)
+    inks = ["muted" if file.freshness == "fresh" else "stale", *["muted"] * (len(cells) - 1)]
+    pieces = [Piece(text, ink) for text, ink in zip(cells, inks, strict=True)]
+    return Line((Piece(name, "stale" if file.stale else ""), *pieces))
+
+
+def _cells(name: str, words: list[str], width: int) -> list[str]:
+    columns = columns_for(width)
+    room = width - sum(each.width + _GAP for each in columns)
+    cells = [" " * _GAP + column(text, each.width) for text, each in zip(words, columns, strict=True)]
+    return [column(name, max(room, 1), "start"), *cells]
+
+
+#: How many touches of one file are shown.
+SHOWN = 200
+
+
+def timeline_rows(path: str, touches: Iterable[Touch]) -> list[Row]:
+    """A heading with the file's name, the latest times, and a row for each touch; none without a touch.
+
+    `touches` are of all files, the oldest first.
+    """
+    found = [touch for touch in touches if touch.path == path]
+    if not found:
+        return []
+    heading = Line((Piece("Timeline  ", "muted"), Piece(path, "", "start")))
+    newest_first = reversed(found[-SHOWN:])
+    return [
+        Row("", heading),
+        Row("", Line((Piece(_latest(found[-1]), "muted"),)), wraps=True),
+        *(Row("", partial(_line, touch)) for touch in newest_first),
+    ]
+
+
+def _latest(touch: Touch) -> str:
+    times = (("read", touch.read_at), ("edited", touch.edited_at), ("outside", touch.outside_at))
+    return " · ".join(f"{name} {clock(at)}" for name, at in times if at) or "no time is known"
+
+
+def _line(touch: Touch) -> Line:
+    ink = "muted" if touch.active else "stale"
+    mark = "  " if touch.active else "⚠ "
+    at = Piece(clock(touch.at), ink)
+    hashed = Piece(f"{touch.md5[:8]}  {at.text}", ink)
+    return Line((Piece(f"{mark}turn {touch.turn:<3} {touch.kind}", ink, "end"),), (hashed, at, Piece("")))
+
+
+def clock(at: float) -> str:
+    """The time of day of seconds since the epoch; nothing where it is not known."""
+    return time.strftime("%H:%M:%S", time.localtime(at)) if at else ""
+
 
 #: From so many rows on the pane has room for a timeline beside the table, which then takes a third of it.
 ROOM_FROM = 12

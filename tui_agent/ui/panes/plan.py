@@ -12,8 +12,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import ActionSlice, PlanSlice, State
 from tui_agent.ui.panes.plan_rows import plan_rows
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.lined import Lined
-from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 from tui_agent.ui.widgets.session_calls import writes

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator
 from tui_agent.answers.plans import DirectoryAction
 from tui_agent.planning.chain import OTHER_CASE, Attempt
 from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice
-from tui_agent.ui.widgets.lines import Line, Piece
-from tui_agent.ui.widgets.marks import ACTIONS, ATTEMPTS, UNTRIED
+from tui_agent.ui.widgets.lines import ACTIONS, ATTEMPTS, UNTRIED, Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
 #: Longer lists of files are folded after this many.

@@ -16,7 +16,7 @@ from tui_agent.ui.panes.review_place import ReviewPosition, entry, of_todo, pick
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.lined import Lined
+from tui_agent.ui.widgets.lines import Lined
 from tui_agent.ui.widgets.session_calls import writes
 
 
@@ -78,7 +78,7 @@ class ReviewPane(Deciding):
             self._take_back([whole(other) for other in applied])
 
     def action_history(self) -> None:
-        from tui_agent.ui.dialogs.history import History
+        from tui_agent.ui.dialogs.versions import History
 
         self.app.push_screen(History(self.session), self._go_back_over)
 
@@ -87,7 +87,7 @@ class ReviewPane(Deciding):
             self._act(self.session.open_file(change.path, self._line()))
 
     def action_diff(self) -> None:
-        from tui_agent.ui.dialogs.file_diff import FileDiff
+        from tui_agent.ui.dialogs.versions import FileDiff
 
         if change := self._change():
             self.app.push_screen(FileDiff(self.session, change.path))
@@ -143,7 +143,7 @@ class ReviewPane(Deciding):
     @work(exclusive=True, group="give-back")
     async def action_give_back(self) -> None:
         """Let one of the two sub-tasks of a conflict do its part again."""
-        from tui_agent.ui.dialogs.give_back import give_back
+        from tui_agent.ui.dialogs.questions import give_back
 
         if change := self._change():
             await give_back(self.app, self.session, change)

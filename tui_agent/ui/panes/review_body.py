@@ -3,21 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Coroutine
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from tui_agent.edits.change import Change, Diff
+from tui_agent.edits.conflicts import ConflictView, Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
-from tui_agent.ui.panes.review_conflict import ConflictChoices
 from tui_agent.ui.panes.review_place import ReviewPosition, hunk_states
 from tui_agent.ui.panes.review_rows import without_diff
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_sides import DiffSides
 from tui_agent.ui.widgets.diff_view import DiffView
-from tui_agent.ui.widgets.lined import Lined
+from tui_agent.ui.widgets.lines import Lined
+
+
+class ConflictChoices:
+    """The choices for one conflict; nothing of it lasts before the last place is decided."""
+
+    def __init__(self, view: ConflictView) -> None:
+        self.view = view
+        self.place = 0
+        self.chosen: dict[int, str] = {}
+        self._texts: dict[int, str] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self.view.conflicts)
+
+    @property
+    def decided(self) -> bool:
+        return len(self.chosen) == self.count
+
+    @property
+    def sides(self) -> list[Side]:
+        """A side for each place; where a text stands for it, which side is of no account."""
+        return [
+            cast("Side", "theirs" if self.chosen[place] == "by hand" else self.chosen[place])
+            for place in range(self.count)
+        ]
+
+    @property
+    def by_hand(self) -> dict[int, str]:
+        return {place: text for place, text in self._texts.items() if self.chosen.get(place) == "by hand"}
+
+    def take(self, side: Side) -> None:
+        """Choose for the current place, and go on to the next that is open."""
+        self.chosen[self.place] = side
+        self._go_on()
+
+    def write(self, text: str) -> None:
+        """Put a text at the current place."""
+        self.chosen[self.place] = "by hand"
+        self._texts[self.place] = text if not text or text.endswith("\n") else text + "\n"
+        self._go_on()
+
+    def step(self, step: int) -> bool:
+        """Go to the next or previous place; whether there was one."""
+        wanted = self.place + step
+        if not 0 <= wanted < self.count:
+            return False
+        self.place = wanted
+        return True
+
+    @property
+    def draft(self) -> str:
+        """What editing the current place begins with: both sides, or what was written before."""
+        if self.place in self._texts:
+            return self._texts[self.place]
+        region = self.view.regions[self.view.conflicts[self.place]]
+        return "".join((*region.yours, *region.theirs))
+
+    def _go_on(self) -> None:
+        order = [*range(self.place + 1, self.count), *range(self.place)]
+        self.place = next((place for place in order if place not in self.chosen), self.place)
+
 
 _Key = tuple[str, str, str]
 #: Diffs that are kept while others are looked at: whole files are behind each.

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from tui_agent.edits.change import Change
 from tui_agent.ui.panes.review_place import ReviewPosition, waiting
 from tui_agent.ui.widgets.hints import Hint
-from tui_agent.ui.widgets.lines import Line, Piece
-from tui_agent.ui.widgets.marks import CHANGES
+from tui_agent.ui.widgets.lines import CHANGES, Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
 _DECIDE = (

@@ -12,7 +12,7 @@ from textual.widgets import Input
 from tui_agent.ui.panes.review_place import ReviewPosition, shown_changes, waiting
 from tui_agent.ui.panes.subtasks_drawing import Drawing
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.lined import Lined
+from tui_agent.ui.widgets.lines import Lined
 from tui_agent.ui.widgets.session_calls import writes
 
 _Call = Callable[[str], Coroutine[Any, Any, object]]
@@ -99,14 +99,14 @@ class SubTasksPane(Drawing):
     @writes
     @work(exclusive=True, group="subtask")
     async def action_add(self) -> None:
-        from tui_agent.ui.dialogs.subtask_edits import add
+        from tui_agent.ui.dialogs.subtask_forms import add
 
         await add(self.app, self.session)
 
     @writes
     @work(exclusive=True, group="subtask")
     async def action_edit(self) -> None:
-        from tui_agent.ui.dialogs.subtask_edits import edit
+        from tui_agent.ui.dialogs.subtask_forms import edit
 
         if self.current is not None:
             await edit(self.app, self.session, self.current)
@@ -114,7 +114,7 @@ class SubTasksPane(Drawing):
     @writes
     @work(exclusive=True, group="subtask")
     async def action_connect(self) -> None:
-        from tui_agent.ui.dialogs.subtask_edits import connect
+        from tui_agent.ui.dialogs.subtask_forms import connect
 
         if self.current is not None:
             await connect(self.app, self.session, self.current)
@@ -122,7 +122,7 @@ class SubTasksPane(Drawing):
     @writes
     @work(exclusive=True, group="subtask")
     async def action_remove(self) -> None:
-        from tui_agent.ui.dialogs.subtask_edits import remove
+        from tui_agent.ui.dialogs.subtask_forms import remove
 
         if self.current is not None:
             await remove(self.app, self.session, self.current)

@@ -11,9 +11,7 @@ from textual.widgets import Input
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.lined import Lined
-from tui_agent.ui.widgets.lines import Line, Piece
-from tui_agent.ui.widgets.marks import DONE, OPEN
+from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 from tui_agent.ui.widgets.session_calls import writes

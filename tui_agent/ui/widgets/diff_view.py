@@ -17,15 +17,14 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.edits.change import Diff, HunkState
-from tui_agent.ui.widgets.code_colours import (
+from tui_agent.ui.widgets.diff_lines import DiffLine, DiffLines
+from tui_agent.ui.widgets.lines import Lined, wrap
+from tui_agent.ui.widgets.syntax import (
     Coloured,
     DiffColours,
     code_styles,
     layered,
 )
-from tui_agent.ui.widgets.diff_lines import DiffLine, DiffLines
-from tui_agent.ui.widgets.lined import Lined
-from tui_agent.ui.widgets.lines import wrap
 
 _BAR = "▌"
 _STATES: dict[HunkState, str] = {"pending": " ", "applied": "✓", "skipped": "–"}

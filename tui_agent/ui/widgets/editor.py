@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from heapq import nlargest
 from pathlib import PurePosixPath
 
+from rich.cells import cell_len
 from textual.document._wrapped_document import WrappedDocument
 from textual.geometry import Size
 from textual.message import Message
@@ -12,9 +14,33 @@ from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaT
 from tui_agent.edits.overlay import Overlay
 from tui_agent.store.state import Buffer
 from tui_agent.ui.letting_go import let_go
-from tui_agent.ui.widgets.highlights import LineHighlights
-from tui_agent.ui.widgets.long_text import CountedDocument, widest
+from tui_agent.ui.widgets.syntax import LineHighlights
 from tui_agent.ui.widgets.text_area import WritingArea, ending_of
+
+#: So many of the longest lines, by characters, are measured in cells.
+_MEASURED = 64
+
+
+class CountedDocument(WrappedDocument):
+    """Knows its height without adding anything up: there is one entry for each line that can be drawn."""
+
+    @classmethod
+    def of(cls, wrapped: WrappedDocument) -> CountedDocument:
+        """The same wrapping, with nothing computed again."""
+        counted = cls.__new__(cls)
+        counted.__dict__ = wrapped.__dict__
+        return counted
+
+    @property
+    def height(self) -> int:
+        return len(self._offset_to_line_info)
+
+
+def widest(lines: list[str], tab_width: int) -> int:
+    """Cells of the widest line; wide letters count double, tabs as they are drawn."""
+    longest = nlargest(_MEASURED, lines, key=len)
+    return max((cell_len(line.expandtabs(tab_width)) for line in longest), default=0)
+
 
 #: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
 #: whole would take seconds, and each key a good part of one.

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from tui_agent.store.graph import DONE_STATES, SubTask
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.ui.widgets.lines import Piece
-from tui_agent.ui.widgets.marks import TASKS
+from tui_agent.ui.widgets.lines import TASKS, Piece
 
 SILENT = Piece("◌", "warning")
 #: Marks of tasks that have not begun: one ticked for the batch, one that begins as soon as it can.

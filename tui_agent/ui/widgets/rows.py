@@ -10,8 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
-from tui_agent.ui.widgets.lined import Lined
-from tui_agent.ui.widgets.lines import Line, Piece, draw, wrap
+from tui_agent.ui.widgets.lines import Line, Lined, Piece, draw, wrap
 
 _BAR = "▌"
 

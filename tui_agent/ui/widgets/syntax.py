@@ -1,7 +1,8 @@
-"""Syntax colours for text that is shown and not edited."""
+"""Syntax colours for the lines in view, of text that is edited and of text that is only shown."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -16,6 +17,42 @@ from tui_agent.ui.widgets.diff_lines import DiffLine, new_lines
 
 if TYPE_CHECKING:
     from textual.widgets import TextArea
+
+
+CHUNK = 24
+Highlight = tuple[int, int | None, str]
+
+
+class LineHighlights(defaultdict[int, list[Highlight]]):
+    """Stands in for the editor's own map of lines to colours; `clear` forgets what was queried."""
+
+    def __init__(self, editor: TextArea) -> None:
+        super().__init__(list)
+        self._editor = editor
+
+    def __bool__(self) -> bool:
+        """Always worth asking: what is not there yet is queried when it is."""
+        return True
+
+    def __missing__(self, row: int) -> list[Highlight]:
+        first = row - row % CHUNK
+        for line in range(first, first + CHUNK):
+            self[line] = []
+        self._query(first, first + CHUNK)
+        return self[row]
+
+    def _query(self, first: int, end: int) -> None:
+        query = self._editor._highlight_query
+        if not query:
+            return
+        captures = self._editor.document.query_syntax_tree(query, (first, 0), (end, 0))
+        for name, nodes in captures.items():
+            for node in nodes:
+                (top, left), (bottom, right) = node.start_point, node.end_point
+                for line in range(max(top, first), min(bottom + 1, end)):
+                    start = left if line == top else 0
+                    self[line].append((start, right if line == bottom else None, name))
+
 
 #: Longer texts are shown without: parsing them would be felt.
 LONGEST = 1_000
@@ -68,8 +105,6 @@ class SyntaxColours:
     """Colours of the lines of one text, found when they are asked for; `styles` are by tree-sitter's names."""
 
     def __init__(self, lines: Sequence[str], language: str, styles: Mapping[str, Style]) -> None:
-        from tui_agent.ui.widgets.highlights import LineHighlights
-
         self._lines = lines
         self._styles = styles
         self._found = LineHighlights(cast("TextArea", Parsed(lines, language)))

@@ -1,20 +1,82 @@
-"""One line under the editor: words to find, or a line to go to."""
+"""The lines around the editor: the open files above it, and what is looked for below it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import Literal
 
 from textual import events
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from tui_agent.store.state import Buffer, BuffersSlice
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.editor import Editor
 
-Mode = Literal["find", "line"]
+_GAP = 3
+
+
+class FileTabs(Widget):
+    """A click on a name brings that file to the front."""
+
+    DEFAULT_CSS = """
+    FileTabs { height: 1; padding: 0 1; background: $background; color: $text; }
+    """
+
+    class FilePressed(Message):
+        def __init__(self, path: str) -> None:
+            super().__init__()
+            self.path = path
+
+    def __init__(self) -> None:
+        super().__init__(classes="-empty")
+        self._buffers = BuffersSlice()
+
+    def show(self, buffers: BuffersSlice) -> None:
+        self._buffers = buffers
+        self.set_class(not buffers.open, "-empty")
+        self.refresh()
+
+    def render(self) -> Content:
+        labels = [self._label(buffer) for buffer in self._shown()]
+        return Content(" " * _GAP).join(labels) if labels else parts(("Editor", "bold"))
+
+    def _shown(self) -> list[Buffer]:
+        """The tabs that fit, from the left unless the active one would be out of view."""
+        shown = list(self._buffers.open)
+        while len(shown) > 1 and sum(self._label(b).cell_length + _GAP for b in shown) > self.size.width:
+            if shown[0].path == self._buffers.active:
+                shown.pop()
+            else:
+                shown.pop(0)
+        return shown
+
+    def _label(self, buffer: Buffer) -> Content:
+        name = self._title_of(buffer.path)
+        mark = ("!" if buffer.clash else "●", "$warning") if buffer.unsaved or buffer.clash else ("", "")
+        front = buffer.path == self._buffers.active
+        return parts((name, "bold" if front else "$muted"), " " if mark[0] else "", mark)
+
+    def _title_of(self, path: str) -> str:
+        """The file's name, with its folder where two open files share it."""
+        name = PurePosixPath(path).name
+        twins = [b for b in self._buffers.open if PurePosixPath(b.path).name == name]
+        return name if len(twins) < 2 else "/".join(PurePosixPath(path).parts[-2:])
+
+    def on_click(self, event: events.Click) -> None:
+        x = event.get_content_offset_capture(self).x
+        for buffer in self._shown():
+            x -= self._label(buffer).cell_length + _GAP
+            if x < 0:
+                self.post_message(self.FilePressed(buffer.path))
+                return
+
+
+FindMode = Literal["find", "line"]
 
 
 class FindBar(Horizontal):
@@ -34,7 +96,7 @@ class FindBar(Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self.display = False
-        self._mode: Mode = "find"
+        self._mode: FindMode = "find"
         self._editor: Editor | None = None
 
     def compose(self) -> Iterable[Widget]:
@@ -42,7 +104,7 @@ class FindBar(Horizontal):
         yield Input(id="find-words", compact=True)
         yield Static("", id="find-none", markup=False)
 
-    def open_for(self, mode: Mode, editor: Editor) -> None:
+    def open_for(self, mode: FindMode, editor: Editor) -> None:
         self._mode, self._editor = mode, editor
         self.display = True
         self.query_one("#find-what", Static).update(parts(("find" if mode == "find" else "line", "$accent")))

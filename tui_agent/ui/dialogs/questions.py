@@ -1,0 +1,202 @@
+"""Questions that are answered from a list: the model, trust in the workspace, undo storage, who settles a conflict."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from tui_agent.edits.change import Change
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.git_folder import Entries
+from tui_agent.log.cleanup import Cleaned, clean, readable, used
+from tui_agent.settings import trust
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
+from tui_agent.ui.dialogs.sessions import Choice
+from tui_agent.ui.sink import label
+
+if TYPE_CHECKING:
+    from tui_agent.model.discover import Suggestion
+    from tui_agent.session.session import Session
+    from tui_agent.ui.app import WorkspaceApp
+
+
+async def choose_model(app: App[object], session: Session) -> None:
+    """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
+    from tui_agent.model.discover import discover
+
+    found: list[Suggestion] = []
+
+    async def get() -> None:
+        found.extend(await discover())
+
+    name = await app.push_screen_wait(
+        Chooser(
+            "Model",
+            lambda words: model_rows(words, found),
+            "type a litellm name, such as openai/gpt-5",
+            get(),
+        )
+    )
+    if not name:
+        return
+    environment = next((it.environment for it in found if it.model == name), {})
+    try:
+        await session.notice(f"Getting {name} ready …")
+        await session.choose_model(name, environment)
+        await session.notice(f"{name} answers from the next request on{_to_keep(session, name, environment)}")
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+
+
+def _to_keep(session: Session, name: str, environment: Mapping[str, str]) -> str:
+    """What to do so that the next session has it too, where none is configured."""
+    if session.loaded.settings.model:
+        return ""
+    variables = "".join(f", and {key}={value} into your environment" for key, value in environment.items())
+    return f'; to keep it, put model = "{name}" into your settings.toml{variables}'
+
+
+def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
+    """What was found that holds the words, and the words themselves as a name."""
+    words = words.strip()
+    fitting = [
+        ChooserRow(it.model, label(f"{it.model}   {it.because}"))
+        for it in found
+        if words.lower() in it.model.lower()
+    ]
+    if words and all(row.value != words for row in fitting):
+        fitting.append(ChooserRow(words, label(f"{words}   as typed")))
+    return fitting
+
+
+async def ask_for_trust(app: WorkspaceApp) -> None:
+    """Show the workspace's own settings and filters. With the person's trust the session opens again and uses them."""
+    session = app.session
+    if session is None:
+        return
+    root, folders = session.workspace.root, session.folders
+    found: list[ChooserRow] = []
+    seen: list[trust.TrustedWorkspace] = []
+
+    async def get() -> None:
+        standing = await asyncio.to_thread(trust.standing, root, folders)
+        entry, filters = await asyncio.to_thread(trust.brought, root)
+        if standing == "trusted" and entry.filters != await asyncio.to_thread(
+            trust.trusted_filters, root, folders
+        ):
+            standing = "changed"
+        seen[:], found[:] = [entry], trust_rows(standing, filters, list(entry.files))
+
+    choice = await app.push_screen_wait(
+        Chooser("Trust this workspace with what it brings?", lambda _: found, "Enter chooses", get())
+    )
+    if not choice:
+        return
+    if choice.startswith(_FILE):
+        await session.open_file(choice.removeprefix(_FILE))
+        return
+    try:
+        if choice == "trust":
+            await asyncio.to_thread(trust.trust, root, folders, seen[0])
+        else:
+            await asyncio.to_thread(trust.revoke, root, folders)
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+        return
+    if app.reopen is None or session.state.session.read_only or session.state.session.not_kept:
+        await session.notice("In force from the next start on.", "info")
+    else:
+        await app.switch(Choice(session.state.session.id))
+
+
+def trust_rows(standing: trust.Standing, filters: Entries, files: Sequence[str]) -> list[ChooserRow]:
+    """Leaving it as it is comes first, then what would run, in full; a file can be looked at."""
+    match standing:
+        case "nothing to trust":
+            return [ChooserRow("", label("It brings no settings and no filters of its own"))]
+        case "trusted":
+            answers = [
+                ChooserRow("", label("Leave it trusted")),
+                ChooserRow("revoke", label("Take the trust back")),
+            ]
+        case _:
+            answers = [
+                ChooserRow("", label("Leave it untrusted")),
+                ChooserRow("trust", label("Trust exactly this")),
+            ]
+    commands = [ChooserRow("", label(f"  filter  {setting} = {value}")) for setting, value in filters]
+    room = MOST - len(answers) - len(commands) - 1
+    if room < 0:
+        return [
+            answers[0],
+            ChooserRow("", label(f"It brings {len(filters):,} settings of filters: too many to be shown")),
+        ]
+    shown = [ChooserRow(_FILE + name, label(f"  look at {name}")) for name in files[:room]]
+    more = [ChooserRow("", label(f"  and {len(files) - room:,} more files"))] if len(files) > room else []
+    return [*answers, *commands, *shown, *more]
+
+
+_FILE = "file:"
+
+
+async def clean_up(app: App[object], session: Session) -> None:
+    """Show what the store of earlier texts holds; remove from it what the person chooses, or nothing."""
+    data, limit = session.folders.data, session.loaded.settings.undo.max_bytes
+    size = 0
+
+    async def get() -> None:
+        nonlocal size
+        size = await asyncio.to_thread(used, data)
+        chooser.retitle(f"{readable(size)} of {readable(limit)} kept for undo and resume")
+
+    chooser = Chooser("Kept for undo and resume", lambda _: storage_rows(size, limit), "Enter chooses", get())
+    choice = await app.push_screen_wait(chooser)
+    if not choice:
+        return
+    target = limit if size > limit else 0
+    done = await asyncio.to_thread(clean, data, target, young=choice == "young")
+    await session.notice(in_words(done, limit), "warning" if done.why_not else "info")
+
+
+def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
+    """Leaving it comes first; over the limit only what is too much goes."""
+    down = f", oldest first, down to {readable(limit)}" if size > limit else ""
+    return [
+        ChooserRow("", label("Leave it")),
+        ChooserRow("old", label(f"Remove what is older than 30 days{down}")),
+        ChooserRow("young", label(f"Remove younger texts too{down}: what they undo cannot be undone")),
+    ]
+
+
+def in_words(done: Cleaned, limit: int) -> str:
+    """What went, what is left, and why not more."""
+    freed = f"{done.removed} texts removed ({readable(done.before - done.after)})"
+    said = [freed if done.removed else "Nothing was removed"]
+    if done.why_not:
+        said.append(done.why_not)
+    said.append(f"{readable(done.after)} of {readable(limit)} kept for undo and resume")
+    return "; ".join(said)
+
+
+async def give_back(app: App[object], session: Session, change: Change) -> None:
+    """Ask which of the two, the one that came second first; nothing happens where the person leaves it."""
+    rival = session.state.review.change(change.rival)
+    if change.state != "conflict" or rival is None:
+        await session.notice(f"{change.path} is not a conflict of two sub-tasks, so neither can get it back")
+        return
+    rows = [
+        ChooserRow(task, label(f"{task} does its part again, on top of the other"))
+        for task in dict.fromkeys((*change.tasks, *rival.tasks))
+    ]
+    chosen = await app.push_screen_wait(
+        Chooser(f"Give the conflict in {change.path} back to", lambda _: rows, "Enter chooses")
+    )
+    if not chosen:
+        return
+    try:
+        await session.subtasks.redo(change.id, chosen)
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")

@@ -1,0 +1,204 @@
+"""The lines over the chat's input: what waits, what could be said next, files to mention, a model to choose."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+
+from tui_agent.answers.values import NextStep
+from tui_agent.context.memory import asks_to_go_on
+from tui_agent.store.graph import SubTask
+from tui_agent.store.state import State
+from tui_agent.ui.sink import label, parts, plain
+
+if TYPE_CHECKING:
+    from tui_agent.model.discover import Suggestion
+    from tui_agent.session.session import Session
+
+
+class ApprovalLine(Static):
+    """Shown the state like a pane; a click goes to the sub-tasks."""
+
+    SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
+
+    class ApprovalPressed(Message):
+        pass
+
+    def __init__(self, session: Session) -> None:
+        super().__init__("", id="approving", markup=False)
+        self._session = session
+        self._words = ""
+        self.display = False
+
+    def show(self, state: State) -> None:
+        words = self._said(state.subtasks.tasks)
+        if words != self._words:
+            self._words = words
+            self.display = bool(words)
+            self.update(label(words))
+
+    def on_click(self) -> None:
+        self.post_message(self.ApprovalPressed())
+
+    def _said(self, tasks: Sequence[SubTask]) -> str:
+        """Nothing where all that may run by itself does."""
+        waiting = [task for task in tasks if task.state in ("pending", "ready") and not task.wanted]
+        ticked = sum(task.auto_execute for task in waiting)
+        autonomy = self._session.loaded.settings.autonomy
+        if not waiting or autonomy == "auto":
+            return ""
+        keys = getattr(self.app, "keys", None)
+        go, run, one = (keys.shown(name) for name in _KEYS) if keys else ("", "", "")
+        if autonomy == "assisted" and ticked:
+            return f"{_count(waiting)} · {run} run {ticked} ticked · {go} look"
+        if any(task.wanted or task.state == "running" for task in tasks):
+            return ""
+        return f"{_count(waiting)} for you · {go} look, then {one} run"
+
+
+_KEYS = ("pane.subtasks", "turn.run_ticked", "subtasks.run")
+
+
+def _count(tasks: Sequence[SubTask]) -> str:
+    return "1 sub-task waits" if len(tasks) == 1 else f"{len(tasks)} sub-tasks wait"
+
+
+_ELEMENT = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+class NextSteps(Static):
+    """Next steps, numbered; choosing one types its text."""
+
+    class StepPressed(Message):
+        def __init__(self, step: NextStep) -> None:
+            super().__init__()
+            self.step = step
+
+    def __init__(self) -> None:
+        super().__init__("", id="choices", markup=False)
+        self.steps: tuple[NextStep, ...] = ()
+        self.display = False
+
+    def show(self, steps: tuple[NextStep, ...]) -> None:
+        if steps is self.steps:
+            return
+        self.steps = steps[:9]
+        self.display = bool(steps)
+        rows = [
+            parts((f"{n} ", "bold $accent"), in_words(step.label)) for n, step in enumerate(self.steps, 1)
+        ]
+        self.update(_joined(rows))
+
+    def text_of(self, number: int) -> str | None:
+        """What the step of that number, from 1, types; None where there is none."""
+        return self.steps[number - 1].input_text if 0 < number <= len(self.steps) else None
+
+    def on_click(self, event: events.Click) -> None:
+        number = event.get_content_offset_capture(self).y + 1
+        if 0 < number <= len(self.steps):
+            self.post_message(self.StepPressed(self.steps[number - 1]))
+
+
+class QueuedMessages(Static):
+    """Messages that were sent while a turn was running; a click takes one back into the input."""
+
+    class Removed(Message):
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self) -> None:
+        super().__init__("", id="waiting", markup=False)
+        self.display = False
+
+    def show(self, queue: Sequence[str]) -> None:
+        self.display = bool(queue)
+        self.update(_joined([parts(("waits  ", "$running"), (text, "$muted")) for text in queue[:6]]))
+
+    def on_click(self, event: events.Click) -> None:
+        self.post_message(self.Removed(event.get_content_offset_capture(self).y))
+
+
+def in_words(label: str) -> str:
+    """The words of a next step, which may be HTML: without tags, entities decoded (and so before they are cleaned)."""
+    return html.unescape(_ELEMENT.sub("", label)).strip() or label
+
+
+def _joined(rows: list[Content]) -> Content:
+    return Content("\n").join(rows)
+
+
+class ContinueLine(Static):
+    def __init__(self) -> None:
+        super().__init__("", id="going-on", markup=False)
+
+    def show(self, text: str, state: State) -> None:
+        """Say it for this input, where it is so."""
+        self.display = asks_to_go_on(text, state.turn.number + 1)
+        if self.display:
+            keys = getattr(self.app, "keys", None)
+            key = keys.shown("chat.go_on") if keys is not None else ""
+            what = "your words go" if state.input.memory else "your progress is sent"
+            self.update(label(f"{what} with it{f': {key}' if key else ''}"))
+
+
+class NoModelLine(Static):
+    """Looks once, when it is first shown: at names of variables, and at servers on this machine. It asks no model."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__("", id="no-model", markup=False)
+        self._session = session
+        self._looked = False
+        self.display = False
+
+    def show(self) -> None:
+        self.display = not self._session.model_name
+        if self.display and not self._looked:
+            self._looked = True
+            self.run_worker(self._look())
+
+    async def _look(self) -> None:
+        from tui_agent.model.discover import discover
+
+        keys = getattr(self.app, "keys", None)
+        key = keys.shown("session.model") if keys is not None else ""
+        self.update(plain(no_model_words(await discover(), key)))
+
+
+def no_model_words(found: Sequence[Suggestion], key: str) -> str:
+    """What was found, once for each place, and what can be done."""
+    places = list(dict.fromkeys(it.because for it in found))
+    what = " · ".join(places) if places else "No key and no local server was found"
+    choose = f"{key} chooses a model" if key else "Choose a model"
+    return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` rehearses without one."
+
+
+class MentionList(OptionList, can_focus=False):
+    """Driven by the input's keys; it has no focus of its own."""
+
+    ROWS = 8
+
+    def __init__(self) -> None:
+        super().__init__(id="picker", markup=False, compact=True)
+        self._paths: list[str] = []
+        self.display = False
+
+    def show(self, paths: Sequence[str]) -> None:
+        self._paths = list(paths[: self.ROWS])
+        self.display = bool(paths)
+        self.set_options([label(path) for path in self._paths])
+        if paths:
+            self.highlighted = 0
+
+    @property
+    def chosen(self) -> str:
+        """The path under the cursor, empty where there is none."""
+        at = self.highlighted
+        return self._paths[at] if at is not None and at < len(self._paths) else ""
