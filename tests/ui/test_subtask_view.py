@@ -59,7 +59,7 @@ async def test_its_chat_is_seen_while_it_runs_and_afterwards_and_one_key_stops_i
         await driven.shows("Now it waits five seconds.")
         assert "[red]x" in driven.text and "\x1b" not in driven.text
         await driven.press("escape")
-        assert not isinstance(driven.app.screen, SubTaskView)
+        await driven.until(lambda: not isinstance(driven.app.screen, SubTaskView), "its chat closed")
         await driven.press("enter")
         await driven.shows("Gives them.")
         await driven.press("escape", "v")
