@@ -10,7 +10,7 @@ import time
 import pytest
 from support.disguises import PRIVATE_KEY
 
-from tui_agent.files.key_formats import MASK, hits, masked, values
+from tui_agent.files.key_formats import MASK, hits, hits_masked, values
 
 
 def random(letters: int, alphabet: str = "") -> str:
@@ -87,7 +87,7 @@ def test_a_private_key_is_found_as_json_and_code_write_it(key: str) -> None:
     for text in (json.dumps({"private_key": key}), '"' + key.replace("\n", '\\n" +\n    "') + '"'):
         assert [hit.what for hit in hits(text)] == ["a private key"], text
     document = json.dumps({"private_key": key, "next": [key, "x"]})
-    assert json.loads(masked(document, hits(document))) == {"private_key": MASK, "next": [MASK, "x"]}
+    assert json.loads(hits_masked(document, hits(document))) == {"private_key": MASK, "next": [MASK, "x"]}
 
 
 @pytest.mark.parametrize("text", INNOCENT)
@@ -97,14 +97,14 @@ def test_what_only_looks_a_little_like_a_key_is_none(text: str) -> None:
 
 def test_a_mask_changes_no_line() -> None:
     text = f"a\n{PRIVATE_KEY}b = 1\r\nkey = ghp_{random(36)}\r\nc\n"
-    clean = masked(text, hits(text))
+    clean = hits_masked(text, hits(text))
     assert clean.count("\n") == text.count("\n") and clean.endswith(f"b = 1\r\nkey = {MASK}\r\nc\n")
     assert "BEGIN" not in clean and clean.startswith(f"a\n{MASK}\n")
 
 
 def test_of_a_secret_file_the_names_stay() -> None:
     text = 'A=1\nexport B = "two words"\n# old: C=3\njust a password\n{\n  "d": "e",\n\n'
-    assert masked(text, values(text)) == (
+    assert hits_masked(text, values(text)) == (
         f'A={MASK}\nexport B = {MASK}\n{MASK}\n{MASK}\n{MASK}\n  "d": {MASK}\n\n'
     )
 

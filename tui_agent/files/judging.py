@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tui_agent.errors import LooksSecret
 from tui_agent.files.gate import Gate, read_judged
-from tui_agent.files.key_formats import Hit, hits, masked, values
+from tui_agent.files.key_formats import Hit, hits, hits_masked, values
 from tui_agent.files.names import shown
 from tui_agent.files.text import TextFile, decode, encode
 
@@ -54,7 +54,7 @@ class Judged(Struct, frozen=True):
             case "send":
                 return self.text.text, ()
             case "mask":
-                return masked(self.text.text, self.hits), self.hits
+                return hits_masked(self.text.text, self.hits), self.hits
             case "leave":
                 raise LooksSecret(f"{shown(self.path)} {self.what}", "it was left out, as you said")
         raise Undecided(self.path, self.digest, self.what, named=self.named)

@@ -174,7 +174,7 @@ def values(text: str) -> list[Hit]:
     return [Hit(*match.span(1), "a value") for match in _VALUE.finditer(text) if match[1]]
 
 
-def masked(text: str, found: Sequence[Hit]) -> str:
+def hits_masked(text: str, found: Sequence[Hit]) -> str:
     """The text with `MASK` in place of what was found in it, in each of its lines: none is added and none goes."""
     parts, at = [], 0
     for hit in found:

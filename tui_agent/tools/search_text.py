@@ -12,7 +12,7 @@ from tui_agent.context.blocks import inert, item, name
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate, is_secret, read
 from tui_agent.files.judging import Decisions, judge
-from tui_agent.files.key_formats import masked
+from tui_agent.files.key_formats import hits_masked
 from tui_agent.files.text import TextFile, decode
 from tui_agent.tools.context import ToolContext
 
@@ -76,4 +76,4 @@ def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) ->
             return file.text
         case "leave":
             return ""
-    return masked(file.text, judged.hits)
+    return hits_masked(file.text, judged.hits)

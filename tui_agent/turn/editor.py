@@ -14,7 +14,7 @@ from tui_agent.context.known import KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.judging import Decisions, Judged, Undecided, judge
-from tui_agent.files.key_formats import Hit, masked
+from tui_agent.files.key_formats import Hit, hits_masked
 from tui_agent.files.text import TextFile, md5
 from tui_agent.store import events as e
 from tui_agent.store.state import Buffer, BuffersSlice
@@ -138,4 +138,4 @@ def _selected(text: str, hits: Sequence[Hit], first: tuple[int, int], last: tupl
         for hit in hits
         if hit.start < end and hit.end > start
     ]
-    return masked(text[start:end], within)
+    return hits_masked(text[start:end], within)
