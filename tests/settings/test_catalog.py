@@ -58,6 +58,12 @@ CONTRACT = {
     "undo.max_bytes": 1024**3,
     "theme": "dark",
     "keys": "default",
+    "commands.ask": "outside",
+    "commands.timeout": 120,
+    "commands.output_tokens": 2000,
+    "trial.tools": (),
+    "trial.env": (),
+    "trial.reveal": (),
 }
 #: Settings beside those of the contract.
 MORE = {

@@ -80,6 +80,22 @@ class Applier:
         if resolved:
             await self._write(resolved)
 
+    async def would_write(self, changes: Sequence[Change]) -> tuple[list[Target], list[str]]:
+        """What the files would be with these changes, and a sentence on each change that has no place now.
+
+        Nothing is written; what is asked about before it is applied is in place like the rest.
+        """
+        targets: dict[str, Target] = {}
+        missing: list[str] = []
+        for change in changes:
+            try:
+                resolved = await self._resolve(change, ())
+            except TuiAgentError as error:
+                missing.append(error.what)
+                continue
+            targets |= {target.now.path: target for target in resolved.targets}
+        return list(targets.values()), missing
+
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
         """What looks like a secret, governs what programs do, is ignored by git, or was written unseen is applied
         by name only."""

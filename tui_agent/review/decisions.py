@@ -22,7 +22,7 @@ from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.undo import Preview, UndoHistory
 from tui_agent.review.unfinished import recorded_names
 from tui_agent.review.versions import Versions
-from tui_agent.review.writer import Writer
+from tui_agent.review.writer import Target, Writer
 from tui_agent.store import events as e
 from tui_agent.workspace.workspace import Workspace
 
@@ -54,6 +54,11 @@ class Decisions:
             if not picks:
                 self._refuse_broken_batch(changes)
             await self._looked_at_again(lambda: self._applier.apply(changes, picks))
+
+    async def would_write(self) -> tuple[list[Target], list[str]]:
+        """What the files would be with every open change, and what has no place now."""
+        async with self._one_at_a_time:
+            return await self._applier.would_write(self._journal.store.state.review.open)
 
     async def skip(self, picks: Sequence[Pick]) -> None:
         """Decide against what was picked; with no picks against every change that is open or conflicts."""

@@ -30,6 +30,7 @@ from tui_agent.review.decisions import Decisions
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.unfinished import SAVE, settle_others
 from tui_agent.session.chat_calls import ChatCalls
+from tui_agent.session.commands import Commands, interrupted
 from tui_agent.session.file_calls import FileCalls
 from tui_agent.session.models import is_chosen
 from tui_agent.session.review_calls import ReviewCalls
@@ -122,6 +123,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls):
         self._todos = TodoList(journal)
         self._turns = Turns(journal, self._turn_context, self._get_ready, self.go_on_unattended)
         self._shortcuts = Shortcuts(journal, storage.log.path, storage.since) if storage.log else None
+        self.commands = Commands(journal, workspace, storage.blobs, self._decisions, loaded.settings)
         self.subtasks = SubTasks(journal, loaded.settings, self._parent, self._renew_requests)
         self.subscribe(self._on_event)
 
@@ -198,6 +200,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls):
                 last.push_async_callback(asyncio.wait, [self._cleaning])
             last.push_async_callback(self._decisions.versions.settled)
             last.push_async_callback(self._turns.stop)
+            last.push_async_callback(self.commands.close)
             last.push_async_callback(self.subtasks.close)
 
     # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
@@ -252,7 +255,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls):
             sentence = "Interrupted: what had come so far is here; send “continue” to go on."
             ended = e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True)
             await self.journal.record(*left_off(self.state), ended)
-        await self.journal.record(*left_running(self.state))
+        await self.journal.record(*left_running(self.state), *interrupted(self.state.commands.running))
         if self.state.conversation.uploads and not self.state.conversation.uploads_ended:
             await self.journal.record(e.UploadsEnded())
             if store := self._store_of_files():
@@ -343,7 +346,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls):
 
     async def stop_everything(self) -> None:
         """Stop the turn and all sub-tasks, both at once."""
-        await asyncio.gather(self.stop(), self.subtasks.stop_all())
+        await asyncio.gather(self.stop(), self.subtasks.stop_all(), self.commands.stop())
 
     def paced_model(self) -> PacedModel:
         """The model at the pace that all have to keep who ask it. What a sub-task asks its parent's model counts."""

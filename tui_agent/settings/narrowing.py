@@ -43,6 +43,8 @@ ALLOWED: Mapping[str, Rule] = {
     "subtasks.max_tokens": "lower",
     "subtasks.max_cost": "lower",
     "subtasks.max_per_turn": "lower",
+    "commands.timeout": "lower",
+    "commands.output_tokens": "lower",
     "limits.turn_tokens": "lower",
     "limits.session_tokens": "lower",
     "limits.turn_cost": "lower",

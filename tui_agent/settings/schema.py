@@ -131,6 +131,28 @@ class LimitSettings(Struct, frozen=True):
     """Turns that may run without the person; 0 means no limit."""
 
 
+class CommandsSettings(Struct, frozen=True):
+    ask: Literal["outside", "always"] = "outside"
+    """Which commands of the model are asked about: those that no full trial view contains, or all."""
+
+    timeout: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 120.0
+    """Seconds that a command of the model may take; the person's have no limit."""
+
+    output_tokens: Annotated[int, Meta(ge=100, le=100_000)] = 2000
+    """Tokens of a command's output, head and tail, that the model gets."""
+
+
+class TrialSettings(Struct, frozen=True):
+    tools: tuple[str, ...] = ()
+    """More folders that commands may read, absolute."""
+
+    env: tuple[str, ...] = ()
+    """More variables that commands see, by name or pattern; those that may hold a key only by their full name."""
+
+    reveal: Globs = ()
+    """Secret-looking files of the workspace that commands may read."""
+
+
 class UndoSettings(Struct, frozen=True):
     max_bytes: Count = 1_073_741_824
     """Bytes that the contents kept for undo may take on disk."""
@@ -185,3 +207,5 @@ class Settings(Struct, frozen=True):
     models: ModelsSettings = ModelsSettings()
     limits: LimitSettings = LimitSettings()
     undo: UndoSettings = UndoSettings()
+    commands: CommandsSettings = CommandsSettings()
+    trial: TrialSettings = TrialSettings()

@@ -5,6 +5,7 @@ The vocabulary in one place, as everybody uses it; each group of events has a mo
 
 from __future__ import annotations
 
+from tui_agent.store.command_events import CommandEnded, CommandPrinted, CommandStarted
 from tui_agent.store.conversation_events import (
     ConversationBegun,
     InstructionsRead,
@@ -161,6 +162,8 @@ AnyLasting = (
     | BufferSaved
     | BufferActivated
     | BufferClosed
+    | CommandStarted
+    | CommandEnded
 )
 AnyGrowing = LayoutChanged | DraftChanged | ReplyGrew | BufferEdited | CursorMoved | BufferScrolled
 AnyKept = AnyLasting | AnyGrowing
@@ -180,5 +183,6 @@ AnyPassing = (
     | SubTaskProgressed
     | BufferLoaded
     | BufferClashed
+    | CommandPrinted
 )
 AnyEvent = AnyKept | AnyPassing

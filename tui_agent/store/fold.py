@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tui_agent.store import (
+    fold_commands,
     fold_conversation,
     fold_files,
     fold_review,
@@ -27,6 +28,7 @@ FOLDS: dict[type[Event], Fold] = {
     **fold_subtasks.FOLDS,
     **fold_todos.FOLDS,
     **fold_files.FOLDS,
+    **fold_commands.FOLDS,
 }
 
 

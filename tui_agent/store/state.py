@@ -16,6 +16,7 @@ from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.judging import SecretChoice
 from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
+from tui_agent.store.commands import CommandResult, CommandsSlice
 from tui_agent.store.graph import SubTask
 
 #: How many messages of the transcript stay in memory; older ones are paged from the log.
@@ -141,7 +142,7 @@ class ChatMessage(Struct, frozen=True):
     """One entry of the transcript. `kind` `note` is the program's own voice; `number` counts from 1."""
 
     number: int
-    kind: Literal["person", "agent", "note"]
+    kind: Literal["person", "agent", "note", "command"]
     turn: int
     text: str
     summary: str = ""
@@ -152,6 +153,8 @@ class ChatMessage(Struct, frozen=True):
     cut: bool = False
     #: What cut it, as a sentence without its full stop.
     why: str = ""
+    #: Of a command: what came of it.
+    command: CommandResult | None = None
 
 
 class ChatSlice(Struct, frozen=True):
@@ -503,6 +506,7 @@ class State(Struct, frozen=True):
     known: KnownSlice = KnownSlice()
     buffers: BuffersSlice = BuffersSlice()
     subtasks: SubTasksSlice = SubTasksSlice()
+    commands: CommandsSlice = CommandsSlice()
     usage: UsageSlice = UsageSlice()
     conversation: ConversationSlice = ConversationSlice()
     instructions: tuple[InstructionFile, ...] = ()

@@ -47,10 +47,17 @@ class Result:
 class Run:
     """A command that runs in a view. `stop` ends it within half a second; what it printed until then is kept."""
 
-    def __init__(self, timeout: float | None = None, told: Callable[[Output], None] | None = None) -> None:
+    def __init__(
+        self,
+        timeout: float | None = None,
+        told: Callable[[Output], None] | None = None,
+        begun: Callable[[], object] | None = None,
+    ) -> None:
+        """`told` is called while it prints, `begun` once when it was started; `timeout` is in seconds."""
         self.output = Output()
         self._timeout = timeout
         self._told = told
+        self._begun = begun
         self._stopping: How | None = None
         self._wake: asyncio.Event | None = None
 
@@ -104,6 +111,8 @@ class Run:
         try:
             number = view.run(argv, writing, env=variables, cwd=view.plan.workspace)
             os.close(writing)
+            if self._begun is not None:
+                self._begun()
             loop.add_reader(reading, read)
             if self._timeout is not None:
                 loop.call_later(self._timeout, self.stop, "time-out")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from textual.widgets import Static
 
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import TuiAgentError
+from tui_agent.store.commands import RunningCommand
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.pane import Pane
@@ -49,7 +51,7 @@ _PHASES = {
 class ChatPane(Pane):
     ID = "chat"
     TITLE = "Chat"
-    SLICES = ("chat", "reply", "turn", "input", "review", "model")
+    SLICES = ("chat", "reply", "turn", "input", "review", "model", "commands")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -99,8 +101,9 @@ class ChatPane(Pane):
 
     def _show_progress(self, state: State) -> None:
         line = self.query_one("#progress", Static)
-        line.display = state.turn.running
-        line.update(_progress(state.turn, state.model.name))
+        running = state.commands.running
+        line.display = state.turn.running or bool(running)
+        line.update(_command(running) if running else _progress(state.turn, state.model.name))
 
     def _show_draft(self, draft: str) -> None:
         """Take a draft that came from elsewhere, unless the person is writing another."""
@@ -146,7 +149,10 @@ class ChatPane(Pane):
 
     async def _send(self, text: str) -> None:
         try:
-            await self.session.submit(text)
+            if text.startswith("!"):
+                await self.session.commands.run(text[1:])
+            else:
+                await self.session.submit(text)
         except TuiAgentError:
             self.prompt.put_before(text)
             raise
@@ -256,6 +262,16 @@ class ChatPane(Pane):
         answers = [message for message in self.session.state.chat.messages if message.kind == "agent"]
         if answers:
             self.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)
+
+
+def _command(running: Sequence[RunningCommand]) -> Content:
+    """The command that was started last: how long it has run, and its last line."""
+    one = running[-1]
+    more = f" and {len(running) - 1} more" if len(running) > 1 else ""
+    seconds = max(0, int(time.time() - one.since))
+    return parts(
+        ("● ", "$running"), f"{one.command}{more}", (f" · {seconds} s", "$muted"), (f"  {one.line}", "$muted")
+    )
 
 
 def _progress(turn: TurnSlice, model: str) -> Content:

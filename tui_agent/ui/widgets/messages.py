@@ -6,15 +6,18 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
 from tui_agent.edits.change import Change
+from tui_agent.store.commands import CommandResult
 from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice
-from tui_agent.ui.sink import label, plain
+from tui_agent.ui.sink import label, parts, plain
 
 if TYPE_CHECKING:
     from tui_agent.ui.widgets.message_text import MessageText
@@ -41,6 +44,9 @@ class MessageBlock(Vertical):
 
     def compose(self) -> Iterable[Widget]:
         message = self.message
+        if message.command is not None:
+            yield CommandOutput(message.command)
+            return
         if message.reasoning:
             yield Reasoning(message.reasoning, self._unfolded)
         if message.kind == "agent":
@@ -87,6 +93,58 @@ class Reasoning(Static):
     def _draw(self) -> None:
         words = f"reasoning · {len(self._text.split()):,} words"
         self.update(plain(f"▾ {words}\n{_newest(self._text)}") if self._unfolded else plain(f"▸ {words}"))
+
+
+class CommandOutput(Static, can_focus=True):
+    """A command in one line, with what came of it; what it printed, once it is asked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
+
+    def __init__(self, result: CommandResult) -> None:
+        super().__init__(classes="command", markup=False)
+        self._result = result
+        self._unfolded = False
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def on_click(self) -> None:
+        self.action_unfold()
+
+    def action_unfold(self) -> None:
+        self._unfolded = not self._unfolded
+        self._draw()
+
+    def _draw(self) -> None:
+        result = self._result
+        mark, colour = ("✓ ", "$success") if result.ok else ("✗ ", "$error")
+        fold = "▾ " if self._unfolded else "▸ " if result.output else "  "
+        line = parts(
+            (fold, "$muted"), (mark, colour), f"{result.command}  ", (" · ".join(_outcome(result)), "$muted")
+        )
+        self.update(Content("\n").join([line, plain(result.output.rstrip("\n"))]) if self._unfolded else line)
+
+
+def _outcome(result: CommandResult) -> Iterable[str]:
+    """`exit 1`, `3.2 s`, `12 lines`, `2 files changed`: what came of a command, in words."""
+    endings = {
+        "exit": "" if result.ok else f"exit {result.status}",
+        "stopped": "stopped",
+        "time-out": "stopped after its time was over",
+        "memory": "ended: it took more memory than it may",
+        "processes": "ended: it started more processes than it may",
+        "output": "ended: it printed more than 1 GB",
+        "interrupted": "ended with the program",
+    }
+    lines = result.output.count("\n") + result.cut
+    found = (
+        endings.get(result.how, result.how),
+        f"{result.seconds:.1f} s",
+        _count(lines, "line"),
+        f"{_count(len(result.changed), 'file')} changed, thrown away" if result.changed else "",
+        f"left running and ended: {', '.join(result.left)}" if result.left else "",
+    )
+    return (words for words in found if words)
 
 
 class LiveReply(Vertical):

@@ -1,0 +1,73 @@
+"""Commands of the person, through a session: run on what is pending, told, kept, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from support.sessions import open_session, reply
+
+from tui_agent.errors import SessionError
+from tui_agent.store.state import State
+
+CHANGE = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(2)"}]}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / "a.py").write_text("print(1)\n")
+    (root / "b.txt").write_text("as on disk\n")
+    return root
+
+
+async def test_a_command_sees_what_is_pending_and_unsaved_and_changes_nothing(root: Path) -> None:
+    async with open_session(root, [reply("Changes it.", fileChanges=[CHANGE])]) as session:
+        await session.submit("change it")
+        await session.finished()
+        await session.open_file("b.txt")
+        session.edit_buffer("b.txt", "unsaved\n", (0, 0), (0, 0))
+        await session.commands.run("cat a.py b.txt; echo x > new.txt; exit 3")
+        await session.commands.ended()
+        (result,) = session.state.commands.results
+        assert result.output == "print(2)\nunsaved\n"
+        assert (result.status, result.how, result.ok) == (3, "exit", False)
+        assert result.changed == ("new.txt",)
+        assert sorted(result.pending) == ["a.py", "b.txt"]
+        assert session.storage.blobs.get(result.blob) == b"print(2)\nunsaved\n"
+        message = session.state.chat.messages[-1]
+        assert message.kind == "command"
+        assert message.command == result
+        assert session.state.review.open  # still waits
+    assert (root / "a.py").read_text() == "print(1)\n"
+    assert (root / "b.txt").read_text() == "as on disk\n"
+    assert not (root / "new.txt").exists()
+    async with open_session(root, session="last") as session:
+        assert session.state.commands.results == (result,)
+        assert session.state.chat.messages[-1].command == result
+
+
+async def test_it_is_told_while_it_runs_and_can_be_stopped(root: Path) -> None:
+    begun = asyncio.Event()
+
+    def watch(_: object, state: State) -> None:
+        if any(one.line == "begun" for one in state.commands.running):
+            begun.set()
+
+    async with open_session(root, []) as session:
+        session.subscribe(watch)
+        await session.commands.run("echo begun; sleep 600")
+        assert [one.command for one in session.state.commands.running] == ["echo begun; sleep 600"]
+        await asyncio.wait_for(begun.wait(), 20)
+        await session.stop_everything()
+        assert not session.state.commands.running
+        assert session.state.commands.results[-1].how == "stopped"
+        assert session.state.commands.results[-1].output == "begun\n"
+
+
+async def test_an_empty_command_is_refused(root: Path) -> None:
+    async with open_session(root, []) as session:
+        with pytest.raises(SessionError, match="no command"):
+            await session.commands.run(" ")
