@@ -136,7 +136,7 @@ def to_stream(stream: TextIO) -> None:
 
 def redacted(text: str) -> str:
     """Text that can be given away: secrets masked, the person's home folder as `~`."""
-    from tui_agent.files.masking import masked
+    from tui_agent.files.key_formats import masked
 
     home = os.path.expanduser("~")
     masks = masked(text)

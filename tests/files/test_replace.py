@@ -15,7 +15,7 @@ from support.faults import before_each_call, failing_at, killed_at, tree
 from support.privileges import unprivileged
 
 from tui_agent.errors import FileError, Outdated, PathRefused, TuiAgentError
-from tui_agent.files import locks, staging
+from tui_agent.files import staging, systems
 from tui_agent.files.gate import Gate
 from tui_agent.files.replace import mode_on_disk, move, on_disk, replace
 from tui_agent.files.text import md5
@@ -302,7 +302,7 @@ def test_new_files_in_one_new_folder_from_many_threads(gate: Gate, root: Path) -
 
 
 def test_a_folder_that_another_program_holds(gate: Gate, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "PATIENCE", 0.02)
+    monkeypatch.setattr(systems, "PATIENCE", 0.02)
     other = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(other, fcntl.LOCK_EX)

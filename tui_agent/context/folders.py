@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from tui_agent.context.blocks import cell, item, name
-from tui_agent.files.sizes import size_in_words
+from tui_agent.files.visible import size_in_words
 
 #: A path costs about this many bytes a token; the outline need not be exact, only bounded.
 BYTES_A_TOKEN = 4

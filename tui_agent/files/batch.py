@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from tui_agent.errors import FileError, Outdated, TuiAgentError
 from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.failures import file_error
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import (
     Entry,
@@ -25,11 +24,10 @@ from tui_agent.files.journal import (
     remove_folders,
     take_back,
 )
-from tui_agent.files.locks import writing
 from tui_agent.files.names import shown, without_case
 from tui_agent.files.replace import refuse_link, seen_as_expected
 from tui_agent.files.staging import Found
-from tui_agent.files.stamps import stamp_of
+from tui_agent.files.systems import file_error, stamp_of, writing
 from tui_agent.files.text import md5
 from tui_agent.files.walk import Spot
 

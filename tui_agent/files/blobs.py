@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tui_agent.errors import FileError
-from tui_agent.files.failures import file_error
 from tui_agent.files.private import write_private
+from tui_agent.files.systems import file_error
 from tui_agent.files.text import md5
 
 _KEY = re.compile(r"[0-9a-f]{32}")

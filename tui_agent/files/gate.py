@@ -13,10 +13,9 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
-from tui_agent.files.failures import file_error, sentence
-from tui_agent.files.linked import LinkedSecrets
 from tui_agent.files.names import MAX_NAME, fault_of_new, is_git, is_own, is_too_long, shown
-from tui_agent.files.sensitive import governs, is_secret
+from tui_agent.files.sensitive import LinkedSecrets, governs, is_secret
+from tui_agent.files.systems import file_error, sentence
 from tui_agent.files.walk import Spot, takes_case_for_nothing, walk
 
 __all__ = [

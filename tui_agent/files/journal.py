@@ -13,11 +13,10 @@ from msgspec import Struct
 from tui_agent.errors import PathRefused
 from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.failures import file_error
 from tui_agent.files.gate import Gate
-from tui_agent.files.locks import writing
 from tui_agent.files.names import shown
 from tui_agent.files.private import sync_folder, write_private
+from tui_agent.files.systems import file_error, writing
 from tui_agent.files.walk import Spot
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from tui_agent.errors import FileError, Outdated, PathRefused
 from tui_agent.files import staging
-from tui_agent.files.failures import file_error
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import entry_of, noted
-from tui_agent.files.locks import writing
 from tui_agent.files.names import shown
 from tui_agent.files.staging import Found
+from tui_agent.files.systems import file_error, writing
 from tui_agent.files.text import md5
 from tui_agent.files.walk import Spot
 

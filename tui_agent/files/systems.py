@@ -1,6 +1,8 @@
-"""What Linux and macOS do differently with files: a sync that reaches the disk, and what a file has besides its bytes.
+"""What an operating system says and does about files: errors as sentences, stamps, locks, syncs and attributes.
 
-Both take open descriptors, so that nothing is led astray by a name.
+Descriptors are taken where a name could lead astray. A stamp is the whole of (modified, changed, size, inode), of which
+the second cannot be set by hand. It is not believed of a file that changed shortly before it was read: the clock behind
+it ticks too slowly to tell two writes apart. Where it is not believed the file is read, so that the content decides.
 """
 
 from __future__ import annotations
@@ -8,6 +10,116 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tui_agent.errors import FileError
+from tui_agent.files.names import shown
+
+_SENTENCES = {
+    errno.ENOSPC: ("the disk is full", "make room, then try again"),
+    errno.EDQUOT: ("your quota on the disk is used up", "make room, then try again"),
+    errno.EROFS: ("the file system is read-only", "mount it writable, or work on a copy"),
+    errno.EACCES: ("permission was denied", "change its permissions or its owner"),
+    errno.EPERM: ("the operation is not permitted", "change its permissions or its owner"),
+    errno.ENOENT: ("it does not exist", "check the name"),
+    errno.EISDIR: ("it is a folder", "name a file"),
+    errno.ENOTDIR: ("a part of its path is not a folder", "check the path"),
+    errno.ENAMETOOLONG: ("its name is too long", "choose a shorter one"),
+    errno.EMFILE: ("too many files are open", "close some, or raise the limit with `ulimit -n`"),
+    errno.EIO: ("the disk reported an error", "check the disk"),
+}
+
+
+def sentence(error: OSError) -> tuple[str, str]:
+    """Why a system call failed, and what to do about it."""
+    code = error.errno or 0
+    return _SENTENCES.get(code, (os.strerror(code) if code else str(error), "try again, or look at the file"))
+
+
+def file_error(error: OSError, path: str | os.PathLike[str], doing: str) -> FileError:
+    """The error for a path on which `doing` (written, read, removed, …) failed."""
+    why, remedy = sentence(error)
+    return FileError(f"{shown(os.fspath(path))} could not be {doing}, {why}", remedy)
+
+
+#: A file that changed less than so many seconds before it was read is read again the next time.
+SETTLED = 2.0
+
+#: Modified and changed in nanoseconds, size in bytes, inode.
+Stamp = tuple[int, int, int, int]
+
+
+def stamp_of(path: Path | str) -> Stamp | None:
+    """The stamp of what a path leads to; None where nothing does."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def inode_of(path: Path | str) -> int:
+    """Which file a path is, not following links; 0 where there is none."""
+    try:
+        return os.lstat(path).st_ino
+    except (OSError, ValueError):
+        return 0
+
+
+def is_settled(stamp: Stamp) -> bool:
+    """Whether the last change lies so far back that a later one is sure to give another stamp."""
+    return time.time() - stamp[1] / 1e9 > SETTLED
+
+
+#: How long to wait for another writer, in seconds; a write takes milliseconds.
+PATIENCE = 10.0
+_PAUSE = 0.005
+_BUSY = (errno.EWOULDBLOCK, errno.EACCES)
+_here = threading.RLock()
+
+
+@contextmanager
+def writing(*folders: int) -> Generator[None]:
+    """Hold the folders behind these descriptors. Raises FileError when another program does not let go.
+
+    The lock is on the open folder itself, so that no lock file ever lies in a workspace. Where the file system
+    has no such locks (some network mounts), threads of this process still exclude each other.
+    """
+    for folder in folders:
+        _lock(folder)
+    try:
+        with _here:
+            yield
+    finally:
+        for folder in folders:
+            _unlock(folder)
+
+
+def _lock(folder: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _BUSY:
+                return None
+        if time.monotonic() > deadline:
+            raise FileError("another program holds the folder locked", "end it, then try again")
+        time.sleep(_PAUSE)
+
+
+def _unlock(folder: int) -> None:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_UN)
+    except OSError:
+        pass  # it never was locked, or is gone
+
 
 #: On macOS a plain sync leaves the bytes in the drive's cache, where a power cut takes them.
 _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
@@ -71,3 +183,53 @@ def _copy_all(source: int, target: int) -> None:
 def _pass_over(error: OSError) -> None:
     if error.errno not in _NOT_OURS:
         raise error
+
+
+def remove_folder(folder: str) -> None:
+    """Remove it, also where folders in it are closed to us; a link is removed itself. Nothing there is no error.
+
+    Raises OSError for what cannot be removed.
+    """
+    if os.path.islink(folder) or os.path.isfile(folder):
+        os.unlink(folder)
+        return
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        _open_up(folder)
+        shutil.rmtree(folder)
+
+
+def _open_up(folder: str) -> None:
+    """Give ourselves the right to every folder in it, each before it is looked into."""
+    os.chmod(folder, 0o700)
+    for inner, names, _ in os.walk(folder):
+        for name in names:
+            path = os.path.join(inner, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+
+
+#: Larger than any export of a session or recording that could be held in memory with ease.
+MOST_BYTES = 512 * 1024 * 1024
+#: Of JSON that Python's own reader gives up on, which it does below a thousand levels.
+TOO_DEEP = "it is nested too deeply"
+#: Of JSON with the escape of half a surrogate pair, which no text can hold.
+HALF_A_LETTER = "it holds half of a letter (a lone surrogate)"
+
+
+def read_given(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The bytes of a regular file. Raises OSError, also for a pipe or a device, which might never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return data

@@ -141,3 +141,10 @@ def _spelled(character: str) -> str:
 def _json(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def size_in_words(count: int) -> str:
+    """Bytes for the eye: `812 B`, `12.3 kB`, `4.0 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.errors import PathRefused
-from tui_agent.files.failures import sentence
 from tui_agent.files.names import same_letters, shown, without_case
+from tui_agent.files.systems import sentence
 
 #: As many links as Linux itself follows before it calls them a loop.
 MAX_LINKS = 40

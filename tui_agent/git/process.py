@@ -19,7 +19,7 @@ from typing import IO, Final
 from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
-from tui_agent.files.folders import remove_folder
+from tui_agent.files.systems import remove_folder
 from tui_agent.processes.environment import search_path
 
 #: So begin the names of our temporary folders; the process id of the owner follows.

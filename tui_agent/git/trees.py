@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.files.folders import remove_folder
 from tui_agent.files.gate import Gate
+from tui_agent.files.systems import remove_folder
 from tui_agent.git.process import TEMPORARY as CALLS
 from tui_agent.git.process import Result
 from tui_agent.git.repository import AUTHOR, LONG_SECONDS, Repository, git, without_submodules

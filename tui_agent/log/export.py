@@ -10,7 +10,7 @@ from typing import Any
 from tui_agent.errors import FileError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET, is_secret
-from tui_agent.files.masking import masked, masked_values
+from tui_agent.files.key_formats import masked, masked_values
 from tui_agent.log.records import body_of
 from tui_agent.log.transcript import said
 from tui_agent.store import events as e

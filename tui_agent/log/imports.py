@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.given import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.names import shown
+from tui_agent.files.systems import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.log import catalog, export, task_folder
 from tui_agent.log.fork import write
 from tui_agent.store import events as e

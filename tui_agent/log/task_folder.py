@@ -18,8 +18,8 @@ from tui_agent.context.prompt import SUMMARY, as_sent
 from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read_for_person
-from tui_agent.files.given import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.names import shown
+from tui_agent.files.systems import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.text import md5
 from tui_agent.log import log
 from tui_agent.store import events as e

@@ -24,7 +24,7 @@ from tui_agent.errors import (
     TimedOut,
     Unreachable,
 )
-from tui_agent.files.masking import masked
+from tui_agent.files.key_formats import masked
 from tui_agent.model.event_stream import BrokenStream, ServerError, Wire, retry_after
 from tui_agent.model.providers import provider_of
 

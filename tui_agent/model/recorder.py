@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tui_agent.errors import FileError, ModelError
-from tui_agent.files.masking import masked, masked_pieces
+from tui_agent.files.key_formats import masked, masked_pieces
 from tui_agent.files.private import open_private
 from tui_agent.model.client import (
     Abilities,

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from tui_agent import errors
 from tui_agent.errors import ModelError, UsageError
-from tui_agent.files.given import read_given
+from tui_agent.files.systems import read_given
 from tui_agent.model.client import Chunk, Message, Pass
 
 VERSION = 1

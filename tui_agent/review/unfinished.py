@@ -10,9 +10,9 @@ from tui_agent.edits.change import Checkpoint
 from tui_agent.errors import Damaged, SessionError, TuiAgentError
 from tui_agent.files.batch import heal
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.failures import sentence
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import Journal, clear
+from tui_agent.files.systems import sentence
 from tui_agent.log import catalog
 from tui_agent.log.lock import SessionLock
 from tui_agent.log.log import events_of

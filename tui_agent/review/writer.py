@@ -19,7 +19,7 @@ from tui_agent.errors import FileError, Outdated, SessionError
 from tui_agent.files.batch import Step, Written, heal, write_batch
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import read_for_person
-from tui_agent.files.stamps import inode_of
+from tui_agent.files.systems import inode_of
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.log.journal import Journal
 from tui_agent.review.open_files import OpenFiles

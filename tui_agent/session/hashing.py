@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tui_agent.context.known import MAX_BYTES, Freshness, KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate, read_for_person
-from tui_agent.files.stamps import Stamp, is_settled, stamp_of
+from tui_agent.files.systems import Stamp, is_settled, stamp_of
 from tui_agent.files.text import md5
 
 

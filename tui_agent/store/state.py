@@ -13,7 +13,7 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep
 from tui_agent.context.known import KnownFile, Touch
 from tui_agent.edits.change import Change, Checkpoint
-from tui_agent.files.judging import SecretChoice
+from tui_agent.files.disclosure import SecretChoice
 from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.commands import CommandResult, CommandsSlice

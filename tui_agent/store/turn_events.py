@@ -6,7 +6,7 @@ from typing import Literal
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.context.known import KnownFile
-from tui_agent.files.judging import SecretChoice
+from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import Decision, Phase

@@ -18,9 +18,9 @@ from tui_agent.answers.plans import FileAction
 from tui_agent.context.known import MAX_BYTES, KnownFile, LoadedBy, table_row
 from tui_agent.context.loaded import InView, LoadedFile, cost, read_files_result
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TuiAgentError
+from tui_agent.files.disclosure import Judged, SecretChoice, Undecided, judge_file
 from tui_agent.files.gate import read_for_person
-from tui_agent.files.judging import Judged, SecretChoice, Undecided, judge_file
-from tui_agent.files.stamps import inode_of
+from tui_agent.files.systems import inode_of
 from tui_agent.files.text import decode, encode, md5
 from tui_agent.store import events as e
 from tui_agent.store.state import State

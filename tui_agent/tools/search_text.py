@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context.blocks import inert, item, name
 from tui_agent.errors import TuiAgentError
+from tui_agent.files.disclosure import Decisions, judge
 from tui_agent.files.gate import Gate, is_secret, read
-from tui_agent.files.judging import Decisions, judge
 from tui_agent.files.key_formats import hits_masked
 from tui_agent.files.text import TextFile, decode
 from tui_agent.tools.context import ToolContext

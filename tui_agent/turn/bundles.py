@@ -8,8 +8,8 @@ from functools import cache, partial
 
 from tui_agent.context.loaded import LoadedFile
 from tui_agent.errors import TuiAgentError
+from tui_agent.files.disclosure import Undecided
 from tui_agent.files.gate import read
-from tui_agent.files.judging import Undecided
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit

@@ -12,8 +12,8 @@ from tui_agent.context import editor
 from tui_agent.context.editor import OpenFile
 from tui_agent.context.known import KnownFile
 from tui_agent.errors import TuiAgentError
+from tui_agent.files.disclosure import Decisions, Judged, Undecided, judge
 from tui_agent.files.gate import Gate, is_secret
-from tui_agent.files.judging import Decisions, Judged, Undecided, judge
 from tui_agent.files.key_formats import Hit, hits_masked
 from tui_agent.files.text import TextFile, md5
 from tui_agent.store import events as e

@@ -9,9 +9,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, TooLarge, TuiAgentError
+from tui_agent.files.disclosure import Decisions, Judged, Undecided, judge, judge_file
 from tui_agent.files.gate import Gate, is_secret
-from tui_agent.files.judging import Decisions, Judged, Undecided, judge, judge_file
-from tui_agent.files.stamps import Stamp, is_settled, stamp_of
+from tui_agent.files.systems import Stamp, is_settled, stamp_of
 from tui_agent.files.text import decode, md5
 
 

@@ -13,10 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import ChildFailed, FileError, TuiAgentError
-from tui_agent.files.failures import file_error
-from tui_agent.files.folders import remove_folder
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.replace import mode_on_disk, replace
+from tui_agent.files.systems import file_error, remove_folder
 from tui_agent.processes.child import Child
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.plain_copy import copy_paths

@@ -13,9 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.errors import FileError, Interrupted
-from tui_agent.files.failures import sentence
-from tui_agent.files.folders import remove_folder
 from tui_agent.files.private import make_private
+from tui_agent.files.systems import remove_folder, sentence
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 #: Linux's request to let a file have the blocks of another, until one of them is written.
