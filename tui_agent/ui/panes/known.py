@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.widget import Widget
 
 from tui_agent.context.known import KnownFile, Touch, freshness_mark
-from tui_agent.files.sizes import size_in_words
+from tui_agent.files.visible import size_in_words
 from tui_agent.session.session import Session
 from tui_agent.store.state import KnownSlice, State
 from tui_agent.ui.sink import label
