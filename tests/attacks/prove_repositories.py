@@ -28,7 +28,7 @@ from tests.proofs.tally import Tally
 from tui_agent.edits.merge import merge
 from tui_agent.errors import TuiAgentError
 from tui_agent.model.client import CallChunk, Chunk, EndChunk, TextChunk, UsageChunk
-from tui_agent.model.recording import Exchange
+from tui_agent.model.recording import RecordedExchange
 from tui_agent.workspace.workspace import Workspace
 
 #: No operation may keep anybody waiting for longer, in seconds.
@@ -158,7 +158,7 @@ async def _program(
     if part:
         chunks = ((0.0, TextChunk(part)), (0.0, UsageChunk(1, 1)), (0.0, EndChunk("stop")))
         with replay.open("ab") as file:
-            file.write(msgspec.json.encode(Exchange(GOAL, chunks, purpose="subtask")) + b"\n")
+            file.write(msgspec.json.encode(RecordedExchange(GOAL, chunks, purpose="subtask")) + b"\n")
     options = ["--apply", "all", "--planner-model", "none", "--set", "autonomy=auto"]
     done = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tui_agent", "run", "--json", *options, "--replay", str(replay), ASK),

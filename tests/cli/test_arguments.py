@@ -16,7 +16,7 @@ from tui_agent.errors import Unreachable
 from tui_agent.headless import review, sessions
 from tui_agent.headless import run as run_module
 from tui_agent.headless.arguments import workspace_folder
-from tui_agent.headless.options import DecideOptions, OpenFile, RunOptions, ScreenOptions
+from tui_agent.headless.options import DecideOptions, OpenOption, RunOptions, ScreenOptions
 
 CONTRACT = ["apply", "config", "demo", "doctor", "redo", "run", "sessions", "skip", "stats", "trust", "undo"]
 
@@ -80,7 +80,7 @@ class TestRun:
                 trust=True,
                 replay=recording.resolve(),
                 record=(tmp_path / "new.jsonl").resolve(),
-                open=(OpenFile("a.py", 2, 2), OpenFile("b:7")),
+                open=(OpenOption("a.py", 2, 2), OpenOption("b:7")),
                 attach=("a.py",),
                 apply="all",
                 as_json=True,

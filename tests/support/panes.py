@@ -12,7 +12,7 @@ from tui_agent.edits.change import Diff
 from tui_agent.edits.conflicts import ConflictView
 from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
-from tui_agent.settings.loading import Loaded
+from tui_agent.settings.loading import LoadedSettings
 from tui_agent.settings.schema import Settings
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.ui.actions import APP, bindings_of
@@ -43,7 +43,7 @@ class NotedSession:
 
     def __init__(self, state: State | None = None) -> None:
         self.state = state or State()
-        self.loaded = Loaded(Settings())
+        self.loaded = LoadedSettings(Settings())
         self.calls: list[tuple[Any, ...]] = []
         self.diffs: dict[str, Diff | Exception] = {}
         self.conflicts: dict[str, ConflictView] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tui_agent.model.client import Chunk, EndChunk, TextChunk, UsageChunk
-from tui_agent.model.recording import Exchange, Header
+from tui_agent.model.recording import Header, RecordedExchange
 
 
 def recorded(path: Path, *exchanges: tuple[str, str | Sequence[Chunk]], protocol: str = "structured") -> Path:
@@ -18,6 +18,6 @@ def recorded(path: Path, *exchanges: tuple[str, str | Sequence[Chunk]], protocol
         chunks = (
             (TextChunk(answer), UsageChunk(100, 10), EndChunk("stop")) if isinstance(answer, str) else answer
         )
-        lines.append(Exchange(ask, tuple((0.0, chunk) for chunk in chunks)))
+        lines.append(RecordedExchange(ask, tuple((0.0, chunk) for chunk in chunks)))
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return path

@@ -7,7 +7,7 @@ from support.panes import NotedSession, ThemedApp
 from textual.app import ComposeResult
 
 from tui_agent.session.session import Session
-from tui_agent.settings.loading import Loaded
+from tui_agent.settings.loading import LoadedSettings
 from tui_agent.settings.schema import Settings
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, SubTasksSlice
@@ -43,7 +43,7 @@ async def test_what_waits_for_a_word_is_told_with_the_keys_that_give_it():
     app = OneLine()
     async with app.run_test(size=(90, 3)) as pilot:
         for settings, tasks, said in CASES:
-            app.noted.loaded = Loaded(settings)
+            app.noted.loaded = LoadedSettings(settings)
             app.query_one(ApprovalLine).show(State(subtasks=SubTasksSlice(tasks)))
             await pilot.pause()
             assert app.text.split("\n")[0].strip() == said

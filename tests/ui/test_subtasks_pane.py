@@ -7,7 +7,7 @@ from support.panes import HOSTILE, NotedSession, PaneApp
 from textual.widgets import Input
 
 from tui_agent.edits.change import Change, FileStep
-from tui_agent.settings.loading import Loaded
+from tui_agent.settings.loading import LoadedSettings
 from tui_agent.settings.schema import LimitSettings, Settings, SubTaskSettings
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import (
@@ -267,7 +267,7 @@ async def test_autonomy_and_what_is_used_of_the_limits_stand_above():
     app = drawn(*TASKS)
     limits = LimitSettings(session_tokens=20_000, session_cost=2)
     settings = Settings(autonomy="auto", limits=limits, subtasks=SubTaskSettings(2, max_tokens=9000))
-    app.noted.loaded = Loaded(settings)
+    app.noted.loaded = LoadedSettings(settings)
     app.noted.state = replace(
         app.noted.state, usage=UsageSlice(session=Usage(input=9000, output=500, cost=0.25))
     )

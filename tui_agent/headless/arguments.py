@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tui_agent.errors import UsageError
 from tui_agent.files.visible import escaped
-from tui_agent.headless.options import OpenFile
+from tui_agent.headless.options import OpenOption
 from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.files import reason_of
 
@@ -51,18 +51,18 @@ def file_below(workspace: Path, name: str) -> str:
     return path.relative_to(workspace).as_posix()
 
 
-def open_file(workspace: Path, words: str) -> OpenFile:
+def open_file(workspace: Path, words: str) -> OpenOption:
     """`FILE[:LINE[-LINE]]`; a file whose very name ends like that is taken as it is."""
     found = _LINES.fullmatch(words)
     if found is None or (workspace / words).is_file():
-        return OpenFile(file_below(workspace, words))
+        return OpenOption(file_below(workspace, words))
     first = int(found["first"])
     last = int(found["last"] or first)
     if not 1 <= first <= last:
         raise UsageError(
             f"{escaped(words)} names no lines", "write FILE:LINE or FILE:LINE-LINE, counted from 1"
         )
-    return OpenFile(file_below(workspace, found["path"]), first, last)
+    return OpenOption(file_below(workspace, found["path"]), first, last)
 
 
 def recording(path: str | None) -> Path | None:

@@ -12,10 +12,10 @@ from tui_agent.files.visible import escaped, json_escaped
 from tui_agent.headless.printing import error, row
 from tui_agent.settings import trust
 from tui_agent.settings.catalog import entries
-from tui_agent.settings.faults import Fault
+from tui_agent.settings.faults import ConfigFault
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.layers import broken_file
-from tui_agent.settings.loading import FILE, WORKSPACE_FOLDER, Loaded, load, workspace_layer
+from tui_agent.settings.loading import FILE, WORKSPACE_FOLDER, LoadedSettings, load, workspace_layer
 from tui_agent.settings.schema import Settings
 from tui_agent.settings.shipped import config_folder, themes_folder
 
@@ -50,7 +50,7 @@ def show(workspace: Path, overrides: Sequence[str]) -> int:
     return 0
 
 
-def lines(loaded: Loaded) -> Iterator[str]:
+def lines(loaded: LoadedSettings) -> Iterator[str]:
     """Each setting that is in force, as a line of TOML."""
     for key in entries():
         value = json_escaped(msgspec.json.encode(_value(loaded.settings, key)).decode())
@@ -69,12 +69,12 @@ def check(workspace: Path) -> int:
     return 0
 
 
-def _loaded(workspace: Path, overrides: Sequence[str] = ()) -> Loaded:
+def _loaded(workspace: Path, overrides: Sequence[str] = ()) -> LoadedSettings:
     folders = user_folders()
     return load(folders, workspace, trust.is_trusted(workspace, folders), overrides)
 
 
-def _other_faults(workspace: Path) -> Iterator[Fault]:
+def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
     """Faults of files that are not in force now: the untrusted workspace's, keys and themes that cannot be read."""
     folders = user_folders()
     if not trust.is_trusted(workspace, folders):

@@ -22,7 +22,7 @@ from tui_agent.headless import config_command
 from tui_agent.headless.cleaning import in_words
 from tui_agent.headless.printing import json_line, note, row
 from tui_agent.headless.surroundings import (
-    Surroundings,
+    Machine,
     key_names,
     surroundings,
 )
@@ -32,7 +32,7 @@ from tui_agent.model.client import Abilities
 from tui_agent.model.discover import discover
 from tui_agent.settings import trust
 from tui_agent.settings.folders import Folders, user_folders, why_not_writable
-from tui_agent.settings.loading import Loaded, load
+from tui_agent.settings.loading import LoadedSettings, load
 
 #: Seconds that the model's process may take to be ready on a slow machine.
 START_TIMEOUT = 60.0
@@ -67,7 +67,7 @@ class Report(Struct, frozen=True):
 
     ok: bool
     version: str
-    surroundings: Surroundings
+    surroundings: Machine
     folders: dict[str, str]
     writable: bool
     workspace: str
@@ -141,7 +141,7 @@ async def examine(workspace: Path, folders: Folders) -> Report:
     )
 
 
-async def _model(loaded: Loaded) -> ModelReport:
+async def _model(loaded: LoadedSettings) -> ModelReport:
     name = loaded.settings.model
     process, abilities = await _process(name or _ANY_MODEL)
     return ModelReport(
@@ -193,7 +193,7 @@ def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], s
         yield "problem", problem
 
 
-def _packages_in_words(around: Surroundings) -> str:
+def _packages_in_words(around: Machine) -> str:
     """The versions, but for the grammars of the editor, which are many."""
     names = [name for name in around.packages if not name.startswith("tree-sitter-")]
     return ", ".join(f"{name} {around.packages[name]}" for name in names)

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 
-class OpenFile(Struct, frozen=True):
+class OpenOption(Struct, frozen=True):
     """`--open FILE[:LINE[-LINE]]`: a path below the workspace, and the lines of a cursor or a selection.
 
     Lines count from 1; `first` is 0 where none was given, `last` is `first` where nothing is selected.
@@ -33,7 +33,7 @@ class RunOptions(Struct, frozen=True):
     trust: bool = False
     replay: Path | None = None
     record: Path | None = None
-    open: tuple[OpenFile, ...] = ()
+    open: tuple[OpenOption, ...] = ()
     attach: tuple[str, ...] = ()
     apply: Literal["none", "all"] = "none"
     as_json: bool = False

@@ -16,13 +16,13 @@ import msgspec
 from tui_agent.files.visible import clean, json_escaped, one_line
 
 
-class Writer(Protocol):
+class SupportsWrite(Protocol):
     """A stream, or something that writes to one."""
 
     def write(self, text: str, /) -> object: ...
 
 
-def say(text: str, out: Writer | None = None) -> None:
+def say(text: str, out: SupportsWrite | None = None) -> None:
     """Words of several lines."""
     (out or sys.stdout).write(clean(text) + "\n")
 
@@ -32,7 +32,7 @@ def row(text: str) -> None:
     sys.stdout.write(one_line(text) + "\n")
 
 
-def json_line(value: Any, out: Writer | None = None) -> None:
+def json_line(value: Any, out: SupportsWrite | None = None) -> None:
     """One JSON value on a line of its own, in ASCII."""
     (out or sys.stdout).write(json_escaped(json.dumps(msgspec.to_builtins(value))) + "\n")
 
@@ -46,12 +46,12 @@ def document(text: str, *, is_json: bool = False) -> None:
     sys.stdout.write(text)
 
 
-def note(text: str, err: Writer | None = None) -> None:
+def note(text: str, err: SupportsWrite | None = None) -> None:
     """A line on standard error."""
     (err or sys.stderr).write(one_line(text) + "\n")
 
 
-def error(text: str, err: Writer | None = None) -> None:
+def error(text: str, err: SupportsWrite | None = None) -> None:
     """`tui-agent: what happened: what to do`, on standard error."""
     note(f"tui-agent: {text}", err)
 

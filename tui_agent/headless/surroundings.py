@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _GIT_TIMEOUT = 5.0
 
 
-class Terminal(Struct, frozen=True):
+class TerminalReport(Struct, frozen=True):
     """`colours` is how many the environment promises; `columns` and `lines` are 0 if output is not a terminal."""
 
     name: str
@@ -38,18 +38,18 @@ class Terminal(Struct, frozen=True):
         return f"terminal {self.name or 'of no name'}, {size}, {colours}, {self.encoding}{inside}"
 
 
-class Surroundings(Struct, frozen=True):
+class Machine(Struct, frozen=True):
     """`packages` are those that tui-agent is built on, with their versions, None where one is missing."""
 
     python: str
     platform: str
     packages: dict[str, str | None]
     git: str
-    terminal: Terminal
+    terminal: TerminalReport
     problems: tuple[str, ...]
 
 
-def surroundings() -> Surroundings:
+def surroundings() -> Machine:
     """Look at the machine; takes as long as `git --version`."""
     installed, git = packages(), git_version()
     problems = [
@@ -57,7 +57,7 @@ def surroundings() -> Surroundings:
     ]
     if not git:
         problems.append("git was not found: install it, changes are merged and kept with it")
-    return Surroundings(
+    return Machine(
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
         packages=installed,
@@ -86,11 +86,11 @@ def git_version() -> str:
     return done.text if done.ok else ""
 
 
-def terminal(environ: Mapping[str, str]) -> Terminal:
+def terminal(environ: Mapping[str, str]) -> TerminalReport:
     """The terminal, as the environment and standard output tell of it."""
     is_terminal = sys.stdout.isatty()
     columns, lines = shutil.get_terminal_size((0, 0)) if is_terminal else (0, 0)
-    return Terminal(
+    return TerminalReport(
         name=environ.get("TERM", ""),
         is_terminal=is_terminal,
         columns=columns,

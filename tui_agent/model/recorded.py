@@ -21,7 +21,7 @@ from tui_agent.model.client import (
     UsageChunk,
 )
 from tui_agent.model.recorder import Recorder
-from tui_agent.model.recording import Exchange, asked, folded, load, shortened
+from tui_agent.model.recording import RecordedExchange, asked, folded, load, shortened
 from tui_agent.model.tokens import estimate
 
 __all__ = ["RecordedModel", "Recorder"]
@@ -49,7 +49,7 @@ class RecordedModel:
         self.recording = load(Path(path))
         self._path = Path(path)
         self._speed = _speed() if speed is None else speed
-        self._left: list[Exchange] = list(self.recording.exchanges)
+        self._left: list[RecordedExchange] = list(self.recording.exchanges)
 
     def forget(self, asks: Iterable[str]) -> None:
         """These requests were answered before the program was restarted: each uses up one exchange of each pass."""
@@ -81,7 +81,7 @@ class RecordedModel:
         if exchange is not None and exchange.error is not None:
             raise exchange.error.as_error()
 
-    def _take(self, purpose: Pass, words: str) -> Exchange | None:
+    def _take(self, purpose: Pass, words: str) -> RecordedExchange | None:
         """The exchange for this request, used up; None in a rehearsal that has none."""
         rehearsal = self.recording.header.rehearsal
         for exchange in self._left:
@@ -125,7 +125,7 @@ class RecordedModel:
             {"html": ask, "inputText": ask} for ask in offered
         ]
 
-    def _asks(self, exchanges: Sequence[Exchange]) -> Iterator[str]:
+    def _asks(self, exchanges: Sequence[RecordedExchange]) -> Iterator[str]:
         return (exchange.words for exchange in exchanges if exchange.purpose == "main")
 
 

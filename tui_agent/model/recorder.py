@@ -27,7 +27,7 @@ from tui_agent.model.client import (
     TextChunk,
     TokenCount,
 )
-from tui_agent.model.recording import Exchange, Header, RecordedError, asked
+from tui_agent.model.recording import Header, RecordedError, RecordedExchange, asked
 
 Timed = tuple[float, Chunk]
 #: Which field of a chunk holds words of the model's.
@@ -80,7 +80,7 @@ class Recorder:
         self, request: ModelRequest, window: int, chunks: list[Timed], error: RecordedError | None
     ) -> None:
         ask = masked(asked(request.messages))
-        exchange = Exchange(ask, tuple(without_secrets(chunks)), purpose=request.purpose, error=error)
+        exchange = RecordedExchange(ask, tuple(without_secrets(chunks)), purpose=request.purpose, error=error)
         protocol = "tools" if request.tools else "structured"
         header = Header(model=request.model, protocol=protocol, window=window)
         with self._writing:
@@ -90,7 +90,7 @@ class Recorder:
                 what = f"The recording {self._path} cannot be written ({failure.strerror})"
                 raise FileError(what, "free the disk or record elsewhere") from failure
 
-    def _write(self, header: Header, exchange: Exchange) -> None:
+    def _write(self, header: Header, exchange: RecordedExchange) -> None:
         descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with open(descriptor, "ab") as file:
             if file.tell() == 0:

@@ -48,7 +48,7 @@ class RecordedError(Struct, frozen=True):
         return (kind if known else ModelError)(self.what, self.remedy)
 
 
-class Exchange(Struct, frozen=True, tag="exchange", tag_field="type"):
+class RecordedExchange(Struct, frozen=True, tag="exchange", tag_field="type"):
     """A request, by its words, and what came back; `error` is how it ended, after `chunks`."""
 
     ask: str
@@ -63,7 +63,7 @@ class Exchange(Struct, frozen=True, tag="exchange", tag_field="type"):
 
 class Recording(Struct, frozen=True):
     header: Header
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[RecordedExchange, ...]
 
 
 def load(path: Path) -> Recording:
@@ -78,7 +78,7 @@ def load(path: Path) -> Recording:
         what = f"The recording {path} was made by a newer tui-agent"
         raise UsageError(what, "update tui-agent, or record it again")
     numbered = [(number, line) for number, line in enumerate(lines[1:], 2) if line.strip()]
-    return Recording(header, tuple(_line(path, number, line, Exchange) for number, line in numbered))
+    return Recording(header, tuple(_line(path, number, line, RecordedExchange) for number, line in numbered))
 
 
 def _line(path: Path, number: int, line: bytes, type: type[T]) -> T:

@@ -83,11 +83,11 @@ class Child:
         try:
             while True:
                 match await replies.get():
-                    case wire.Item(value=value):
+                    case wire.StreamItem(value=value):
                         yield value
-                    case wire.Answer():
+                    case wire.CallResult():
                         return
-                    case wire.Failure() as failure:
+                    case wire.CallFailed() as failure:
                         raise wire.as_error(failure)
         finally:
             connection.forget(id)
@@ -140,10 +140,10 @@ class Child:
             self._on_state(state)
 
 
-async def _answer(replies: asyncio.Queue[wire.Item | wire.Answer | wire.Failure]) -> Any:
+async def _answer(replies: asyncio.Queue[wire.StreamItem | wire.CallResult | wire.CallFailed]) -> Any:
     while True:
         match await replies.get():
-            case wire.Answer(value=value):
+            case wire.CallResult(value=value):
                 return value
-            case wire.Failure() as failure:
+            case wire.CallFailed() as failure:
                 raise wire.as_error(failure)

@@ -17,7 +17,7 @@ from tui_agent.processes import serve, wire
 from tui_agent.processes.environment import for_any
 from tui_agent.processes.lines import lines
 
-Reply = wire.Item | wire.Answer | wire.Failure
+Reply = wire.StreamItem | wire.CallResult | wire.CallFailed
 #: How long a child may take to end by itself once its standard input is closed, in seconds.
 PATIENCE_SECONDS = 2.0
 #: The same once it was told to, by a signal.
@@ -125,9 +125,9 @@ class Connection:
                 self._on_ready()
             case wire.Announced(event):
                 self._on_event(event)
-            case wire.Item(id) if id in self._waiting:
+            case wire.StreamItem(id) if id in self._waiting:
                 self._waiting[id].put_nowait(message)
-            case wire.Answer(id) | wire.Failure(id) if id in self._waiting:
+            case wire.CallResult(id) | wire.CallFailed(id) if id in self._waiting:
                 self._waiting.pop(id).put_nowait(message)
 
     def _died(self) -> None:

@@ -41,7 +41,7 @@ def run(build: Build) -> None:
     debug_log.to_stream(sys.stderr)
     status = 0
     try:
-        asyncio.run(_serve(build, Output(output)))
+        asyncio.run(_serve(build, ParentPipe(output)))
     except BaseException as error:  # the outermost edge: the last line that the parent reads says why
         status = 1
         _log.exception("the child ended with a fault")
@@ -75,7 +75,7 @@ def end_with_parent() -> None:
         os._exit(0)  # it died before we asked to be told
 
 
-class Output:
+class ParentPipe:
     """The way to the parent: whole lines, from any thread.
 
     Writing blocks while the pipe is full. The parent always reads, so it is never full for long, unless the
@@ -96,7 +96,7 @@ class Output:
                 os._exit(0)  # nobody is left to read
 
 
-async def _serve(build: Build, output: Output) -> None:
+async def _serve(build: Build, output: ParentPipe) -> None:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -121,11 +121,11 @@ async def _stop(tasks: list[asyncio.Task[None]]) -> None:
         await asyncio.wait(tasks, timeout=GRACE_SECONDS)
 
 
-async def _answer(methods: Mapping[str, Handler], call: wire.Call, output: Output) -> None:
+async def _answer(methods: Mapping[str, Handler], call: wire.Call, output: ParentPipe) -> None:
     """Run one call to its end and say what came of it; a cancelled one ends without a word."""
 
     async def send(value: Any) -> None:
-        output.write(wire.Item(call.id, value))
+        output.write(wire.StreamItem(call.id, value))
         await asyncio.sleep(0)
 
     try:
@@ -134,10 +134,12 @@ async def _answer(methods: Mapping[str, Handler], call: wire.Call, output: Outpu
             raise ChildFailed(
                 f"There is no method {call.method!r} in the child", "this is a fault in tui-agent"
             )
-        output.write(wire.Answer(call.id, await handler(call.params, send)))
+        output.write(wire.CallResult(call.id, await handler(call.params, send)))
     except TuiAgentError as error:
         output.write(wire.failure(call.id, error))
     except Exception as error:  # the child's outer edge: the parent is told, and the child goes on
         _log.exception("%s failed", call.method)
         what = f"{call.method} failed: {type(error).__name__}: {error}"
-        output.write(wire.Failure(call.id, "ChildFailed", what, "try again; `tui-agent doctor` shows more"))
+        output.write(
+            wire.CallFailed(call.id, "ChildFailed", what, "try again; `tui-agent doctor` shows more")
+        )

@@ -1,7 +1,7 @@
 """What goes over a child's standard streams: one JSON object a line, in each direction.
 
 parent → child   Call, Cancel
-child → parent   Ready once, Announced whenever; for each call any number of Item, then Answer or Failure
+child → parent   Ready once, Announced whenever; for each call any number of StreamItem, then CallResult or CallFailed
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class Ready(Struct, tag="ready", tag_field="t"):
     """The child has imported what it needs to listen."""
 
 
-class Item(Struct, tag="item", tag_field="t"):
+class StreamItem(Struct, tag="item", tag_field="t"):
     """One piece of a stream."""
 
     id: int
     value: Any
 
 
-class Answer(Struct, tag="answer", tag_field="t"):
+class CallResult(Struct, tag="answer", tag_field="t"):
     """A call is over, and this is what it returned."""
 
     id: int
     value: Any = None
 
 
-class Failure(Struct, tag="failure", tag_field="t"):
+class CallFailed(Struct, tag="failure", tag_field="t"):
     """A call is over because of an error; `kind` is the name of a class in `tui_agent.errors`."""
 
     id: int
@@ -60,7 +60,7 @@ class Announced(Struct, tag="announced", tag_field="t"):
 
 
 FromParent = Call | Cancel
-FromChild = Ready | Item | Answer | Failure | Announced
+FromChild = Ready | StreamItem | CallResult | CallFailed | Announced
 
 _T = TypeVar("_T")
 
@@ -95,11 +95,11 @@ def encode(message: FromParent | FromChild) -> bytes:
         return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
 
 
-def failure(id: int, error: TuiAgentError) -> Failure:
-    return Failure(id, type(error).__name__, error.what, error.remedy)
+def failure(id: int, error: TuiAgentError) -> CallFailed:
+    return CallFailed(id, type(error).__name__, error.what, error.remedy)
 
 
-def as_error(failure: Failure) -> TuiAgentError:
+def as_error(failure: CallFailed) -> TuiAgentError:
     """The error that the child raised, as the class it had there; else `ChildFailed`, which names the debug log."""
     kind = getattr(errors, failure.kind, None)
     if isinstance(kind, type) and issubclass(kind, TuiAgentError):

@@ -39,7 +39,7 @@ from tui_agent.session.todo_list import TodoList
 from tui_agent.session.turns import Turns, left_off
 from tui_agent.session.watching import Watching
 from tui_agent.settings.folders import Folders
-from tui_agent.settings.loading import Loaded
+from tui_agent.settings.loading import LoadedSettings
 from tui_agent.settings.shipped import config_folder
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
@@ -76,7 +76,7 @@ class Session(ChatCalls, ReviewCalls, FileCalls, TodoCalls):
         *,
         journal: Journal,
         storage: Storage,
-        loaded: Loaded,
+        loaded: LoadedSettings,
         folders: Folders,
         workspace: Workspace,
         start_folder: str,

@@ -14,7 +14,7 @@ from tui_agent.settings.schema import Settings
 Value = str | int | float | bool | tuple[str, ...]
 
 
-class Entry(msgspec.Struct, frozen=True):
+class SettingEntry(msgspec.Struct, frozen=True):
     """One setting: its dotted key, the type it must have (as msgspec takes it), its default."""
 
     key: str
@@ -23,16 +23,16 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 @cache
-def entries() -> Mapping[str, Entry]:
+def entries() -> Mapping[str, SettingEntry]:
     """Every setting by its dotted key, in the order of the schema."""
-    found: dict[str, Entry] = {}
+    found: dict[str, SettingEntry] = {}
     for field in msgspec.structs.fields(Settings):
         if isinstance(field.default, msgspec.Struct):
             for inner in msgspec.structs.fields(field.default):
                 key = f"{field.name}.{inner.name}"
-                found[key] = Entry(key, inner.type, inner.default)
+                found[key] = SettingEntry(key, inner.type, inner.default)
         else:
-            found[field.name] = Entry(field.name, field.type, field.default)
+            found[field.name] = SettingEntry(field.name, field.type, field.default)
     return found
 
 

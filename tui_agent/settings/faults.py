@@ -14,7 +14,7 @@ _TABLE = re.compile(r"""\s*\[\[?\s*([^\]\n]+?)\s*\]""")
 _LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
 
-class Fault(Struct, frozen=True):
+class ConfigFault(Struct, frozen=True):
     """One thing that is wrong. `where` names a file, the environment or an option; `line` is 0 where none is known."""
 
     where: str

@@ -12,7 +12,7 @@ from msgspec import Struct
 from tui_agent.errors import UsageError
 from tui_agent.files.visible import escaped
 from tui_agent.settings.catalog import Value, checked, entries, from_words, groups, wanted
-from tui_agent.settings.faults import Fault, line_of, nearest
+from tui_agent.settings.faults import ConfigFault, line_of, nearest
 from tui_agent.settings.files import read_small, reason_of
 from tui_agent.settings.folders import HOME_VARIABLE
 
@@ -28,7 +28,7 @@ class Layer(Struct, frozen=True):
 
     where: str
     values: dict[str, Value] = {}
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[ConfigFault, ...] = ()
     lines: dict[str, int] = {}
 
 
@@ -40,11 +40,13 @@ def file_layer(path: Path) -> Layer:
         return Layer(str(path))
     except OSError as error:
         what = f"the file cannot be read ({reason_of(error)})"
-        return Layer(str(path), faults=(Fault(str(path), what, "its settings are left at their defaults"),))
+        return Layer(
+            str(path), faults=(ConfigFault(str(path), what, "its settings are left at their defaults"),)
+        )
     return text_layer(str(path), content)
 
 
-def broken_file(path: Path) -> Fault | None:
+def broken_file(path: Path) -> ConfigFault | None:
     """Why a TOML file cannot be read at all; None where it can, or where there is none."""
     try:
         _parsed(str(path), read_small(path))
@@ -52,7 +54,7 @@ def broken_file(path: Path) -> Fault | None:
         return None
     except OSError as error:
         what = f"the file cannot be read ({reason_of(error)})"
-        return Fault(str(path), what, "make it a file that you may read")
+        return ConfigFault(str(path), what, "make it a file that you may read")
     except _Unreadable as error:
         return error.fault
     return None
@@ -65,13 +67,13 @@ def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
     except _Unreadable as error:
         return Layer(where, faults=(error.fault,))
     values: dict[str, Value] = {}
-    faults: list[Fault] = []
+    faults: list[ConfigFault] = []
     for key, value in _flat(parsed):
         try:
             values[key] = checked_key(key, value)
         except ValueError as error:
             what, remedy = error.args
-            faults.append(Fault(where, what, remedy, line_of(text, key), key))
+            faults.append(ConfigFault(where, what, remedy, line_of(text, key), key))
     return Layer(where, values, tuple(faults), {key: line_of(text, key) for key in values} if lined else {})
 
 
@@ -79,7 +81,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     """The settings among the environment's variables: `TUI_AGENT_BUNDLING__MAX_FILES` and the like."""
     where = "the environment"
     values: dict[str, Value] = {}
-    faults: list[Fault] = []
+    faults: list[ConfigFault] = []
     for name in sorted(environ):
         if not name.startswith(_PREFIX) or name in NO_SETTINGS:
             continue
@@ -88,7 +90,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
             values[key] = worded(key, environ[name], variable)
         except ValueError as error:
             what, remedy = error.args
-            faults.append(Fault(where, what, remedy, key=key))
+            faults.append(ConfigFault(where, what, remedy, key=key))
     return Layer(where, values, tuple(faults))
 
 
@@ -156,7 +158,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
 class _Unreadable(Exception):
     """Bytes that are not TOML."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: ConfigFault) -> None:
         super().__init__(str(fault))
         self.fault = fault
 
@@ -169,19 +171,21 @@ def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _Unreadable(Fault(where, "the file is not UTF-8 text", "save it as UTF-8", line)) from None
+        raise _Unreadable(
+            ConfigFault(where, "the file is not UTF-8 text", "save it as UTF-8", line)
+        ) from None
     try:
         return text, tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _Unreadable(_broken(where, text, error)) from None
 
 
-def _broken(where: str, text: str, error: Exception) -> Fault:
+def _broken(where: str, text: str, error: Exception) -> ConfigFault:
     words = str(error)
     found = _AT_LINE.search(words)
     line = int(found.group(1)) if found else text.count("\n") + 1 if "end of document" in words else 0
     what = "the file is not TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
-    return Fault(where, what, "correct it; until then none of its settings is used", line)
+    return ConfigFault(where, what, "correct it; until then none of its settings is used", line)
 
 
 def _shown(value: object) -> str:

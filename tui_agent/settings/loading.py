@@ -14,7 +14,7 @@ from msgspec import Struct
 from tui_agent.errors import SettingsError
 from tui_agent.files.visible import escaped
 from tui_agent.settings.catalog import Value, build, default_values
-from tui_agent.settings.faults import Fault
+from tui_agent.settings.faults import ConfigFault
 from tui_agent.settings.files import WORKSPACE_FOLDER, read_beneath, reason_of
 from tui_agent.settings.folders import Folders, user_folders
 from tui_agent.settings.layers import Layer, environment_layer, file_layer, override_layer, text_layer
@@ -26,12 +26,12 @@ FILE = "settings.toml"
 SHIPPED = "shipped"
 
 
-class Loaded(Struct, frozen=True):
+class LoadedSettings(Struct, frozen=True):
     """`sources` says of each key that is not as shipped where it comes from; `faults` are for the screen."""
 
     settings: Settings
     sources: dict[str, str] = {}
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[ConfigFault, ...] = ()
 
 
 def load(
@@ -40,7 +40,7 @@ def load(
     trusted: bool = False,
     overrides: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """Read every layer. `overrides` are `KEY=VALUE`; a fault in one raises UsageError, any other is a value.
 
     The workspace's own settings are read only where the workspace is `trusted`.
@@ -62,7 +62,7 @@ def shipped_layer() -> Layer:
     try:
         return file_layer(config_folder() / FILE)
     except SettingsError as error:
-        return Layer(FILE, faults=(Fault("the installation", error.what, error.remedy),))
+        return Layer(FILE, faults=(ConfigFault("the installation", error.what, error.remedy),))
 
 
 def workspace_layer(workspace: Path) -> Layer:
@@ -74,7 +74,7 @@ def workspace_layer(workspace: Path) -> Layer:
         return Layer(where)
     except OSError as error:
         what = f"the file cannot be read ({reason_of(error)})"
-        return Layer(where, faults=(Fault(where, what, "it must be a plain file, not a link"),))
+        return Layer(where, faults=(ConfigFault(where, what, "it must be a plain file, not a link"),))
     return text_layer(where, content, lined=True)
 
 
@@ -84,7 +84,7 @@ class _Merged:
     def __init__(self) -> None:
         self.values: dict[str, Value] = default_values()
         self.sources: dict[str, str] = {}
-        self.faults: list[Fault] = []
+        self.faults: list[ConfigFault] = []
 
     def add(self, layer: Layer, source: str = "") -> None:
         self.values.update(layer.values)
@@ -92,17 +92,17 @@ class _Merged:
         if source != SHIPPED:
             self.sources.update(dict.fromkeys(layer.values, layer.where))
 
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedSettings:
         context = build(self.values).context
         if context.reset_to >= context.reset_at:
             self._put_back("context.reset_to", "context.reset_at")
-        return Loaded(build(self.values), self.sources, tuple(self.faults))
+        return LoadedSettings(build(self.values), self.sources, tuple(self.faults))
 
     def _put_back(self, low: str, high: str) -> None:
         """Take what ships for two settings of which the first is not below the second."""
         where = self.sources.get(low) or self.sources.get(high) or SHIPPED
         what = f"`{low}` ({self.values[low]}) must be below `{high}` ({self.values[high]})"
-        self.faults.append(Fault(where, what, "the shipped values of both are used", key=low))
+        self.faults.append(ConfigFault(where, what, "the shipped values of both are used", key=low))
         for key in (low, high):
             self.values[key] = default_values()[key]
             self.sources.pop(key, None)

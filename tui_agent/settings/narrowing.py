@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from tui_agent.settings.catalog import Value
-from tui_agent.settings.faults import Fault
+from tui_agent.settings.faults import ConfigFault
 from tui_agent.settings.layers import Layer
 
 Rule = Literal["free", "lower", "higher", "off"]
@@ -65,7 +65,7 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
     """The layer of a workspace with only what it may set; `below` is what is in force without it."""
     refused = {key: why for key, value in layer.values.items() if (why := _why_not(key, value, below[key]))}
     faults = tuple(
-        Fault(
+        ConfigFault(
             layer.where,
             f"a workspace may not {why} `{key}`",
             "set it in your own settings if you want it",
