@@ -15,8 +15,8 @@ import click
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.files.visible import escaped
-from tui_agent.headless import arguments, printing
-from tui_agent.headless.command_errors import in_words
+from tui_agent.headless import arguments, output
+from tui_agent.headless.arguments import ScreenOptions, in_words
 from tui_agent.headless.commands import (
     COMMANDS,
     model_option,
@@ -25,7 +25,6 @@ from tui_agent.headless.commands import (
     replay_option,
     set_option,
 )
-from tui_agent.headless.options import ScreenOptions
 from tui_agent.headless.output import OutputLost, open_streams, silence
 from tui_agent.headless.session_commands import sessions
 from tui_agent.settings.faults import nearest
@@ -267,7 +266,7 @@ def _shown() -> Callable[[], None]:
     """Show every record on standard error; returns what ends that."""
     from tui_agent import debug_log
 
-    return debug_log.show(printing.record)
+    return debug_log.show(output.record)
 
 
 def _trace(debug: bool) -> None:
@@ -281,7 +280,7 @@ def _trace(debug: bool) -> None:
 def _say(what: str, remedy: str, debug: bool = False) -> None:
     _trace(debug)
     with suppress(OSError):  # a full disk takes no sentence either
-        printing.error(f"{what}: {remedy}")
+        output.error(f"{what}: {remedy}")
         sys.stderr.flush()
 
 

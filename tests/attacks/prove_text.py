@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
+from tui_agent.headless import output
+
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS)] * (str(TESTS) not in sys.path)
 
@@ -26,8 +28,7 @@ from tui_agent.answers.structured import StructuredReader  # noqa: E402
 from tui_agent.answers.values import ChangeRequest  # noqa: E402
 from tui_agent.edits.proposals import propose  # noqa: E402
 from tui_agent.files import names, visible  # noqa: E402
-from tui_agent.headless import printing  # noqa: E402
-from tui_agent.settings.shipped import config_folder  # noqa: E402
+from tui_agent.settings.folders import config_folder  # noqa: E402
 from tui_agent.ui import sink  # noqa: E402
 from tui_agent.ui.widgets.markdown import MOST_TOGETHER, draw  # noqa: E402
 from tui_agent.ui.widgets.prompt_lines import in_words  # noqa: E402
@@ -79,13 +80,13 @@ OUTPUTS: dict[str, Callable[[str], str]] = {
     "Markdown": _markdown,
     "entities": lambda text: _markdown(f"x {_entities(text)}"),
     "next step": lambda text: sink.label(in_words(_entities(text))).plain,
-    "words": lambda text: _written(printing.say, text),
-    "lists": lambda text: _written(printing.row, text),
-    "errors": lambda text: _written(printing.error, text),
-    "export to a terminal": lambda text: _written(printing.document, text, terminal=True),
-    "JSON": lambda text: _written(printing.json_line, text),
+    "words": lambda text: _written(output.say, text),
+    "lists": lambda text: _written(output.row, text),
+    "errors": lambda text: _written(output.error, text),
+    "export to a terminal": lambda text: _written(output.document, text, terminal=True),
+    "JSON": lambda text: _written(output.json_line, text),
     "JSON export": lambda text: _written(
-        lambda value: printing.document(json.dumps(value, ensure_ascii=False), is_json=True), text
+        lambda value: output.document(json.dumps(value, ensure_ascii=False), is_json=True), text
     ),
     "path in an error": names.shown,
 }
@@ -118,8 +119,8 @@ def _outputs(tally: Tally, count: int, chance: random.Random) -> None:
             text = chance.choice(["file{}name", "{}", "[red]x{}[/red]", "two\nlines {}"]).replace(
                 "{}", attack
             )
-            for output, write in OUTPUTS.items():
-                tally.case(kind, _is_harmless(write(text)), column=output, what=ascii(text))
+            for column, write in OUTPUTS.items():
+                tally.case(kind, _is_harmless(write(text)), column=column, what=ascii(text))
 
 
 def _is_harmless(shown: str) -> bool:

@@ -15,8 +15,13 @@ from tui_agent import cli
 from tui_agent.errors import Unreachable
 from tui_agent.headless import review, sessions
 from tui_agent.headless import run as run_module
-from tui_agent.headless.arguments import workspace_folder
-from tui_agent.headless.options import DecideOptions, OpenOption, RunOptions, ScreenOptions
+from tui_agent.headless.arguments import (
+    DecideOptions,
+    OpenOption,
+    RunOptions,
+    ScreenOptions,
+    workspace_folder,
+)
 
 CONTRACT = ["apply", "config", "demo", "doctor", "redo", "run", "sessions", "skip", "stats", "trust", "undo"]
 

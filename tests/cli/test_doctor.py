@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.headless import doctor as doctor_module
-from tui_agent.headless import surroundings as surroundings_module
-from tui_agent.headless.surroundings import key_names, packages, terminal
+from tui_agent.headless import doctor as surroundings_module
+from tui_agent.headless.doctor import key_names, packages, terminal
 from tui_agent.model.client import Abilities
 
 

@@ -11,11 +11,11 @@ import pytest
 
 import tui_agent
 from tests.support.panes import HOSTILE
-from tui_agent.headless import printing
+from tui_agent.headless import output
 
 PACKAGE = Path(tui_agent.__file__).parent
 #: Besides the one place: `--version` on its own, and the protocol of the children.
-WRITERS = {"headless/printing.py", "__main__.py", "processes/serve.py"}
+WRITERS = {"headless/output.py", "__main__.py", "processes/serve.py"}
 
 
 def writes(tree: ast.AST) -> bool:
@@ -51,22 +51,20 @@ def safe(text: str) -> bool:
     return not set(text) & set("\x1b\x07\u202e\u200b\x9b\r")
 
 
-@pytest.mark.parametrize(
-    "write", [printing.say, printing.row, printing.note, printing.error, printing.json_line]
-)
+@pytest.mark.parametrize("write", [output.say, output.row, output.note, output.error, output.json_line])
 def test_what_is_read_is_clean(write, monkeypatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr("sys.stdout", out)
     monkeypatch.setattr("sys.stderr", out)
     write(f"{HOSTILE}\x9b\r")
     assert safe(out.getvalue())
-    assert out.getvalue().count("\n") == 1 + (write is printing.say)
+    assert out.getvalue().count("\n") == 1 + (write is output.say)
 
 
 def test_a_document_is_exact_in_a_file_and_clean_on_a_terminal(monkeypatch) -> None:
     for stream, exact in ((io.StringIO(), True), (Screen(), False)):
         monkeypatch.setattr("sys.stdout", stream)
-        printing.document(HOSTILE)
+        output.document(HOSTILE)
         assert (stream.getvalue() == HOSTILE) is exact
         assert safe(stream.getvalue()) is not exact
 
@@ -74,6 +72,6 @@ def test_a_document_is_exact_in_a_file_and_clean_on_a_terminal(monkeypatch) -> N
 def test_a_document_in_json_is_safe_everywhere_and_exact(monkeypatch) -> None:
     for stream in (io.StringIO(), Screen()):
         monkeypatch.setattr("sys.stdout", stream)
-        printing.document(json.dumps([HOSTILE], ensure_ascii=False), is_json=True)
+        output.document(json.dumps([HOSTILE], ensure_ascii=False), is_json=True)
         assert safe(stream.getvalue())
         assert json.loads(stream.getvalue()) == [HOSTILE]

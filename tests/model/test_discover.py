@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 
 from support.provider import Provider, dead_url
 
-from tui_agent.model.discover import LocalServer, Suggestion, discover, with_keys
-from tui_agent.model.providers import PROVIDERS, provider_of
+from tui_agent.model.providers import PROVIDERS, LocalServer, Suggestion, discover, provider_of, with_keys
 
 
 def port_of(url: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui_agent.model.marking import MARK, marked
+from tui_agent.model.completion import MARK, marked
 
 
 def talk(*roles: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.model.politely import LONGEST_PAUSE, Politely
+from tui_agent.model.worker import LONGEST_PAUSE, Politely
 
 
 @pytest.fixture

@@ -25,8 +25,7 @@ from tui_agent.model.client import (
     TokenCount,
     UsageChunk,
 )
-from tui_agent.model.recorded import RecordedModel, Recorder
-from tui_agent.model.recording import asked
+from tui_agent.model.recording import RecordedModel, Recorder, asked
 
 
 class Scripted:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tui_agent.errors import BadKey, ContextTooLong, ModelError, RateLimited, RequestRejected
-from tui_agent.model.event_stream import BrokenStream, ServerError, Wire, status_of
+from tui_agent.model.event_stream import BrokenStream, Wire
 from tui_agent.model.explain import explain
+from tui_agent.model.server_error import ServerError, status_of
 
 #: Who says it, with which status, in which words.
 TOO_LONG = [

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST, recording
-from tui_agent.rehearsal.scenes import PARTS, SCENES, SLOW_SERVICE, TIMEOUTS, Scene
+from tui_agent.rehearsal.parts import PARTS
+from tui_agent.rehearsal.requests import Scene
+from tui_agent.rehearsal.scenes import SCENES, SLOW_SERVICE, TIMEOUTS
 from tui_agent.rehearsal.write import chunks, lines
 
 

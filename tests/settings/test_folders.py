@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tui_agent.settings.folders import Folders, user_folders, why_not_writable
-from tui_agent.settings.shipped import config_folder, themes_folder
+from tui_agent.settings.folders import Folders, config_folder, themes_folder, user_folders, why_not_writable
 
 
 def test_one_variable_puts_everything_under_one_folder(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from support.screens import on_screen
 from support.sessions import model_of, open_session, reply
 
-from tui_agent.model.discover import Suggestion
+from tui_agent.model.providers import Suggestion
 from tui_agent.ui.widgets.prompt_lines import no_model_words
 
 FOUND = (
@@ -28,7 +28,7 @@ async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch
     async def found() -> tuple[Suggestion, ...]:
         return FOUND
 
-    monkeypatch.setattr("tui_agent.model.discover.discover", found)
+    monkeypatch.setattr("tui_agent.model.providers.discover", found)
     async with on_screen(tmp_path, [reply()], overrides=["model="]) as it:
         reached: dict[str, str] = {}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.settings.shipped import config_folder
+from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE
 from tui_agent.ui.keys.keymap import LEADER, conflicts, load_keys, spelled
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.settings.shipped import themes_folder
+from tui_agent.settings.folders import themes_folder
 from tui_agent.ui import themes
 from tui_agent.ui.themes import editor_theme, load_palette, names, theme_of
 

@@ -7,11 +7,15 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
+
+import click
+from msgspec import Struct
 
 from tui_agent.errors import UsageError
 from tui_agent.files.visible import escaped
-from tui_agent.headless.options import OpenOption
 from tui_agent.processes.environment import avoid_programs_in
+from tui_agent.settings.faults import nearest
 from tui_agent.settings.files import reason_of
 
 #: More words are not a request; a file is named instead.
@@ -120,3 +124,99 @@ def overrides(settings: Sequence[str], named: Iterable[tuple[str, str | None]] =
 
 def _parent(path: str) -> str:
     return os.path.dirname(path.rstrip("/")) or "."
+
+
+class OpenOption(Struct, frozen=True):
+    """`--open FILE[:LINE[-LINE]]`: a path below the workspace, and the lines of a cursor or a selection.
+
+    Lines count from 1; `first` is 0 where none was given, `last` is `first` where nothing is selected.
+    """
+
+    path: str
+    first: int = 0
+    last: int = 0
+
+
+class RunOptions(Struct, frozen=True):
+    """`tui-agent run`. The workspace exists and is resolved; `overrides` are settings as `KEY=VALUE`.
+
+    `overrides` hold `--model`, `--planner-model` and `--protocol` too. `session` is "" for a new one, `last`, or
+    an id. `trust` uses what the workspace brings, in this run alone. `attach` are paths below the workspace.
+    """
+
+    prompt: str
+    workspace: Path
+    session: str = ""
+    overrides: tuple[str, ...] = ()
+    trust: bool = False
+    replay: Path | None = None
+    record: Path | None = None
+    open: tuple[OpenOption, ...] = ()
+    attach: tuple[str, ...] = ()
+    apply: Literal["none", "all"] = "none"
+    as_json: bool = False
+
+
+class DecideOptions(Struct, frozen=True):
+    """`tui-agent apply|skip|undo|redo`; without `changes` everything that is pending, or the last apply or undo."""
+
+    decision: Literal["apply", "skip", "undo", "redo"]
+    session: str
+    workspace: Path
+    changes: tuple[str, ...] = ()
+
+
+class ScreenOptions(Struct, frozen=True):
+    """`tui-agent [PATH]`. `resume` is an id, "" to pick one, None not to; `overrides` hold `--theme` and so on."""
+
+    workspace: Path
+    resume: str | None = None
+    continue_newest: bool = False
+    overrides: tuple[str, ...] = ()
+    replay: Path | None = None
+    record: Path | None = None
+
+
+class CommandGroup(click.Group):
+    """A command with commands of its own; a wrong one is answered with the nearest right one."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **{"no_args_is_help": False, **kwargs})  # ty: ignore[invalid-argument-type]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in self.commands or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = nearest(name, self.commands)
+        remedy = (
+            f"did you mean `{ctx.command_path} {near}`?"
+            if near
+            else f"write one of {', '.join(self.commands)}"
+        )
+        raise UsageError(f"`{ctx.command_path}` has no command {escaped(name)}", remedy)
+
+
+def in_words(error: click.ClickException) -> tuple[str, str]:
+    """What happened and what to do, of an error that click found in the arguments."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    group = context.command if context else None
+    command = context.command_path.removesuffix(" open") if context else "tui-agent"
+    remedy = f"`{command} --help` says what there is"
+    message = error.format_message().rstrip(".").replace("\n", " ")
+    match error:
+        case click.NoSuchOption(option_name=name):
+            near = nearest(name, _options(context)) if context else ""
+            return f"`{command}` has no option {escaped(name)}", f"did you mean {near}?" if near else remedy
+        case click.UsageError() if message == "Missing command" and isinstance(group, click.Group):
+            return f"`{command}` needs a command", f"write one of {', '.join(group.commands)}"
+        case click.UsageError() if "unexpected extra argument" in message:
+            return escaped(message[:1].lower() + message[1:]), "put words that belong together in quotes"
+        case _:
+            return escaped(message[:1].lower() + message[1:]), remedy
+
+
+def _options(context: click.Context) -> list[str]:
+    params = context.command.get_params(context)
+    return [name for param in params for name in param.opts if name.startswith("--")]

@@ -9,8 +9,7 @@ import click
 
 from tui_agent.errors import UsageError
 from tui_agent.headless import arguments
-from tui_agent.headless.command_errors import CommandGroup
-from tui_agent.headless.options import DecideOptions, RunOptions
+from tui_agent.headless.arguments import CommandGroup, DecideOptions, RunOptions
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

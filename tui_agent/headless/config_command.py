@@ -9,15 +9,14 @@ import msgspec
 
 from tui_agent import debug_log
 from tui_agent.files.visible import escaped, json_escaped
-from tui_agent.headless.printing import error, row
+from tui_agent.headless.output import error, row
 from tui_agent.settings import trust
 from tui_agent.settings.catalog import entries
 from tui_agent.settings.faults import ConfigFault
-from tui_agent.settings.folders import user_folders
+from tui_agent.settings.folders import config_folder, themes_folder, user_folders
 from tui_agent.settings.layers import broken_file
 from tui_agent.settings.loading import FILE, WORKSPACE_FOLDER, LoadedSettings, load, workspace_layer
 from tui_agent.settings.schema import Settings
-from tui_agent.settings.shipped import config_folder, themes_folder
 
 
 def paths(workspace: Path) -> int:

@@ -6,8 +6,8 @@ import asyncio
 
 from tui_agent.edits.change import Change, Pick
 from tui_agent.errors import SessionError
-from tui_agent.headless.options import DecideOptions
-from tui_agent.headless.printing import note, row
+from tui_agent.headless.arguments import DecideOptions
+from tui_agent.headless.output import note, row
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from tui_agent import errors
-from tui_agent.headless import printing
-from tui_agent.headless.lines import Line, finished_line, lines, session_line
-from tui_agent.headless.options import RunOptions
+from tui_agent.headless import output
+from tui_agent.headless.arguments import RunOptions
+from tui_agent.headless.lines import Line, finished_line, lines, session_line, words
 from tui_agent.headless.output import OutputLost, Telling
-from tui_agent.headless.words import words
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
@@ -190,7 +189,7 @@ class JsonTeller(Teller):
 
     def _write(self, told) -> None:
         for line in told:
-            printing.json_line(line, self._out)
+            output.json_line(line, self._out)
 
 
 class WordsTeller(Teller):
@@ -202,13 +201,13 @@ class WordsTeller(Teller):
 
     def on_event(self, event: e.Event, state: State) -> None:
         for stream, text in words(event, state):
-            printing.say(text, self._out if stream == "out" else self._err)
+            output.say(text, self._out if stream == "out" else self._err)
 
     def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
         if error:
-            printing.error(error, self._err)
+            output.error(error, self._err)
         kept = "not kept" if state.session.not_kept else f"session {state.session.id}"
-        printing.say(f"{_cost(used)} · {kept}", self._err)
+        output.say(f"{_cost(used)} · {kept}", self._err)
 
 
 def _cost(usage: Usage) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from tui_agent.headless import arguments
-from tui_agent.headless.command_errors import CommandGroup
+from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.commands import all_option, json_option
 
 if TYPE_CHECKING:
@@ -114,6 +114,6 @@ def delete(session: str, yes: bool) -> int:
 @json_option
 def clean(young: bool, yes: bool, as_json: bool) -> int:
     """Remove the oldest texts kept for undo, down to undo.max_bytes."""
-    from tui_agent.headless import cleaning as body
+    from tui_agent.headless import sessions as body
 
     return body.clean_store(arguments.workspace_folder("."), young=young, yes=yes, as_json=as_json)

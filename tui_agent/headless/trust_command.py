@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tui_agent.files.visible import escaped
-from tui_agent.headless.printing import row
+from tui_agent.headless.output import row
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 

@@ -15,7 +15,6 @@ from typing import Any, Final
 from tui_agent.model.client import Abilities, Chunk, EndChunk, Message, ModelRequest, UsageChunk
 from tui_agent.model.event_stream import Wire, watch, watch_transports
 from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
-from tui_agent.model.marking import marked
 from tui_agent.model.retrying import NotNow
 from tui_agent.model.translate import Translator
 
@@ -319,3 +318,19 @@ def _rejects_schema(error: Exception) -> bool:
 async def _close(stream: Any) -> None:
     if close := getattr(stream, "aclose", None):
         await close()
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+
+
+def marked(messages: Sequence[Message]) -> list[Message]:
+    """The messages with their breakpoints; the ones that are given stay as they are."""
+    places = _places(messages)
+    return [{**message, **MARK} if place in places else message for place, message in enumerate(messages)]
+
+
+def _places(messages: Sequence[Message]) -> set[int]:
+    last = len(messages) - 1
+    replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    before = replies[-1] - 1 if replies else -1
+    return {place for place in (0, before, last) if place >= 0 and messages[place].get("content")}

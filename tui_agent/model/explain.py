@@ -25,8 +25,9 @@ from tui_agent.errors import (
     Unreachable,
 )
 from tui_agent.files.key_formats import masked
-from tui_agent.model.event_stream import BrokenStream, ServerError, Wire, retry_after
+from tui_agent.model.event_stream import BrokenStream, Wire
 from tui_agent.model.providers import provider_of
+from tui_agent.model.server_error import ServerError, retry_after
 
 SAID_CHARACTERS = 240
 _TAGS = re.compile(r"(?is)<(?:script|style|head).*?</(?:script|style|head)>|<[^>]{0,400}>")
@@ -50,9 +51,9 @@ _TOO_LONG = re.compile(
     | tokens_limit_reached | reduce[ ]the[ ]length | instance[ ]type[ ]with[ ]more[ ]CPU[ ]capacity
     """
 )
-#: A limit on what goes through in some time: shorter requests are no answer to it, a wait is.
+#: A limit on what goes through in some time: shorter requests do not help, a wait does.
 _RATE = re.compile(r"(?i)rate[ _-]?limit|per (?:minute|min|hour|day|second)|quota|throttl|please wait")
-#: A single request over such a limit: a wait is no answer to that.
+#: A single request over such a limit: a wait does not help.
 _OVER_ONE = re.compile(r"(?i)request too large")
 #: Other things than the request are too long or too large.
 _OTHER_TOO_LONG = re.compile(r"(?i)invalid '(?!(?:messages|input|prompt)\b)[^']*': string too long")

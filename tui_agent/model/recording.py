@@ -4,24 +4,46 @@
     {"type":"exchange","pass":"main","ask":"words of the request","chunks":[[0.5,{"type":"text","text":"…"}]]}
     {"type":"exchange","pass":"main","ask":"…","chunks":[],"error":{"kind":"BadKey","what":"…","remedy":"…"}}
 
-A chunk stands with the seconds that passed since the one before. `ask` is what the request was about in the
+A chunk is kept with the seconds that passed since the one before. `ask` is what the request was about in the
 person's own words, which all the requests of one turn share.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import re
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
 from tui_agent import errors
-from tui_agent.errors import ModelError, UsageError
+from tui_agent.errors import FileError, ModelError, UsageError
 from tui_agent.files.systems import read_given
-from tui_agent.model.client import Chunk, Message, Pass
+from tui_agent.files.key_formats import masked, masked_pieces
+from tui_agent.files.private import open_private
+from tui_agent.model.client import (
+    Abilities,
+    CallChunk,
+    Chunk,
+    EndChunk,
+    Message,
+    Model,
+    ModelRequest,
+    Pass,
+    ReasoningChunk,
+    TextChunk,
+    TokenCount,
+    UsageChunk,
+)
+from tui_agent.model.tokens import estimate
 
 VERSION = 1
 T = TypeVar("T")
@@ -115,3 +137,218 @@ def folded(words: str) -> str:
 def shortened(words: str, characters: int = 120) -> str:
     line = folded(words)
     return line if len(line) <= characters else line[: characters - 1] + "…"
+
+
+Timed = tuple[float, Chunk]
+#: Which field of a chunk holds words of the model's.
+_TEXTS: dict[type[Chunk], str] = {TextChunk: "text", ReasoningChunk: "text", CallChunk: "arguments"}
+
+
+class Recorder:
+    """A `Model` that answers as `model` does and appends each exchange to `path`, readable by its owner only.
+
+    What looks like a secret is masked. An answer that was stopped half-way is kept as one that was cut.
+    """
+
+    def __init__(self, model: Model, path: Path | str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._model = model
+        self._path = Path(path)
+        self._clock = clock
+        self._writing = threading.Lock()
+
+    async def start(self) -> None:
+        await self._model.start()
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    async def abilities(self, model: str) -> Abilities:
+        return await self._model.abilities(model)
+
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+        return await self._model.count(model, texts, wait=wait)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        window = (await self._model.abilities(request.model)).window
+        chunks: list[Timed] = []
+        error: RecordedError | None = None
+        last = self._clock()
+        try:
+            async with aclosing(self._model.stream(request)) as stream:
+                async for chunk in stream:
+                    now = self._clock()
+                    chunks.append((round(now - last, 3), chunk))
+                    last = now
+                    yield chunk
+        except ModelError as failure:
+            error = RecordedError(type(failure).__name__, masked(failure.what), failure.remedy)
+            raise
+        finally:
+            await asyncio.to_thread(self._append, request, window, _ended(chunks, error), error)
+
+    def _append(
+        self, request: ModelRequest, window: int, chunks: list[Timed], error: RecordedError | None
+    ) -> None:
+        ask = masked(asked(request.messages))
+        exchange = RecordedExchange(ask, tuple(without_secrets(chunks)), purpose=request.purpose, error=error)
+        protocol = "tools" if request.tools else "structured"
+        header = Header(model=request.model, protocol=protocol, window=window)
+        with self._writing:
+            try:
+                self._write(header, exchange)
+            except OSError as failure:
+                what = f"The recording {self._path} cannot be written ({failure.strerror})"
+                raise FileError(what, "free the disk or record elsewhere") from failure
+
+    def _write(self, header: Header, exchange: RecordedExchange) -> None:
+        descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with open(descriptor, "ab") as file:
+            if file.tell() == 0:
+                file.write(msgspec.json.encode(header) + b"\n")
+            file.write(msgspec.json.encode(exchange) + b"\n")
+
+
+def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
+    if error is not None or (chunks and isinstance(chunks[-1][1], EndChunk)):
+        return chunks
+    return [*chunks, (0.0, EndChunk("cut"))]
+
+
+def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
+    """The same chunks, masked. What is appended to one text (or to one call) is looked at as one text."""
+    clean = [(seconds, _thinking_masked(chunk)) for seconds, chunk in chunks]
+    growing: dict[tuple[type[Chunk], int], list[int]] = {}
+    for number, (_, chunk) in enumerate(clean):
+        if type(chunk) in _TEXTS:
+            growing.setdefault((type(chunk), getattr(chunk, "index", 0)), []).append(number)
+    for (kind, _), numbers in growing.items():
+        field = _TEXTS[kind]
+        pieces = masked_pieces([getattr(clean[number][1], field) for number in numbers])
+        for number, piece in zip(numbers, pieces, strict=True):
+            seconds, chunk = clean[number]
+            clean[number] = (seconds, msgspec.structs.replace(chunk, **{field: piece}))
+    return clean
+
+
+def _thinking_masked(chunk: Chunk) -> Chunk:
+    if not isinstance(chunk, EndChunk):
+        return chunk
+    return EndChunk(chunk.reason, tuple(_all_masked(block) for block in chunk.thinking))
+
+
+def _all_masked(block: dict[str, Any]) -> dict[str, Any]:
+    return {name: masked(value) if isinstance(value, str) else value for name, value in block.items()}
+
+
+__all__ = ["RecordedModel", "Recorder"]
+
+SPEED = "TUI_AGENT_REPLAY_SPEED"
+#: Between two words of an answer that is made up here: about a hundred characters a second.
+READING_PAUSE_SECONDS = 0.06
+#: Of the requests that a rehearsal still has a reply to, so many are named: more would fill the screen.
+MOST_OFFERED = 3
+
+
+class RecordedModel:
+    """A `Model`. `speed` 1 keeps the recorded pauses, 2 halves them, 0 leaves them out; by default it is read
+    from the environment (`TUI_AGENT_REPLAY_SPEED`).
+
+    Exchanges are used in order within a pass, each once, and checked by the words of the request. Those of sub-tasks,
+    which run at once, are found by their words. So are all in a rehearsal, where a request that has none is answered
+    with what can be asked.
+    """
+
+    def __init__(self, path: Path | str, *, speed: float | None = None) -> None:
+        """Reads the recording. Raises `UsageError` for a file that is none."""
+        self.recording = load(Path(path))
+        self._path = Path(path)
+        self._speed = _speed() if speed is None else speed
+        self._left: list[RecordedExchange] = list(self.recording.exchanges)
+
+    def forget(self, asks: Iterable[str]) -> None:
+        """These requests were answered before the program was restarted: each uses up one exchange of each pass."""
+        for words in map(folded, asks):
+            for purpose in ("plan", "main"):
+                of_that = (x for x in self._left if x.words == words and x.purpose == purpose)
+                used = next(of_that, None)
+                if used is not None:
+                    self._left.remove(used)
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def abilities(self, model: str) -> Abilities:
+        header = self.recording.header
+        plans = any(exchange.purpose == "plan" for exchange in self.recording.exchanges)
+        return Abilities(model, header.window, tools=header.protocol == "tools", known=True, plans=plans)
+
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+        return TokenCount(tuple(estimate(text) for text in texts), exact=False)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        words = folded(asked(request.messages))
+        exchange = self._take(request.purpose, words)
+        for seconds, chunk in exchange.chunks if exchange else self._without_recording(request.purpose):
+            await asyncio.sleep(seconds / self._speed if self._speed else 0)
+            yield chunk
+        if exchange is not None and exchange.error is not None:
+            raise exchange.error.as_error()
+
+    def _take(self, purpose: Pass, words: str) -> RecordedExchange | None:
+        """The exchange for this request, used up; None in a rehearsal that has none."""
+        rehearsal = self.recording.header.rehearsal
+        for exchange in self._left:
+            if exchange.purpose != purpose:
+                continue
+            if exchange.words == words:
+                if not (rehearsal and purpose == "subtask"):  # there one can be run again
+                    self._left.remove(exchange)
+                return exchange
+            if not rehearsal and purpose != "subtask":  # those of sub-tasks come in any order
+                what = (
+                    f"The recording goes on with “{shortened(exchange.ask)}”, not with “{shortened(words)}”"
+                )
+                raise ModelError(what, "send what was recorded, or start without --replay")
+        if rehearsal:
+            return None
+        what = f"{self._path.name} has no more answers ({purpose} pass), and none to “{shortened(words)}”"
+        raise ModelError(what, "record it again, or start without --replay")
+
+    def _without_recording(self, purpose: Pass) -> Sequence[Timed]:
+        """Says so, in the dialect of the recording. A plan or a summary is not for a person, so it just fails."""
+        if purpose not in ("main", "subtask"):
+            raise ModelError(f"The rehearsal has no reply for the {purpose} pass", "go on without it")
+        message, steps = self._what_can_be_asked()
+        if self.recording.header.protocol == "tools":
+            text = message
+        else:
+            text = json.dumps({"summary": _NONE, "message": message, "nextSteps": steps}, ensure_ascii=False)
+        pieces = [(READING_PAUSE_SECONDS, TextChunk(piece)) for piece in re.findall(r"\s*\S+", text)]
+        return [*pieces, (0.0, UsageChunk(0, 0)), (0.0, EndChunk("stop"))]
+
+    def _what_can_be_asked(self) -> tuple[str, list[dict[str, str]]]:
+        left = list(dict.fromkeys(self._asks(self._left)))
+        if not left:
+            again = "All of them have been asked. Leave and restart the rehearsal to begin again."
+            return f"{_NONE} {again}\n\n{_REAL}", []
+        offered, more = left[:MOST_OFFERED], len(left) - MOST_OFFERED
+        requests = "\n".join(f"- {ask}" for ask in offered)
+        after = f"\n\nEach of these leads on to the next, {more} more in all." if more > 0 else ""
+        return f"{_NONE} It can answer:\n\n{requests}{after}\n\n{_REAL}", [
+            {"html": ask, "inputText": ask} for ask in offered
+        ]
+
+    def _asks(self, exchanges: Sequence[RecordedExchange]) -> Iterator[str]:
+        return (exchange.words for exchange in exchanges if exchange.purpose == "main")
+
+
+_NONE = "This is a rehearsal: its replies are recorded, and there is none to this request."
+_REAL = "For answers to anything else, start `tui-agent` with a model of your own."
+
+
+def _speed() -> float:
+    try:
+        return max(0.0, float(os.environ.get(SPEED, "1")))
+    except ValueError:
+        return 1.0

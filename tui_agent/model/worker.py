@@ -8,18 +8,57 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
-from contextlib import aclosing
-from typing import Any
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from tui_agent.model import completion, counter, uploading
 from tui_agent.model.client import Abilities, ModelRequest, SentChunk, TokenCount
-from tui_agent.model.politely import Politely
 from tui_agent.model.retrying import with_retries
 from tui_agent.processes.serve import Announce, Handler, Send, run
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+#: The longest pause, in seconds: whoever then begins to wait waits so much longer at most.
+LONGEST_PAUSE = 0.05
+
+
+class Politely:
+    """Pauses between two modules for as long as the last one took, until `hurry` is called."""
+
+    def __init__(self, sleep: Callable[[float], Any] | None = None) -> None:
+        self._wanted = threading.Event()
+        self._sleep = sleep or self._wanted.wait
+        self._thread = 0
+        self._since = 0.0
+
+    def hurry(self) -> None:
+        """Somebody waits now. May be called from any thread, also before and after the import."""
+        self._wanted.set()
+
+    @contextmanager
+    def importing(self) -> Generator[None, None, None]:
+        """While this lasts the imports of this thread are polite."""
+        self._thread, self._since = threading.get_ident(), time.monotonic()
+        sys.meta_path.insert(0, self)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Asked for each module before anybody else; finds none, and takes its pause here."""
+        if threading.get_ident() != self._thread or self._wanted.is_set():
+            return
+        self._sleep(min(time.monotonic() - self._since, LONGEST_PAUSE))
+        self._since = time.monotonic()
 
 
 def build(announce: Announce) -> Mapping[str, Handler]:

@@ -15,7 +15,7 @@ from typing import Any
 from tui_agent.errors import ChildFailed
 from tui_agent.processes import serve, wire
 from tui_agent.processes.environment import for_any
-from tui_agent.processes.lines import lines
+from tui_agent.processes.wire import lines
 
 Reply = wire.StreamItem | wire.CallResult | wire.CallFailed
 #: How long a child may take to end by itself once its standard input is closed, in seconds.

@@ -18,7 +18,7 @@ from typing import Any
 from tui_agent import debug_log
 from tui_agent.errors import ChildFailed, TuiAgentError
 from tui_agent.processes import wire
-from tui_agent.processes.lines import lines
+from tui_agent.processes.wire import lines
 
 _log = logging.getLogger(__name__)
 Send = Callable[[Any], Awaitable[None]]

@@ -7,6 +7,8 @@ child → parent   Ready once, Announced whenever; for each call any number of S
 from __future__ import annotations
 
 import json
+from asyncio import StreamReader
+from collections.abc import AsyncGenerator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -110,3 +112,17 @@ def as_error(failure: CallFailed) -> TuiAgentError:
     if isinstance(told, ChildFailed) and path:
         told.remedy = f"{told.remedy}; what it wrote is in {path}"
     return told
+
+
+CHUNK_BYTES = 1 << 18
+
+
+async def lines(reader: StreamReader) -> AsyncGenerator[bytes, None]:
+    """Each line without its newline; an unfinished last one is dropped, since its writer died over it."""
+    parts: list[bytes] = []
+    while chunk := await reader.read(CHUNK_BYTES):
+        first, *rest = chunk.split(b"\n")
+        parts.append(first)
+        for following in rest:
+            yield b"".join(parts)
+            parts = [following]

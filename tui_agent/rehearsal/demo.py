@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tui_agent.headless import printing
+from tui_agent.headless import output
 from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording
 from tui_agent.session.session import Session
 from tui_agent.settings import loading
@@ -37,5 +37,5 @@ def run_demo() -> int:
     settings = loading.load(folders).settings
     status = run_app(open_rehearsal, theme=settings.theme, keys=settings.keys, folders=(folders.config,))
     if opened:
-        printing.row(f"The rehearsal is in {opened[0]}; go on with: tui-agent --continue")
+        output.row(f"The rehearsal is in {opened[0]}; go on with: tui-agent --continue")
     return status

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec import Struct
+
 #: Two of the paths are remembered wrongly, so that finding the files is worth watching: one is found by its
 #: name, the other by a part of it.
 FIRST_REQUEST = (
@@ -13,8 +17,18 @@ BATCH_REQUEST = "Say in all files in docs/ that they describe version 0.4.0."
 STALE_REQUEST = "I have edited shop/retry.py. Read it again, and let its error say that one may try later."
 GOING_ON_REQUEST = "continue"
 CONFLICT_REQUEST = "Wait 8 seconds at most: change the timeout in shop/settings.py."
-UNDO_REQUEST = "How do I take back what I have applied?"
+UNDO_REQUEST = "How do I undo what I have applied?"
 SUB_TASKS_REQUEST = (
     "Split this into sub-tasks: an order can be cancelled from the command line. "
     "It concerns shop/models.py, shop/clients/orders_v2.py and shop/cli.py."
 )
+
+
+class Scene(Struct, frozen=True):
+    """One exchange: `answer` in the `structured` dialect, and the tokens as a provider would count them."""
+
+    request: str
+    answer: dict[str, Any]
+    tokens_in: int
+    tokens_out: int
+    cached: int = 0

@@ -11,7 +11,7 @@ from tui_agent.git.process import run_git
 
 PREFIX = "tui-agent-demo-"
 AUTHOR, ADDRESS, DATE = "Bookshop", "bookshop@example.com", "2025-01-15T09:00:00+00:00"
-#: What an installer leaves beside Python files is no part of the sample.
+#: What an installer leaves beside Python files does not belong to the sample.
 LEFT_OUT = "__pycache__"
 
 

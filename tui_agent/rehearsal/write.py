@@ -11,7 +11,9 @@ import msgspec
 
 from tui_agent.model.client import Chunk, EndChunk, TextChunk, UsageChunk
 from tui_agent.rehearsal import recording
-from tui_agent.rehearsal.scenes import PARTS, SCENES, Scene
+from tui_agent.rehearsal.parts import PARTS
+from tui_agent.rehearsal.requests import Scene
+from tui_agent.rehearsal.scenes import SCENES
 
 #: Seconds from the request to the first piece: long enough to see that something is awaited.
 FIRST_WAIT = 0.5

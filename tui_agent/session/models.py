@@ -20,7 +20,7 @@ def make_model(
     """
     name = settings.model or store.state.model.name  # one that was chosen on the screen stays chosen
     if replay is not None:
-        from tui_agent.model.recorded import RecordedModel
+        from tui_agent.model.recording import RecordedModel
 
         recorded = RecordedModel(replay)
         model: Model = recorded
@@ -32,7 +32,7 @@ def make_model(
         model = ChildModel(on_status=lambda status: store.emit(ModelStatusChanged(status)))
     if record is None:
         return model, name
-    from tui_agent.model.recorded import Recorder
+    from tui_agent.model.recording import Recorder
 
     return Recorder(model, record), name
 

@@ -38,9 +38,8 @@ from tui_agent.session.todo_calls import TodoCalls
 from tui_agent.session.todo_list import TodoList
 from tui_agent.session.turns import Turns, left_off
 from tui_agent.session.watching import Watching
-from tui_agent.settings.folders import Folders
+from tui_agent.settings.folders import Folders, config_folder
 from tui_agent.settings.loading import LoadedSettings
-from tui_agent.settings.shipped import config_folder
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener

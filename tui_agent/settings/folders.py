@@ -1,4 +1,4 @@
-"""The folders that belong to the user: configuration, data (sessions, trust), cache, and state (the debug log)."""
+"""The folders that belong to the user (configuration, data, cache, state), and those that ship with the program."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tui_agent.errors import SettingsError
 from tui_agent.files.private import make_private
 
 #: Puts `config/`, `data/`, `cache/` and `state/` under one folder.
@@ -67,3 +68,23 @@ def why_not_writable(folder: Path) -> str:
         return (
             f"{folder} cannot be written ({reason.lower()}): {room}set {HOME_VARIABLE} to a folder that can"
         )
+
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def config_folder() -> Path:
+    """The shipped `config/`: in the package when installed, at the top of the repository in a checkout."""
+    return _shipped("config")
+
+
+def themes_folder() -> Path:
+    """The shipped `themes/`."""
+    return _shipped("themes")
+
+
+def _shipped(name: str) -> Path:
+    for folder in (_PACKAGE / name, _PACKAGE.parent / name):
+        if folder.is_dir():
+            return folder
+    raise SettingsError(f"The installation has no {name}/ folder", "install tui-agent again")

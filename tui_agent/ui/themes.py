@@ -11,7 +11,7 @@ from msgspec import Struct
 from textual.theme import Theme
 
 from tui_agent.settings.files import read_own
-from tui_agent.settings.shipped import themes_folder
+from tui_agent.settings.folders import themes_folder
 
 if TYPE_CHECKING:
     from textual.widgets.text_area import TextAreaTheme

@@ -18,14 +18,14 @@ from tui_agent.ui.dialogs.sessions import Choice
 from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
-    from tui_agent.model.discover import Suggestion
+    from tui_agent.model.providers import Suggestion
     from tui_agent.session.session import Session
     from tui_agent.ui.app import WorkspaceApp
 
 
 async def choose_model(app: App[object], session: Session) -> None:
     """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
-    from tui_agent.model.discover import discover
+    from tui_agent.model.providers import discover
 
     found: list[Suggestion] = []
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from textual.keys import _character_to_key
 
 from tui_agent.settings.files import WORKSPACE_FOLDER, read_own
-from tui_agent.settings.shipped import config_folder
+from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
 
 DEFAULT = "default"

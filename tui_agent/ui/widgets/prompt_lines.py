@@ -19,7 +19,7 @@ from tui_agent.store.state import State
 from tui_agent.ui.sink import label, parts, plain
 
 if TYPE_CHECKING:
-    from tui_agent.model.discover import Suggestion
+    from tui_agent.model.providers import Suggestion
     from tui_agent.session.session import Session
 
 
@@ -165,7 +165,7 @@ class NoModelLine(Static):
             self.run_worker(self._look())
 
     async def _look(self) -> None:
-        from tui_agent.model.discover import discover
+        from tui_agent.model.providers import discover
 
         keys = getattr(self.app, "keys", None)
         key = keys.shown("session.model") if keys is not None else ""

@@ -1,10 +1,10 @@
-"""What the sub-tasks of the rehearsal do: each is asked by its goal, its edits stand on those of the ones before."""
+"""What the sub-tasks of the rehearsal do: each is asked by its goal, its edits build on those of the ones before."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tui_agent.rehearsal.scenes.scene import Scene
+from tui_agent.rehearsal.requests import Scene
 
 MODEL = "Let an order say that it is cancelled, and let nothing be due for one that is."
 CLIENT = "Cancel an order at the service, once, and read the order that comes back."
