@@ -23,7 +23,7 @@ from tui_agent.processes.child import Child
 PACKAGE = Path(tui_agent.__file__).parent
 KEY = "sk-proj-abcDEF123456789ghiJKL"
 CONTENT = "the recipe for the sauce, page 12"
-LOGGING = {"debug", "info", "warning", "error", "exception", "fault"}
+LOGGING = {"debug", "info", "warning", "error", "exception", "fault", "_unknown"}
 
 
 @pytest.fixture
@@ -196,7 +196,8 @@ def test_every_broad_except_logs_or_raises():
                 for call in ast.walk(handler)
                 if isinstance(call, ast.Call)
             }
-            if not isinstance(handler.body[-1], ast.Raise) and not calls & (LOGGING | {"_unknown"}):
+            ends = {"write", "_exit"} <= calls  # a process that says so on its standard error
+            if not isinstance(handler.body[-1], ast.Raise) and not calls & LOGGING and not ends:
                 silent.append(f"{path.relative_to(PACKAGE)}:{handler.lineno}")
         silent += [
             f"{path.relative_to(PACKAGE)}:{call.lineno}: suppress"

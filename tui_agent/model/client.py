@@ -1,7 +1,7 @@
 """A language model, as everyone here sees one: a request in, chunks out, cancelled by closing the stream.
 
 Three things answer to `Model`: the child process that runs litellm (`model.child`), a recording
-(`model.recorded`), and a recorder that wraps either.
+(`model.recording`), and a recorder that wraps either.
 """
 
 from __future__ import annotations
