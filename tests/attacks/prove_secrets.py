@@ -68,10 +68,10 @@ class Case(Struct):
     async def session(self, *overrides: str) -> AsyncGenerator[Session]:
         settings = (f"model={MODEL}", "planner_model=none", "protocol=tools", *overrides)
         session = await open_session(Opening(self.root, overrides=settings), self.folders)
-        session.model = self.model
+        session.models.model = self.model
         session.subscribe(JsonTeller(self.told).on_event)
         await session.start_services()
-        await session.wait_for_files()
+        await session.files.ready()
         try:
             yield session
         finally:
@@ -93,16 +93,16 @@ class Case(Struct):
         self.provider.answer(*answers)
         async with self.session(*overrides) as session:
             if opened:
-                await session.open_file(opened, 1, last_line=30)
+                await session.files.open(opened, 1, last_line=30)
             await _turn(session, words, attach)
             if then:
-                await session.apply()
+                await session.review.apply()
                 await _turn(session, then)
 
 
 async def _turn(session: Session, words: str, attach: tuple[str, ...] = ()) -> None:
-    await session.submit(words, attach)
-    await session.finished()
+    await session.chat.submit(words, attach)
+    await session.chat.finished()
     await session.subtasks.settled()
 
 

@@ -127,13 +127,13 @@ async def applied() -> Figure:
         edit = [{"search": "argument_5,", "replace": "other_5,"}]
         made = reply("All.", fileChanges=[{"path": f"file_{n}.py", "edits": edit} for n in range(FILES)])
         async with open_session(root, [made]) as session:
-            await session.submit("Change all")
-            await session.finished()
+            await session.chat.submit("Change all")
+            await session.chat.finished()
             begin = time.perf_counter()
-            await session.apply()
+            await session.review.apply()
             taken = time.perf_counter() - begin
             begin = time.perf_counter()
-            await session.undo()
+            await session.review.undo()
             undone = time.perf_counter() - begin
     return Figure("100 files applied, synced", taken * 1000, 1000, " ms", f"undone in {undone * 1000:.0f}")
 

@@ -83,18 +83,20 @@ async def play(session: Session, root: Path, turns: int) -> None:
             (root / "project/AGENTS.md").write_text("Names are English words.\n")
         if number == 20:
             (root / "AGENTS.md").write_text("Keep functions very short.\n")
-        await session.submit("continue" if number % 11 == 10 else f"What does {path} do, and why? ({number})")
-        await session.finished()
+        await session.chat.submit(
+            "continue" if number % 11 == 10 else f"What does {path} do, and why? ({number})"
+        )
+        await session.chat.finished()
         assert session.state.turn.ok, session.state.turn.error
         if session.state.review.open:
-            await session.apply()
+            await session.review.apply()
 
 
 async def session_over(
     root: Path, turns: int, work: Callable[[Session], Awaitable[None]], *overrides: str
 ) -> None:
     def prepare(session: Session) -> None:
-        session.model = CountingModel(replies(turns + 5))
+        session.models.model = CountingModel(replies(turns + 5))
 
     async with open_session(root, [], prepare=prepare, overrides=overrides) as session:
         await work(session)
@@ -224,11 +226,11 @@ async def first_words() -> list[Figure]:
         with TemporaryDirectory(prefix="tui-agent-bench-") as folder:
 
             def prepare(session: Session, answer=answer, protocol=protocol) -> None:
-                session.model = CountingModel([answer], protocol)
+                session.models.model = CountingModel([answer], protocol)
 
             async with open_session(Path(folder), [], protocol=protocol, prepare=prepare) as session:
-                await session.submit("x")
-                await session.finished()
+                await session.chat.submit("x")
+                await session.chat.finished()
                 parts = session.state.usage.parts
                 beside = session.state.conversation.head_tokens
                 name = f"tokens before the first word, {protocol}"
@@ -241,11 +243,11 @@ async def building() -> list[Figure]:
     times: list[float] = []
     with big_workspace() as root:
         async with open_session(root, [reply()] * 3) as session:
-            paths = [path for path in session.paths() if path.endswith(".py")][::200][:500]
+            paths = [path for path in session.files.paths() if path.endswith(".py")][::200][:500]
             for path in paths:
                 session.journal.tell(e.FileLoaded(KnownFile(path, "d41d8cd98f00b204e9800998ecf8427e", 1, 0)))
-            await session.submit("Hello")
-            await session.finished()
+            await session.chat.submit("Hello")
+            await session.chat.finished()
             await until(lambda: not session.workspace.busy, "git")
             await asyncio.sleep(QUIET)
             for number in range(15):

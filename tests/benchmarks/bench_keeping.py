@@ -60,7 +60,7 @@ async def _measured(work: Path) -> list[Figure]:
         kept.watch(log._writer)
         await it.press("f7")
         chat = await _typed(it, kept, "draft")
-        await it.session.open_file("a.txt")
+        await it.session.files.open("a.txt")
         await it.pilot.pause()
         await it.press("f4")
         editor = await _typed(it, kept, "buffer:a.txt")

@@ -202,10 +202,10 @@ async def _fifty_turns(workspace: Path) -> str:
     ]
     async with scripted(workspace, replies) as session:
         for turn in range(50):
-            await session.submit(f"change module_{turn % 10}.py: {words(random.Random(turn), 20)}")
-            await session.finished()
+            await session.chat.submit(f"change module_{turn % 10}.py: {words(random.Random(turn), 20)}")
+            await session.chat.finished()
             if session.state.review.open:
-                await session.apply()
+                await session.review.apply()
         return session.state.session.id
 
 

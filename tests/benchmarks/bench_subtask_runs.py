@@ -76,9 +76,9 @@ async def approved(repo: Path, parts: int) -> float:
     session = await open_session(Opening(repo, overrides=SETTINGS))
     try:
         await session.start_services()
-        await session.wait_for_files()
-        await session.submit("Split it")
-        await session.finished()
+        await session.files.ready()
+        await session.chat.submit("Split it")
+        await session.chat.finished()
         await until(lambda: list((user_folders().data / "worktrees").glob("*/.seed.index")))
         await asyncio.sleep(1)
         began = time.monotonic()

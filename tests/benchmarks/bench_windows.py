@@ -155,7 +155,7 @@ class Play:
             with (root / chance.choice(known)).open("a") as file:
                 file.write(f"# {prose(chance, chance.randrange(3, 200))}\n")
         if chance.random() < 0.15:
-            await self.session.open_file(chance.choice(paths))
+            await self.session.files.open(chance.choice(paths))
         wanted = chance.sample(paths, chance.choice((0, 1, 1, 2, 2, 3)))
         words = f"What do {' and '.join(wanted)} do?" if wanted else prose(chance, chance.randrange(4, 60))
         if chance.random() < self.window / FOLDERS:
@@ -168,11 +168,11 @@ class Play:
             case 2:
                 self.model.replies.append(self.asks(chance.choice(paths)))
         self.model.replies.append(self.answers([*wanted, *known[-3:]]))
-        await self.session.submit(words)
-        await self.session.finished()
+        await self.session.chat.submit(words)
+        await self.session.chat.finished()
         assert self.session.state.turn.ok, self.session.state.turn.error
         if self.session.state.review.open:
-            await self.session.apply()
+            await self.session.review.apply()
 
     def asks(self, path: str) -> Reply:
         """The model asks for one more file."""
@@ -208,7 +208,7 @@ async def one(seed: int, seen: Seen) -> None:
         folders = project(root, chance)
 
         def prepare(session: Session) -> None:
-            session.model = model
+            session.models.model = model
 
         settings = (f"context.window={window}", "planner_model=none")
         async with open_session(root, [], protocol=protocol, prepare=prepare, overrides=settings) as session:

@@ -47,10 +47,10 @@ async def _full(folder: Path, count: int) -> list[tuple[bool, str]]:
         {"path": "new/b.txt", "content": "new\n"},
     ]
     async with open_session(work, [reply("Two.", fileChanges=changes)]) as session:
-        await session.submit("change a.txt")
-        await session.finished()
+        await session.chat.submit("change a.txt")
+        await session.chat.finished()
         old = tree(work)
-        await session.apply()
+        await session.review.apply()
         new = tree(work)
         for number in range(count):
             undone = bool(number % 2)
@@ -63,7 +63,7 @@ async def _full(folder: Path, count: int) -> list[tuple[bool, str]]:
 async def _met(
     session: Session, work: Path, undone: bool, at: int, before: dict, after: dict
 ) -> tuple[bool, str]:
-    move = session.redo if undone else session.undo
+    move = session.review.redo if undone else session.review.undo
     made = 0
 
     def full(_: int, name: str) -> None:
@@ -88,8 +88,8 @@ async def _damaged(folder: Path, count: int) -> list[tuple[bool, str]]:
     replies = [reply(f"Answer {number}.", message="word " * 300) for number in range(TURNS)]
     async with open_session(work, replies) as session:
         for number in range(TURNS):
-            await session.submit(f"question {number}")
-            await session.finished()
+            await session.chat.submit(f"question {number}")
+            await session.chat.finished()
         name = session.state.session.id
     whole = folder / "whole"
     shutil.copytree(folder / "home" / "data", whole)

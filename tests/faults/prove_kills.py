@@ -161,32 +161,32 @@ async def _ready() -> None: ...
 
 
 async def _typing(session: Session, tell: Tell) -> None:
-    await session.open_file("a.txt")
+    await session.files.open("a.txt")
     text = session.state.buffers.open[0].text
     number = int(text) if text.strip().isdigit() else 0
     while True:
         number += 1
-        session.edit_buffer("a.txt", f"{number}\n", (0, 0), (0, 0))
-        session.set_draft(str(number))
+        session.files.edit("a.txt", f"{number}\n", (0, 0), (0, 0))
+        session.chat.set_draft(str(number))
         tell(typed=number)
         await asyncio.sleep(0.004)
 
 
 async def _saving(session: Session, tell: Tell) -> None:
-    await session.open_file("a.txt")
+    await session.files.open("a.txt")
     number = int(session.state.buffers.open[0].text.split()[-1])
     while True:
         number += 1
-        session.edit_buffer("a.txt", f"version {number}\n" * 300, (0, 0), (0, 0))
-        await session.save_buffer("a.txt")
+        session.files.edit("a.txt", f"version {number}\n" * 300, (0, 0), (0, 0))
+        await session.files.save("a.txt")
         tell(saved=number)
 
 
 async def _turn(session: Session, **fields: Any) -> int:
     turn = session.state.turn.number + 1
     model_of(session).replies = [reply(f"Answer {turn}.", **fields)]
-    await session.submit(f"request {turn}")
-    await session.finished()
+    await session.chat.submit(f"request {turn}")
+    await session.chat.finished()
     if not session.state.turn.ok:
         raise AssertionError(session.state.turn.error)
     return turn
@@ -201,7 +201,7 @@ async def _applying(session: Session, tell: Tell) -> None:
         if not session.state.review.open:
             turn = await _turn(session, fileChanges=_batch(session.state.turn.number + 1))
             tell(answered=turn)
-        await session.apply(_picks(session))
+        await session.review.apply(_picks(session))
         tell(applied=session.state.review.checkpoints[-1].turn)
 
 
@@ -212,11 +212,11 @@ def _picks(session: Session) -> list[Pick]:
 async def _undoing(session: Session, tell: Tell) -> None:
     if not session.state.review.checkpoints:
         await _turn(session, fileChanges=_batch(1))
-        await session.apply(_picks(session))
+        await session.review.apply(_picks(session))
         tell(undone=False)
     while True:
         undone = session.state.review.checkpoints[-1].undone
-        await (session.redo() if undone else session.undo())
+        await (session.review.redo() if undone else session.review.undo())
         tell(undone=not undone)
 
 
@@ -233,7 +233,7 @@ class _Slow(ScriptedModel):
 
 
 async def _streaming(session: Session, tell: Tell) -> None:
-    session.model = _Slow([])
+    session.models.model = _Slow([])
 
     def note(event: e.Event, _: object) -> None:
         if isinstance(event, e.ReplyStreamed) and event.part == "message":
@@ -241,8 +241,8 @@ async def _streaming(session: Session, tell: Tell) -> None:
 
     session.subscribe(note)
     while True:
-        await session.submit("say a lot")
-        await session.finished()
+        await session.chat.submit("say a lot")
+        await session.chat.finished()
 
 
 async def _forking(session: Session, tell: Tell) -> None:
@@ -258,9 +258,9 @@ async def _committing(session: Session, tell: Tell) -> None:
     while True:
         number += 1
         await _turn(session, fileChanges=[{"path": "a.txt", "content": f"version {number}-{time.time()}\n"}])
-        await session.apply(_picks(session))
+        await session.review.apply(_picks(session))
         tell(applied=session.state.review.checkpoints[-1].turn)
-        made = await session.commit(f"commit {number}", await session.commit_plan())
+        made = await session.review.commit(f"commit {number}", await session.review.commit_plan())
         tell(committed=made)
 
 
@@ -269,7 +269,7 @@ async def _subtasks(session: Session, tell: Tell) -> None:
         number = time.monotonic_ns()
         goal, path = f"Do part {number} of it", f"part{number}.txt"
         change = {"path": path, "content": f"part {number}\n"}
-        session.model = GoalModel({goal: [reply(f"Part {number}.", fileChanges=[change])]})
+        session.models.model = GoalModel({goal: [reply(f"Part {number}.", fileChanges=[change])]})
         await session.journal.record(e.SubTasksProposed((SubTask(f"t{number}", goal),)))
         tell(proposed=f"t{number}")
         await session.subtasks.run(f"t{number}")

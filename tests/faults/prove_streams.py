@@ -102,7 +102,7 @@ async def _opened(workspace: Path, wire: str, dialect: str) -> Session:
     )
     session = await opening.open_session(Opening(workspace, overrides=overrides))
     await session.start_services()
-    await session.wait_for_files()
+    await session.files.ready()
     return session
 
 
@@ -190,7 +190,7 @@ class _Trial:
 
     async def _killed(self, case: Case, at: int) -> tuple[str, bool, str]:
         self._provider.answer(Answer(raw=RawAnswer(tuple(case.events[:at]), ends="hold")))
-        model = self._session.model
+        model = self._session.models.model
         assert isinstance(model, ChildModel)
         turn = asyncio.create_task(self._turn())
         letters = sum(map(len, map(_words, case.events[:at])))
@@ -214,8 +214,8 @@ class _Trial:
     async def _turn(self) -> None:
         self._seen = self._session.state.notices.total
         async with asyncio.timeout(PATIENCE):
-            await self._session.submit(f"turn {self._session.state.turn.number + 1}")
-            await self._session.finished()
+            await self._session.chat.submit(f"turn {self._session.state.turn.number + 1}")
+            await self._session.chat.finished()
 
     def _judged(self, case: Case, least: int, most: int, why: str = "") -> tuple[bool, str]:
         state = self._session.state

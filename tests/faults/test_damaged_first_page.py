@@ -33,10 +33,10 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
         replies = [reply(f"Answer {n}.", message="word " * 3000, fileChanges=changes) for n in range(TURNS)]
         async with open_session(base / "work", replies) as session:
             for number in range(TURNS):
-                await session.submit(f"question {number} about a.py")
-                await session.finished()
-            await session.apply()
-            session.set_draft("half typed")
+                await session.chat.submit(f"question {number} about a.py")
+                await session.chat.finished()
+            await session.review.apply()
+            session.chat.set_draft("half typed")
 
     with pytest.MonkeyPatch.context() as monkey:
         monkey.setenv("TUI_AGENT_HOME", str(base / "home"))
@@ -80,8 +80,8 @@ async def test_it_is_listed_and_goes_on_in_a_new_session(
         assert session.state.review.checkpoints
         (sentence,) = session.storage.lost
         assert old in sentence and new in sentence and "stays as it is" in sentence
-        await session.undo()
-        await session.redo()
+        await session.review.undo()
+        await session.review.redo()
         await session.notice("it goes on")
     assert log.read_bytes() == spoilt, "the original is never touched"
     for which in (old, "last"):

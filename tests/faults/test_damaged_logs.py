@@ -34,9 +34,9 @@ async def _make(base: Path) -> None:
         replies = [reply(f"Answer {number}.", message="word " * 200) for number in range(12)]
         async with open_session(base / "work", replies) as session:
             for number in range(12):
-                await session.submit(f"question {number} about a.py")
-                await session.finished()
-            session.set_draft("half typed")
+                await session.chat.submit(f"question {number} about a.py")
+                await session.chat.finished()
+            session.chat.set_draft("half typed")
     finally:
         monkey.undo()
 
@@ -119,7 +119,7 @@ async def test_a_full_disk_while_it_runs(tmp_path: Path) -> None:
         big = "x" * 100_000
         await session.journal.record(e.NoticeGiven("info", big + "1"))
         await session.journal.record(e.NoticeGiven("info", big + "2"))
-        session.set_draft(big)
+        session.chat.set_draft(big)
         session.journal.flush()
         await asyncio.to_thread(log.count)
         await asyncio.sleep(0)

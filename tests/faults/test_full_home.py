@@ -75,8 +75,8 @@ async def test_a_new_session_begins_in_memory_and_says_so(
         async with open_session(work, [READS]) as session:
             assert "no space left" in session.state.session.not_kept
             assert "make room" in session.state.session.not_kept
-            await session.submit("what is in a.py?")
-            await session.finished()
+            await session.chat.submit("what is in a.py?")
+            await session.chat.finished()
             assert session.state.turn.ok, session.state.turn.error
             assert "a.py" in session.state.known.files
         assert catalog.list_sessions(home / "data") == []
@@ -100,20 +100,20 @@ async def test_a_text_that_cannot_be_kept_does_not_end_a_turn_that_reads(
         blobs = home / "data" / "blobs"
         blobs.parent.mkdir(parents=True, exist_ok=True)
         with full(blobs):
-            await session.submit("what is in a.py?")
-            await session.finished()
+            await session.chat.submit("what is in a.py?")
+            await session.chat.finished()
             assert session.state.turn.ok, session.state.turn.error
             await until(lambda: session.state.notices.total)
             assert "in memory only" in session.state.notices.items[-1].text
             assert "disk is full" in session.state.notices.items[-1].text
-            await session.submit("change a.py")
-            await session.finished()
+            await session.chat.submit("change a.py")
+            await session.chat.finished()
             (change_made,) = session.state.review.open
-            assert (await session.diff(change_made.id)).hunks
+            assert (await session.review.diff(change_made.id)).hunks
             with pytest.raises(Exception, match="disk is full"):
-                await session.apply()
+                await session.review.apply()
             assert (work / "a.py").read_text() == "a = 1\nb = 2\n"
-        await session.apply()
+        await session.review.apply()
         assert (work / "a.py").read_text() == "a = 3\nb = 2\n"
-        assert len(await session.sent()) == 2
+        assert len(await session.chat.sent()) == 2
     assert Blobs(home / "data" / "blobs").has(change_made.new), "written when there was room again"

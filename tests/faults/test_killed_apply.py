@@ -31,8 +31,8 @@ def proposed(folder: Path) -> str:
 
     async def turn() -> str:
         async with open_session(folder, [CHANGES]) as session:
-            await session.submit("Change a.txt and b.txt")
-            await session.finished()
+            await session.chat.submit("Change a.txt and b.txt")
+            await session.chat.finished()
             return session.state.session.id
 
     return asyncio.run(turn())
@@ -46,7 +46,7 @@ def killed_while_applying(folder: Path, session: str, number: int) -> bool:
             with before_each_call(
                 lambda at, _: os.kill(os.getpid(), signal.SIGKILL) if at == number else None
             ):
-                await opened.apply()
+                await opened.review.apply()
 
     child = os.fork()
     if child == 0:

@@ -74,12 +74,12 @@ def half_done(folder: Path) -> str:
     """A session that was killed when half of its batch was written; its id."""
 
     async def propose(session: Session) -> None:
-        await session.submit("Change a.txt and b.txt")
-        await session.finished()
+        await session.chat.submit("Change a.txt and b.txt")
+        await session.chat.finished()
 
     name = in_a_session(folder, propose, (CHANGES,))
     killed(
-        lambda: in_a_session(folder, lambda session: session.apply(), session=name),
+        lambda: in_a_session(folder, lambda session: session.review.apply(), session=name),
         lambda call: call == "unlink" and (folder / "made" / "new.txt").exists(),
     )
     assert tree(folder) not in (OLD, NEW), "the kill must come in the middle"
@@ -146,12 +146,12 @@ def test_a_session_of_another_folder_leaves_it_alone(folder: Path, half_done: st
 @pytest.mark.parametrize("call", ["fchmod", "fsync", "rename"])
 def test_the_temporary_file_of_a_killed_save_is_removed(folder: Path, call: str) -> None:
     async def save(session: Session) -> None:
-        await session.open_file("a.txt")
-        session.edit_buffer("a.txt", "typed\n", (0, 0), (0, 0))
+        await session.files.open("a.txt")
+        session.files.edit("a.txt", "typed\n", (0, 0), (0, 0))
         session.journal.flush()
         assert session.storage.log is not None
         await asyncio.to_thread(session.storage.log.load)
-        await session.save_buffer("a.txt")
+        await session.files.save("a.txt")
 
     killed(
         lambda: in_a_session(folder, save),

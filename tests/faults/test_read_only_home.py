@@ -39,7 +39,7 @@ async def test_a_session_is_read_and_goes_on_in_memory(
                 assert session.state.session.name == ("kept" if which else "")
                 assert "cannot be written (permission denied)" in session.state.session.not_kept
                 await session.journal.record(e.NoticeGiven("info", "on"))
-                session.set_draft("half typed")
+                session.chat.set_draft("half typed")
                 assert (session.state.notices.items[-1].text, session.state.input.draft) == (
                     "on",
                     "half typed",
@@ -56,11 +56,11 @@ async def test_a_turn_and_an_apply_work_and_the_screen_says_that_nothing_is_kept
     async with on_screen(tmp_path, [CHANGE]) as it:
         await it.shows("nothing is kept · the home cannot be written")
         it.session.workspace.start()
-        await it.session.submit("set a.py to two")
-        await it.session.finished()
-        await it.session.apply()
+        await it.session.chat.submit("set a.py to two")
+        await it.session.chat.finished()
+        await it.session.review.apply()
         assert (tmp_path / "a.py").read_text() == "a = 2\n"
-        await it.session.undo()
+        await it.session.review.undo()
         assert (tmp_path / "a.py").read_text() == "a = 1\n"
-        assert await it.session.sent() == []
+        assert await it.session.chat.sent() == []
     assert not (home / "data").exists() or not catalog.list_sessions(home / "data")

@@ -23,8 +23,8 @@ async def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tmp_path, [reply(f"Answer {n}.", message="word " * 900) for n in range(TURNS)]
     ) as session:
         for number in range(TURNS):
-            await session.submit(f"question {number}")
-            await session.finished()
+            await session.chat.submit(f"question {number}")
+            await session.chat.finished()
         assert session.storage.log is not None
         path = session.storage.log.path
     rot(path, b"Answer 2.", b"Answer 3.")
@@ -51,10 +51,10 @@ async def test_a_record_behind_the_snapshot_is_missed_when_it_is_read(tmp_path: 
     async with open_session(tmp_path, session="last", services=False) as session:
         assert session.state.chat.messages[5].summary == "Answer 2.", "the snapshot has it"
         assert not session.storage.lost
-        assert len(await session.earlier(2 * TURNS + 1)) == 2 * TURNS - 1
+        assert len(await session.chat.earlier(2 * TURNS + 1)) == 2 * TURNS - 1
         assert [notice.level for notice in session.state.notices.items] == ["warning"]
         assert "(ReplyRead) is damaged and was left out" in session.state.notices.items[0].text
-        await session.sent()
+        await session.chat.sent()
         assert len(session.state.notices.items) == 1, "said twice"
 
 

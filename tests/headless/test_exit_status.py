@@ -30,7 +30,7 @@ async def test_each_failure_of_a_turn_has_its_exit_status(
     answers = [failure("It failed", "do better")] * 3
     async with open_session(tmp_path, answers, services=False) as session:
         session.workspace._indexed.set()
-        await session.submit("Hello")
-        await session.finished()
+        await session.chat.submit("Hello")
+        await session.chat.finished()
         assert session.state.turn.error == "It failed: do better"
         assert exit_status(session.state.turn) == status

@@ -15,8 +15,8 @@ from tui_agent.headless.run import JsonTeller
 async def test_a_file_that_changed_between_two_runs_is_told_as_stale(tmp_path: Path) -> None:
     work = make_tree(tmp_path / "work", {"api.py": "x = 1\n"})
     async with open_session(work, [reply()]) as session:
-        await session.submit("Look at api.py")
-        await session.finished()
+        await session.chat.submit("Look at api.py")
+        await session.chat.finished()
         name = session.state.session.id
     (work / "api.py").write_text("x = 2\n")
     out = StringIO()
@@ -24,8 +24,8 @@ async def test_a_file_that_changed_between_two_runs_is_told_as_stale(tmp_path: P
         teller = JsonTeller(out)
         session.subscribe(teller.on_event)
         await session.start_services()
-        await session.submit("Hello")
-        await session.finished()
+        await session.chat.submit("Hello")
+        await session.chat.finished()
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     assert lines[0]["type"] == "session"
     assert [line for line in lines if line["type"] == "stale"] == [

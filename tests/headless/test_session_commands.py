@@ -58,11 +58,11 @@ async def make(workspace: Path) -> str:
         reply("Adds a timeout.", fileChanges=[EDIT]),
     ]
     async with open_session(workspace, replies) as session:
-        await session.submit(f"explain parseConfig, my key is {SECRET}")
-        await session.finished()
-        await session.submit("add a timeout to api.py")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit(f"explain parseConfig, my key is {SECRET}")
+        await session.chat.finished()
+        await session.chat.submit("add a timeout to api.py")
+        await session.chat.finished()
+        await session.review.apply()
         return session.state.session.id
 
 
@@ -132,9 +132,9 @@ async def test_an_export_is_masked_and_comes_back(
     assert told[0] == told[1]
     assert "Adds a timeout." in sessions.json("show", new, "--sent")[1]["reply"]
     async with open_session(workspace, session=new) as session:
-        await session.undo()
+        await session.review.undo()
         assert "timeout" not in (workspace / "api.py").read_text()
-        assert (await session.diff(session.state.review.changes[0].id)).hunks
+        assert (await session.review.diff(session.state.review.changes[0].id)).hunks
 
 
 HEADER = "-----BEGIN RSA PRIVATE KEY-----"
@@ -151,8 +151,8 @@ async def test_an_export_is_whole_whatever_was_said(
     replies = [reply(f"{HEADER} is a header.", message=words, fileChanges=[change]), reply("The end.")]
     async with open_session(workspace, replies) as session:
         for ask in (f"What is {HEADER}\n?", f'Is "{HEADER}" in api.py'):
-            await session.submit(ask)
-            await session.finished()
+            await session.chat.submit(ask)
+            await session.chat.finished()
         name = session.state.session.id
     for form in ("md", "json"):
         file = tmp_path / f"export.{form}"
@@ -202,7 +202,7 @@ async def test_a_fork_says_which_files_differ_and_undo_brings_them_back(
         assert session.state.turn.number == 1
         assert "api.py" in session.state.chat.messages[-1].text
         assert "timeout" in (workspace / "api.py").read_text()
-        await session.undo()
+        await session.review.undo()
         assert "timeout" not in (workspace / "api.py").read_text()
     whole = sessions("fork", name)
     assert whole.err == ""
@@ -243,9 +243,9 @@ async def measured(workspace: Path) -> str:
     ]
     async with open_session(workspace, replies, plans=[plan, plan, plan]) as session:
         for _ in range(3):
-            await session.submit("add a timeout")
-            await session.finished()
-        await session.apply()
+            await session.chat.submit("add a timeout")
+            await session.chat.finished()
+        await session.review.apply()
         return session.state.session.id
 
 
@@ -280,8 +280,8 @@ async def test_a_conflict_at_apply_goes_back_to_the_model(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with open_session(workspace, [reply("Adds a timeout.", fileChanges=[EDIT])]) as session:
-        await session.submit("add a timeout to api.py")
-        await session.finished()
+        await session.chat.submit("add a timeout to api.py")
+        await session.chat.finished()
     (workspace / "api.py").write_text("def fetch(url):\n    return load(url)\n")
     again = {"path": "api.py", "edits": [{"search": "load(url)", "replace": "load(url, timeout=5)"}]}
     with Provider() as provider:

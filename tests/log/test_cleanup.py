@@ -61,15 +61,15 @@ async def test_what_a_session_needs_to_undo_stays(tmp_path: Path, data: Path) ->
     (tmp_path / "work/a.txt").write_text("one\n")
     edit = reply("Edits.", fileChanges=[{"path": "a.txt", "edits": [{"search": "one", "replace": "two"}]}])
     async with open_session(tmp_path / "work", [edit]) as session:
-        await session.submit("Change a.txt")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit("Change a.txt")
+        await session.chat.finished()
+        await session.review.apply()
         name = session.state.session.id
         assert clean(data, 0, young=True, now=time.time() + 2 * YOUNG).removed == 0
     assert clean(data, 0).removed == 0
     assert used(data) > 0
     async with open_session(tmp_path / "work", session=name) as session:
-        await session.undo()
+        await session.review.undo()
     assert (tmp_path / "work/a.txt").read_text() == "one\n"
     assert clean(data, 0, now=time.time() + 2 * YOUNG).after == 0
 

@@ -147,9 +147,9 @@ async def test_a_turn_with_odd_figures_and_text_ends_and_the_session_closes(tmp_
     folder = tmp_path / "odd \udcff folder"
     folder.mkdir()
     async with open_session(folder, [answer]) as session:
-        await session.submit(f"look at {HALF}")
-        session.set_draft(HALF)
-        await session.finished()
+        await session.chat.submit(f"look at {HALF}")
+        session.chat.set_draft(HALF)
+        await session.chat.finished()
         assert session.state.turn.ok, session.state.turn.error
         name = session.state.session.id
     async with open_session(folder, [reply()], session="last", services=False) as session:
@@ -165,14 +165,14 @@ async def test_a_message_that_cannot_be_kept_is_refused_with_a_sentence(
     async with open_session(tmp_path, [reply()]) as session:
         monkeypatch.setattr(records, "LARGEST", 10_000)
         with pytest.raises(RecordRefused, match="MiB"):
-            await session.submit("x" * 20_000)
-        session.set_draft("y" * 20_000)
+            await session.chat.submit("x" * 20_000)
+        session.chat.set_draft("y" * 20_000)
         session.journal.flush()
         await until(lambda: session.state.notices.total > 0)
         assert "cannot be kept" in session.state.notices.items[-1].text
         assert not session.state.turn.running and not session.state.session.not_kept
-        await session.submit("short")
-        await session.finished()
+        await session.chat.submit("short")
+        await session.chat.finished()
         assert session.state.turn.number == 1
 
 

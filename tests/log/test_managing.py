@@ -19,9 +19,9 @@ EDIT = {"path": "src/a.txt", "edits": [{"search": "one", "replace": "two"}]}
 async def applied(workspace: Path) -> str:
     """A session with an apply, which keeps a private commit."""
     async with open_session(workspace, [reply("Edits.", fileChanges=[EDIT])]) as session:
-        await session.submit("Change src/a.txt")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit("Change src/a.txt")
+        await session.chat.finished()
+        await session.review.apply()
         return session.state.session.id
 
 

@@ -15,7 +15,7 @@ from tui_agent.errors import SessionError
 from tui_agent.log import pages
 from tui_agent.log.lock import NAME
 from tui_agent.log.tail import Tail
-from tui_agent.session import read_only
+from tui_agent.session import follower
 from tui_agent.session.session import Session
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import Buffer
@@ -23,7 +23,7 @@ from tui_agent.store.state import Buffer
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_only, "EVERY", 0.01)
+    monkeypatch.setattr(follower, "EVERY", 0.01)
 
 
 def buffer(session: Session) -> Buffer:
@@ -34,23 +34,23 @@ async def test_what_is_done_there_is_shown_here(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     change = reply("Two.", todos=[{"text": "tell"}], fileChanges=[{"path": "b.py", "content": "b = 1\n"}])
     async with open_session(tmp_path, [reply("One."), change]) as there:
-        await there.submit("first")
-        await there.finished()
+        await there.chat.submit("first")
+        await there.chat.finished()
         async with open_session(tmp_path, session="last", read_only=True) as here:
             here.set_layout(replace(here.state.layout, focus="review"))
             there.set_layout(replace(there.state.layout, focus="plan"))
-            there.set_draft("half a thought")
-            await there.submit("second")
-            await there.finished()
-            await there.open_file("a.py")
-            there.edit_buffer("a.py", "a = 2\n", (0, 5), (0, 5))
+            there.chat.set_draft("half a thought")
+            await there.chat.submit("second")
+            await there.chat.finished()
+            await there.files.open("a.py")
+            there.files.edit("a.py", "a = 2\n", (0, 5), (0, 5))
             there.journal.flush()
             await until(lambda: buffer(here).text == "a = 2\n", "the text")
             for name in ("chat", "todos", "review", "plan", "conversation", "usage"):
                 assert getattr(here.state, name) == getattr(there.state, name), name
             assert here.state.layout.focus == "review"
             assert not here.state.turn.running
-            there.edit_buffer("a.py", "a = 1\n", (0, 5), (0, 5))
+            there.files.edit("a.py", "a = 1\n", (0, 5), (0, 5))
             await until(lambda: not buffer(here).unsaved, "the text given up")
             assert buffer(here).text == "a = 1\n"
             assert not here.state.notices.items
@@ -61,7 +61,7 @@ async def test_what_would_change_the_session_is_refused(tmp_path: Path) -> None:
         await there.rename("theirs")
         async with open_session(tmp_path, session="last", read_only=True, services=False) as here:
             assert here.state.session.name == "theirs"
-            for call in (here.submit("x"), here.rename("x"), here.add_todo("x"), here.undo()):
+            for call in (here.chat.submit("x"), here.rename("x"), here.todos.add("x"), here.review.undo()):
                 with pytest.raises(SessionError, match="only be read"):
                     await call
         assert there.state.session.name == "theirs"
@@ -69,19 +69,19 @@ async def test_what_would_change_the_session_is_refused(tmp_path: Path) -> None:
 
 async def test_older_messages_are_paged_and_what_was_sent_is_shown(tmp_path: Path) -> None:
     async with open_session(tmp_path, [reply("One.")]) as there:
-        await there.submit("first")
-        await there.finished()
+        await there.chat.submit("first")
+        await there.chat.finished()
     pages.forget(there.storage.folder)
     before = set(there.storage.folder.iterdir())
     async with open_session(tmp_path, session="last", read_only=True, services=False) as here:
-        assert [message.text for message in await here.earlier(2)] == ["first"]
-        assert [exchange.turn for exchange in await here.sent()] == [1]
+        assert [message.text for message in await here.chat.earlier(2)] == ["first"]
+        assert [exchange.turn for exchange in await here.chat.sent()] == [1]
     assert set(there.storage.folder.iterdir()) == before, "nothing is written there"
 
 
 async def test_a_turn_runs_here_as_long_as_its_process_does(tmp_path: Path) -> None:
     async with open_session(tmp_path, [reply("One.")], services=False) as there:
-        await there.submit("first")  # waits for the list of files, which nobody makes
+        await there.chat.submit("first")  # waits for the list of files, which nobody makes
         async with open_session(tmp_path, session="last", read_only=True) as here:
             assert here.state.turn.running
             (there.storage.folder / NAME).write_text("99999999\n")

@@ -210,8 +210,8 @@ async def test_an_imported_task_goes_on(tmp_path: Path, folder: Path) -> None:
     keep(folder, METADATA, {"files_in_context": records})
     name = import_session(user_folders().data, folder, root)
     async with open_session(root, [reply()], session=name) as session:
-        await session.submit("Go on with it")
-        await session.finished()
+        await session.chat.submit("Go on with it")
+        await session.chat.finished()
         (request,) = model_of(session).requests
         told = [(message["role"], message["content"]) for message in request.messages[1:-1]]
         assert told == [
@@ -227,4 +227,4 @@ async def test_an_imported_task_goes_on(tmp_path: Path, folder: Path) -> None:
             assert f"| {row}" in last
         assert "| gone.py | turn 2 (in part) | deleted |" in last and "outside" not in last
         assert [m.kind for m in session.state.conversation.messages].count("summary") == 1
-        assert "It wants a timeout" in await session.summary()
+        assert "It wants a timeout" in await session.chat.summary()

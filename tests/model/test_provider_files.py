@@ -54,8 +54,8 @@ def opened(workspace: Path, model: ChildModel, **options: Any) -> Any:
 
 
 async def turn(session: Session, request: str = "Look at api.py") -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
 
 

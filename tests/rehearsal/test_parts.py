@@ -29,15 +29,15 @@ async def test_they_run_together_and_their_work_is_one_review(
     session = await open_session(Opening(project, replay=recording(), rehearsal=True))
     try:
         await session.start_services()
-        await session.submit(SUB_TASKS_REQUEST)
-        await session.finished()
+        await session.chat.submit(SUB_TASKS_REQUEST)
+        await session.chat.finished()
         await session.subtasks.run_ticked()
         await session.subtasks.settled()
         assert {task.state for task in session.state.subtasks.tasks} == {"completed"}
         assert {change.state for change in session.state.review.open} == {"pending"}
         cli = next(change for change in session.state.review.open if change.path == "shop/cli.py")
         assert cli.tasks == ("words", "command")
-        await session.apply()
+        await session.review.apply()
         await session.subtasks.retry("client")
         await session.subtasks.settled()
         assert session.state.subtasks.tasks[1].state == "completed"

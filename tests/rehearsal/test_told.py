@@ -21,7 +21,7 @@ async def rehearsing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGene
     session = await open_session(Opening(copy_project(folder), replay=recording(), rehearsal=True))
     try:
         await session.start_services()
-        await session.wait_for_files()
+        await session.files.ready()
         await told(session, SECOND_REQUEST)
         yield session
     finally:
@@ -30,10 +30,10 @@ async def rehearsing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGene
 
 async def told(session: Session, words: str) -> str:
     """Have a request answered; what was sent with it, as JSON."""
-    await session.submit(words)
-    await session.finished()
+    await session.chat.submit(words)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
-    return "\n".join((await session.sent())[-1].messages)
+    return "\n".join((await session.chat.sent())[-1].messages)
 
 
 async def test_a_file_saved_by_hand_is_marked_and_read_again_and_the_change_fits(
@@ -46,7 +46,7 @@ async def test_a_file_saved_by_hand_is_marked_and_read_again_and_the_change_fits
         sent = await told(session, STALE_REQUEST)
         assert "Yes (on disk), read again below" in sent
         assert "1: # mine" in sent
-        await session.apply()
+        await session.review.apply()
         text = file.read_text(encoding="utf-8")
         assert text.startswith("# mine\n")
         assert "attempts, try again later" in text
@@ -67,16 +67,16 @@ async def test_continue_brings_the_memory_and_does_the_open_todo(
 ) -> None:
     async with rehearsing(tmp_path / "shop", monkeypatch) as session:
         await told(session, STALE_REQUEST)
-        await session.apply()
+        await session.review.apply()
         sent = await told(session, GOING_ON_REQUEST)
         assert "## AI Memory (Continuation Context)" in sent
         assert "go on with the first open todo, “Test what the error says”" in sent
-        await session.apply()
+        await session.review.apply()
         assert [todo.done for todo in session.state.todos] == [True, True]
 
 
 async def test_continue_alone_fits_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with rehearsing(tmp_path / "shop", monkeypatch) as session:
         await told(session, GOING_ON_REQUEST)
-        await session.apply()
+        await session.review.apply()
         assert [change.state for change in session.state.review.changes] == ["applied"]

@@ -52,8 +52,8 @@ def edits(*numbers: int) -> dict[str, object]:
 
 
 async def turn(session: Session, request: str = "Change a.txt") -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
 
 
 async def conflicting(session: Session, file: Sample) -> None:
@@ -61,26 +61,26 @@ async def conflicting(session: Session, file: Sample) -> None:
     await turn(session)
     file.write(changed(l3="mine 3", l12="mine 12", l17="mine 17"))
     with pytest.raises(EditFailed, match=r"a\.txt"):
-        await session.apply()
+        await session.review.apply()
     assert session.state.review.changes[0].state == "conflict"
 
 
 async def test_a_conflict_is_settled_place_by_place_and_then_reviewed(file: Sample) -> None:
     async with open_session(file.parent, [edits(3, 8, 12)]) as session:
         await conflicting(session, file)
-        view = await session.conflict("c1.1")
+        view = await session.review.conflict("c1.1")
         sides = [view.regions[at] for at in view.conflicts]
         assert [(part.base, part.yours, part.theirs) for part in sides] == [
             (("line 3\n",), ("mine 3\n",), ("new 3\n",)),
             (("line 12\n",), ("mine 12\n",), ("new 12\n",)),
         ]
-        await session.settle("c1.1", ["theirs", "both"])
+        await session.review.settle("c1.1", ["theirs", "both"])
         change = session.state.review.changes[0]
         assert (change.state, change.by_hand, len(change.hunks)) == ("merged", True, 3)
-        await session.apply()
+        await session.review.apply()
         text = changed(l3="new 3", l8="new 8", l12="mine 12\nnew 12", l17="mine 17")
         assert file.text == text
-        await session.undo()
+        await session.review.undo()
         assert file.text == changed(l3="mine 3", l12="mine 12", l17="mine 17")
 
 
@@ -88,19 +88,19 @@ async def test_a_place_of_a_conflict_can_be_written_by_hand(file: Sample) -> Non
     async with open_session(file.parent, [edits(3, 12)]) as session:
         await conflicting(session, file)
         with pytest.raises(EditFailed, match="meanwhile"):
-            await session.settle("c1.1", ["theirs"])
-        await session.settle("c1.1", ["yours", "yours"], {1: "by hand\n"})
-        await session.apply()
+            await session.review.settle("c1.1", ["theirs"])
+        await session.review.settle("c1.1", ["yours", "yours"], {1: "by hand\n"})
+        await session.review.apply()
         assert file.text == changed(l3="mine 3", l12="by hand", l17="mine 17")
 
 
 async def test_yours_everywhere_leaves_the_file_and_skips_the_change(file: Sample) -> None:
     async with open_session(file.parent, [edits(3, 12)]) as session:
         await conflicting(session, file)
-        await session.settle("c1.1", ["yours", "yours"])
+        await session.review.settle("c1.1", ["yours", "yours"])
         assert session.state.review.changes[0].state == "skipped"
         with pytest.raises(SessionError, match="only a conflict"):
-            await session.settle("c1.1", ["theirs", "theirs"])
+            await session.review.settle("c1.1", ["theirs", "theirs"])
         assert file.text == changed(l3="mine 3", l12="mine 12", l17="mine 17")
 
 
@@ -109,11 +109,11 @@ async def test_a_file_that_went_is_made_anew_or_left_gone(file: Sample) -> None:
         await turn(session)
         file.path.unlink()
         with pytest.raises(EditFailed):
-            await session.apply()
-        assert (await session.conflict("c1.1")).yours_gone
-        await session.settle("c1.1", ["theirs"])
+            await session.review.apply()
+        assert (await session.review.conflict("c1.1")).yours_gone
+        await session.review.settle("c1.1", ["theirs"])
         assert session.state.review.changes[0].kind == "create"
-        await session.apply()
+        await session.review.apply()
         assert file.text == changed(l3="new 3")
 
 
@@ -123,25 +123,25 @@ async def test_a_file_that_moved_on_is_deleted_only_when_the_person_says_so(file
         await turn(session)
         file.write("mine\n")
         with pytest.raises(EditFailed):
-            await session.apply()
-        assert "a.txt" in file.names and (await session.conflict("c1.1")).theirs_gone
-        await session.settle("c1.1", ["theirs"])
-        await session.apply()
+            await session.review.apply()
+        assert "a.txt" in file.names and (await session.review.conflict("c1.1")).theirs_gone
+        await session.review.settle("c1.1", ["theirs"])
+        await session.review.apply()
         assert "a.txt" not in file.names
-        await session.undo()
+        await session.review.undo()
         assert file.text == "mine\n"
 
 
 async def test_a_hunk_is_edited_by_hand_and_the_model_is_told(file: Sample) -> None:
     async with open_session(file.parent, [edits(3, 12), reply("Fine.")]) as session:
         await turn(session)
-        await session.apply([Pick("c1.1", 0)])
-        await session.edit_hunk(Pick("c1.1", 1), "better\nand longer")
+        await session.review.apply([Pick("c1.1", 0)])
+        await session.review.edit_hunk(Pick("c1.1", 1), "better\nand longer")
         change = session.state.review.changes[0]
         assert (change.hunks, change.by_hand) == (("applied", "pending"), True)
         with pytest.raises(SessionError, match="decided"):
-            await session.edit_hunk(Pick("c1.1", 0), "late")
-        await session.apply()
+            await session.review.edit_hunk(Pick("c1.1", 0), "late")
+        await session.review.apply()
         assert file.text == changed(l3="new 3", l12="better\nand longer")
         await turn(session, "Thanks")
         assert "edited by hand by the person" in str(model_of(session).requests[-1].messages[-1]["content"])
@@ -151,12 +151,14 @@ async def test_a_hunk_is_the_one_that_was_seen_whatever_its_number_is_by_now(fil
     async with open_session(file.parent, [edits(3, 8, 12)]) as session:
         await turn(session)
         seen = session.state.review.changes[0].version
-        await session.edit_hunk(Pick("c1.1", 0), "line 3\n")  # which leaves two: the second is the first now
-        await session.edit_hunk(Pick("c1.1", 1, seen), "mine 8")
-        await session.comment(Pick("c1.1", 2, seen), "and this?")
+        await session.review.edit_hunk(
+            Pick("c1.1", 0), "line 3\n"
+        )  # which leaves two: the second is the first now
+        await session.review.edit_hunk(Pick("c1.1", 1, seen), "mine 8")
+        await session.review.comment(Pick("c1.1", 2, seen), "and this?")
         assert session.state.review.changes[0].comments[0].hunk == 1
-        await session.skip([Pick("c1.1", 2, seen)])
-        await session.take_back([Pick("c1.1", 2, seen)])
+        await session.review.skip([Pick("c1.1", 2, seen)])
+        await session.review.take_back([Pick("c1.1", 2, seen)])
         assert session.state.review.changes[0].hunks == ("pending", "pending")
         for gone in (
             Pick("c1.1", 0, seen),
@@ -164,19 +166,19 @@ async def test_a_hunk_is_the_one_that_was_seen_whatever_its_number_is_by_now(fil
             Pick("c1.1", 9, seen),
             Pick("c1.1", None, seen),
         ):
-            for call in (session.apply, session.skip, session.take_back):
+            for call in (session.review.apply, session.review.skip, session.review.take_back):
                 with pytest.raises(SessionError, match="was another when you decided"):
                     await call([gone])
             with pytest.raises(SessionError, match="was another when you decided"):
-                await session.edit_hunk(gone, "x")
-        await session.apply([Pick("c1.1", 2, seen)])
+                await session.review.edit_hunk(gone, "x")
+        await session.review.apply([Pick("c1.1", 2, seen)])
         assert file.text == changed(l12="new 12")
 
 
 async def test_a_comment_reaches_the_model_with_the_next_turn(file: Sample) -> None:
     async with open_session(file.parent, [edits(3, 12), reply("Fine.")]) as session:
         await turn(session)
-        await session.comment(Pick("c1.1", 1), "  why this one?  ")
+        await session.review.comment(Pick("c1.1", 1), "  why this one?  ")
         assert session.state.review.changes[0].comments[0].text == "why this one?"
         assert len(model_of(session).requests) == 1
         await turn(session, "Go on then")
@@ -187,31 +189,31 @@ async def test_a_comment_reaches_the_model_with_the_next_turn(file: Sample) -> N
 async def test_hunks_are_taken_back_one_by_one_and_done_again(file: Sample) -> None:
     async with open_session(file.parent, [edits(3, 8, 12)]) as session:
         await turn(session)
-        await session.apply()
+        await session.review.apply()
         file.write(file.text.replace("line 17", "mine 17"))
-        await session.take_back([Pick("c1.1", 1)])
+        await session.review.take_back([Pick("c1.1", 1)])
         assert file.text == changed(l3="new 3", l12="new 12", l17="mine 17")
         assert session.state.review.changes[0].hunks == ("applied", "pending", "applied")
-        await session.redo()
+        await session.review.redo()
         assert file.text == changed(l3="new 3", l8="new 8", l12="new 12", l17="mine 17")
         assert session.state.review.changes[0].hunks == ("applied",) * 3
-        await session.take_back([Pick("c1.1")])
+        await session.review.take_back([Pick("c1.1")])
         assert file.text == changed(l17="mine 17")
         assert session.state.review.changes[0].state == "undone"
         with pytest.raises(EditFailed, match="nothing of the change"):
-            await session.take_back([Pick("c1.1")])
+            await session.review.take_back([Pick("c1.1")])
 
 
 async def test_what_was_skipped_waits_again(file: Sample) -> None:
     async with open_session(file.parent, [edits(3, 12)]) as session:
         await turn(session)
-        await session.apply([Pick("c1.1", 0)])
-        await session.skip()
+        await session.review.apply([Pick("c1.1", 0)])
+        await session.review.skip()
         assert session.state.review.changes[0].state == "applied"
-        await session.take_back([Pick("c1.1", 1)])
+        await session.review.take_back([Pick("c1.1", 1)])
         change = session.state.review.changes[0]
         assert (change.state, change.hunks) == ("pending", ("applied", "pending"))
-        await session.apply()
+        await session.review.apply()
         assert file.text == changed(l3="new 3", l12="new 12")
 
 
@@ -227,9 +229,9 @@ async def test_a_change_that_made_moved_or_removed_a_file_is_taken_back(file: Sa
     )
     async with open_session(file.parent, [three]) as session:
         await turn(session, "Change a.txt and b.txt")
-        await session.apply()
+        await session.review.apply()
         file.write(TEXT.replace("line 3\n", "new 3\n") + "mine\n", "z.txt")
-        await session.take_back([Pick("c1.1"), Pick("c1.2"), Pick("c1.3")])
+        await session.review.take_back([Pick("c1.1"), Pick("c1.2"), Pick("c1.3")])
         assert file.names == {"a.txt", "b.txt"}
         assert file.text == TEXT + "mine\n"
 
@@ -237,30 +239,30 @@ async def test_a_change_that_made_moved_or_removed_a_file_is_taken_back(file: Sa
 async def test_applies_are_undone_in_any_order(file: Sample) -> None:
     async with open_session(file.parent, [edits(3), edits(12)]) as session:
         await turn(session)
-        await session.apply()
+        await session.review.apply()
         await turn(session)
-        await session.apply()
-        previews = await session.preview("k1")
+        await session.review.apply()
+        previews = await session.review.preview("k1")
         assert [hunk.added for hunk in previews[0].diff.hunks] == [("line 3\n",)]
         assert previews[0].merged
-        await session.undo("k1")
+        await session.review.undo("k1")
         assert file.text == changed(l12="new 12")
-        await session.redo("k1")
-        await session.undo("k2")
+        await session.review.redo("k1")
+        await session.review.undo("k2")
         assert file.text == changed(l3="new 3")
 
 
 async def test_an_undo_that_conflicts_is_settled_like_any_conflict(file: Sample) -> None:
     async with open_session(file.parent, [edits(3)]) as session:
         await turn(session)
-        await session.apply()
+        await session.review.apply()
         file.write(changed(l3="mine 3"))
-        assert (await session.preview("k1"))[0].conflict
+        assert (await session.review.preview("k1"))[0].conflict
         with pytest.raises(EditFailed, match="settle it"):
-            await session.undo()
+            await session.review.undo()
         assert file.text == changed(l3="mine 3")
         change = session.state.review.changes[-1]
         assert (change.id, change.state) == ("k1.a.txt", "conflict")
-        await session.settle(change.id, ["theirs"])
-        await session.apply([Pick(change.id)])
+        await session.review.settle(change.id, ["theirs"])
+        await session.review.apply([Pick(change.id)])
         assert file.text == TEXT

@@ -72,14 +72,14 @@ async def test_an_editor_that_saves_steadily_loses_nothing_and_does_not_keep_the
     path: Path,
 ) -> None:
     async with open_session(path.parent, [EDIT]) as session:
-        await session.submit("change a.txt")
-        await session.finished()
+        await session.chat.submit("change a.txt")
+        await session.chat.finished()
         with editor(path, 0.02) as saving:
             await until(lambda: saving.count > 2)
             for _ in range(5):
-                await session.apply() if session.state.review.open else await session.redo()
+                await session.review.apply() if session.state.review.open else await session.review.redo()
                 assert "ours 50\n" in path.read_text()
-                await session.undo()
+                await session.review.undo()
                 assert "line 50\n" in path.read_text()
         assert path.read_text().startswith(f"save {saving.count}\n")
 
@@ -90,8 +90,8 @@ async def test_a_lost_race_is_merged_and_tried_again_three_times_and_then_the_pe
 ) -> None:
     monkeypatch.setattr(batch, "NEXT_SAVE", 0.001)
     async with open_session(path.parent, [EDIT]) as session:
-        await session.submit("change a.txt")
-        await session.finished()
+        await session.chat.submit("change a.txt")
+        await session.chat.finished()
         saving, real = Editor(path, 0), batch._Batch._land_once
 
         def raced(self: object, at: int) -> None:
@@ -102,15 +102,15 @@ async def test_a_lost_race_is_merged_and_tried_again_three_times_and_then_the_pe
         monkeypatch.setattr(batch._Batch, "_land_once", raced)
         if lost == 4:
             with pytest.raises(Outdated, match="at each of 4 tries"):
-                await session.apply()
+                await session.review.apply()
             assert saving.count == 4, "no more than three times again"
             assert path.read_text().startswith("save 4\n") and "line 50\n" in path.read_text()
             assert session.state.review.changes[0].is_open
-        await session.apply()
+        await session.review.apply()
         assert path.read_text().startswith(f"save {saving.count}\n") and "ours 50\n" in path.read_text()
         (change,) = session.state.review.changes
         assert change.state == "applied"
-        await session.undo()
+        await session.review.undo()
         assert path.read_text().startswith(f"save {saving.count}\n") and "line 50\n" in path.read_text()
 
 
@@ -118,8 +118,8 @@ async def test_a_race_with_a_save_of_the_same_lines_is_a_conflict(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_session(path.parent, [EDIT]) as session:
-        await session.submit("change a.txt")
-        await session.finished()
+        await session.chat.submit("change a.txt")
+        await session.chat.finished()
         real = batch._Batch._land_once
 
         def raced(self: object, at: int) -> None:
@@ -128,28 +128,28 @@ async def test_a_race_with_a_save_of_the_same_lines_is_a_conflict(
 
         monkeypatch.setattr(batch._Batch, "_land_once", raced)
         with pytest.raises(EditFailed, match="conflicts"):
-            await session.apply()
+            await session.review.apply()
         assert session.state.review.changes[0].state == "conflict"
         assert "theirs 50\n" in path.read_text()
 
 
 async def test_what_is_typed_while_it_is_applied_to_a_buffer_is_merged_in(path: Path) -> None:
     async with open_session(path.parent, [EDIT]) as session:
-        await session.submit("change a.txt")
-        await session.finished()
-        await session.open_file("a.txt")
+        await session.chat.submit("change a.txt")
+        await session.chat.finished()
+        await session.files.open("a.txt")
         text = session.state.buffers.open[0].text
-        session.edit_buffer("a.txt", text.replace("line 1\n", "typed 1\n"), (0, 0), (0, 0))
-        real = session._decisions._writer._record
+        session.files.edit("a.txt", text.replace("line 1\n", "typed 1\n"), (0, 0), (0, 0))
+        real = session.review._writer._record
 
         async def typed_first(done: Outcome, events: Events) -> None:
-            session._decisions._writer._record = real
+            session.review._writer._record = real
             now = session.state.buffers.open[0].text
-            session.edit_buffer("a.txt", now.replace("line 3\n", "typed 3\n"), (0, 0), (0, 0))
+            session.files.edit("a.txt", now.replace("line 3\n", "typed 3\n"), (0, 0), (0, 0))
             await real(done, events)
 
-        setattr(session._decisions._writer, "_record", typed_first)  # noqa: B010
-        await session.apply()
+        setattr(session.review._writer, "_record", typed_first)  # noqa: B010
+        await session.review.apply()
         (buffer,) = session.state.buffers.open
         assert buffer.unsaved and not buffer.clash
         for words in ("typed 1\n", "typed 3\n", "ours 50\n"):

@@ -40,36 +40,36 @@ def root(tmp_path: Path) -> Path:
 async def test_folders_go_and_come_with_their_files_in_a_later_session_too(root: Path) -> None:
     before = tree(root)
     async with open_session(root, [MADE]) as session:
-        await session.submit("make them")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit("make them")
+        await session.chat.finished()
+        await session.review.apply()
         assert tree(root) == AFTER
-        await session.undo()
+        await session.review.undo()
         assert tree(root) == before
-        await session.redo()
+        await session.review.redo()
         assert tree(root) == AFTER
     async with open_session(root, session="last", services=False) as session:
-        await session.undo()
+        await session.review.undo()
         assert tree(root) == before
     async with open_session(root, session="last", services=False) as session:
-        await session.redo()
+        await session.review.redo()
         assert tree(root) == AFTER
         (one, two) = session.state.review.changes
-        await session.take_back([Pick(two.id)])
+        await session.review.take_back([Pick(two.id)])
         assert tree(root) == {path: data for path, data in AFTER.items() if "deep" not in path}
-        await session.redo()  # of what was taken back
+        await session.review.redo()  # of what was taken back
         assert tree(root) == AFTER
-        await session.take_back([Pick(one.id), Pick(two.id)])
+        await session.review.take_back([Pick(one.id), Pick(two.id)])
         assert tree(root) == before
 
 
 async def test_a_folder_that_somebody_uses_or_made_stays(root: Path) -> None:
     async with open_session(root, [MADE]) as session:
-        await session.submit("make them")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit("make them")
+        await session.chat.finished()
+        await session.review.apply()
         (root / "src/new/mine.txt").write_text("mine")
-        await session.undo()
+        await session.review.undo()
         assert tree(root) == {
             "src": None,
             "src/here.py": b"x = 1\n",
@@ -78,8 +78,8 @@ async def test_a_folder_that_somebody_uses_or_made_stays(root: Path) -> None:
         }
         (root / "src/new/mine.txt").unlink()
         (root / "src/new/deep").mkdir()
-        await session.redo()
-        await session.undo()
+        await session.review.redo()
+        await session.review.undo()
         assert "src/new/deep" in tree(root) or "src/new" not in tree(root)
 
 
@@ -89,18 +89,18 @@ async def test_a_file_that_was_undone_can_be_proposed_again(root: Path, content:
     first = reply("Makes it.", fileChanges=[{"path": "made/a.py", "content": "a = 1\n"}])
     again = reply("Again.", fileChanges=[{"path": "made/a.py", "content": content}])
     async with open_session(root, [first, again]) as session:
-        await session.submit("make made/a.py")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit("make made/a.py")
+        await session.chat.finished()
+        await session.review.apply()
         if way == "undo":
-            await session.undo()
+            await session.review.undo()
         else:
-            await session.take_back([Pick(session.state.review.changes[0].id)])
-        await session.submit("make it again")
-        await session.finished()
+            await session.review.take_back([Pick(session.state.review.changes[0].id)])
+        await session.chat.submit("make it again")
+        await session.chat.finished()
         change = session.state.review.changes[-1]
         assert (change.kind, change.state) == ("create", "pending"), change.reason
-        await session.apply()
+        await session.review.apply()
         assert tree(root)["made/a.py"] == content.encode()
 
 
@@ -113,16 +113,16 @@ async def test_what_was_undone_of_a_file_that_was_there_can_be_proposed_again(ro
     }[kind]
     one = reply("Changes it.", fileChanges=[change])
     async with open_session(root, [one, one]) as session:
-        await session.submit("change src/here.py")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit("change src/here.py")
+        await session.chat.finished()
+        await session.review.apply()
         done = tree(root)
-        await session.undo()
+        await session.review.undo()
         assert tree(root) != done
-        await session.submit("once more")
-        await session.finished()
+        await session.chat.submit("once more")
+        await session.chat.finished()
         assert session.state.review.changes[-1].state == "pending", session.state.review.changes[-1]
-        await session.apply()
+        await session.review.apply()
         assert tree(root) == done
 
 
@@ -134,9 +134,9 @@ async def test_the_change_that_blocks_a_batch_is_named_with_its_reason(root: Pat
     async with open_session(
         root, [reply("Two.", fileChanges=changes)] * 3, overrides=("max_steps=1",)
     ) as session:
-        await session.submit("change src/here.py")
-        await session.finished()
+        await session.chat.submit("change src/here.py")
+        await session.chat.finished()
         with pytest.raises(EditFailed) as caught:
-            await session.apply()
+            await session.review.apply()
         assert "src/here.py (failed: " in caught.value.what
         assert not (root / "new.py").exists()

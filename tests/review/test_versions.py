@@ -29,9 +29,9 @@ def sample(tmp_path: Path) -> Path:
 
 
 async def applied(session: Session) -> None:
-    await session.submit("Change a.txt")
-    await session.finished()
-    await session.apply()
+    await session.chat.submit("Change a.txt")
+    await session.chat.finished()
+    await session.review.apply()
     kept = asyncio.Event()
     leave = session.subscribe(
         lambda event, state: kept.set() if state.review.checkpoints[-1].commit else None
@@ -49,22 +49,22 @@ async def test_an_apply_is_a_private_commit_that_files_are_compared_with(tmp_pat
         point = session.state.review.checkpoints[0]
         assert git(folder, "show", f"{point.commit}:new.txt") == "new\n"
         assert (git(folder, "rev-parse", "HEAD"), git(folder, "ls-files", "--stage")) == before
-        assert [version.name for version in session.versions()] == ["HEAD", "k1"]
-        diff = await session.version_diff("a.txt", "HEAD")
+        assert [version.name for version in session.review.versions()] == ["HEAD", "k1"]
+        diff = await session.review.version_diff("a.txt", "HEAD")
         assert [(hunk.removed, hunk.added) for hunk in diff.hunks] == [(("one\n",), ("two\n",))]
-        assert (await session.version_diff("a.txt", "k1")).hunks == ()
-        await session.open_file("a.txt")
-        session.edit_buffer("a.txt", "typed\n", (0, 0), (0, 0))
-        assert (await session.version_diff("a.txt", "k1")).hunks[0].added == ("typed\n",)
-        assert (await session.version_diff("new.txt", "HEAD")).hunks[0].removed == ()
+        assert (await session.review.version_diff("a.txt", "k1")).hunks == ()
+        await session.files.open("a.txt")
+        session.files.edit("a.txt", "typed\n", (0, 0), (0, 0))
+        assert (await session.review.version_diff("a.txt", "k1")).hunks[0].added == ("typed\n",)
+        assert (await session.review.version_diff("new.txt", "HEAD")).hunks[0].removed == ()
         with pytest.raises(SessionError, match="no apply k9"):
-            await session.version_diff("a.txt", "k9")
-        assert (await session.version_diff("b.txt", "k1")).hunks == ()
+            await session.review.version_diff("a.txt", "k9")
+        assert (await session.review.version_diff("b.txt", "k1")).hunks == ()
         git(folder, "update-ref", "-d", f"refs/tui-agent/{session.state.session.id}/k1")
         git(folder, "prune", "--expire=now")
         with pytest.raises(FileError, match="not kept any more"):
-            await session.version_diff("a.txt", "k1")
-        await session.version_diff("a.txt", "HEAD")
+            await session.review.version_diff("a.txt", "k1")
+        await session.review.version_diff("a.txt", "HEAD")
 
 
 async def test_a_commit_is_drafted_outside_the_conversation_and_made_only_on_request(tmp_path: Path) -> None:
@@ -72,20 +72,20 @@ async def test_a_commit_is_drafted_outside_the_conversation_and_made_only_on_req
     head = git(folder, "rev-parse", "HEAD")
     async with open_session(folder, [EDIT, "```\nSay two instead of one\n```"]) as session:
         with pytest.raises(SessionError, match="nothing to commit"):
-            await session.commit_plan()
+            await session.review.commit_plan()
         await applied(session)
         sent = session.state.conversation.messages
-        plan = await session.commit_plan()
+        plan = await session.review.commit_plan()
         assert (plan.staged, sorted(plan.paths)) == (False, ["a.txt", "new.txt"])
-        message = await session.draft_commit(plan)
+        message = await session.review.draft_commit(plan)
         assert message == "Say two instead of one"
         asked = model_of(session).requests[-1].messages
         assert "-one" in asked[-1]["content"] and len(asked) == 2
         assert session.state.conversation.messages == sent
         assert git(folder, "rev-parse", "HEAD") == head
         with pytest.raises(FileError, match="needs a message"):
-            await session.commit("  \n", plan)
-        await session.commit(message, plan)
+            await session.review.commit("  \n", plan)
+        await session.review.commit(message, plan)
         assert git(folder, "log", "-1", "--format=%s").strip() == message
         assert git(folder, "status", "--porcelain") == ""
 
@@ -96,9 +96,9 @@ async def test_a_secret_is_not_shown_to_the_model_for_a_message(tmp_path: Path) 
     (folder / "b.txt").write_text("shown\n")
     git(folder, "add", ".env", "b.txt")
     async with open_session(folder, ["Message"]) as session:
-        plan = await session.commit_plan()
+        plan = await session.review.commit_plan()
         assert plan.staged
-        await session.draft_commit(plan)
+        await session.review.draft_commit(plan)
         asked = str(model_of(session).requests[-1].messages)
         assert "shown" in asked and "hidden" not in asked
 
@@ -107,9 +107,9 @@ async def test_without_a_repository_there_is_none_of_it(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/a.txt").write_text("one\n")
     async with open_session(tmp_path / "work", [EDIT]) as session:
-        await session.submit("Change a.txt")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit("Change a.txt")
+        await session.chat.finished()
+        await session.review.apply()
         with pytest.raises(SessionError, match="no git repository"):
-            await session.commit_plan()
-        assert [version.name for version in session.versions()] == ["HEAD"]
+            await session.review.commit_plan()
+        assert [version.name for version in session.review.versions()] == ["HEAD"]

@@ -38,8 +38,8 @@ RIGHT = reply("Now right.", fileChanges=[edit("return get(url)", "return get(url
 
 
 async def turn(session: Session, request: str = "Change api.py and other.py") -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
 
 
 def states(session: Session) -> list[tuple[str, str]]:
@@ -58,7 +58,7 @@ async def test_a_change_without_a_place_is_asked_for_again_once_with_the_nearest
         assert len(model_of(session).requests) == 2
         assert "2:     return get(url)" in last_words(session) and "Not taken: api.py" in last_words(session)
         assert states(session) == [("api.py", "skipped"), ("other.py", "pending"), ("api.py", "pending")]
-        await session.apply()
+        await session.review.apply()
         assert "get(url, 5)" in (workspace / "api.py").read_text()
         assert (workspace / "other.py").read_text() == "x = 2\n"
 
@@ -105,8 +105,8 @@ async def test_a_file_that_moved_during_the_answer_is_merged_at_once(workspace: 
         await turn(session)
         change = session.state.review.changes[0]
         assert (change.state, change.hunks) == ("merged", ("pending",))
-        assert (await session.diff(change.id)).base[0] == "# mine\n"
-        await session.apply()
+        assert (await session.review.diff(change.id)).base[0] == "# mine\n"
+        await session.review.apply()
         assert path.read_text() == "# mine\n" + TEXT.replace("get(url)", "get(url, 5)")
 
 
@@ -128,11 +128,11 @@ async def test_a_conflict_is_read_and_asked_again_at_most_twice(workspace: Path)
 
 async def test_unsaved_text_counts_as_the_newest_version(workspace: Path) -> None:
     async with open_session(workspace, [RIGHT]) as session:
-        await session.open_file("api.py")
-        _on_request(session, lambda: session.edit_buffer("api.py", "# typed\n" + TEXT, (0, 0), (0, 0)))
+        await session.files.open("api.py")
+        _on_request(session, lambda: session.files.edit("api.py", "# typed\n" + TEXT, (0, 0), (0, 0)))
         await turn(session)
         assert session.state.review.changes[0].state == "merged"
-        await session.apply()
+        await session.review.apply()
         buffer = session.state.buffers.get("api.py")
         assert buffer is not None and buffer.unsaved
         assert buffer.text == "# typed\n" + TEXT.replace("get(url)", "get(url, 5)")
@@ -148,7 +148,7 @@ async def test_a_place_found_by_likeness_in_a_file_that_moved_waits_for_a_pick_o
         await turn(session)
         change = session.state.review.changes[0]
         assert (change.state, change.rung) == ("merged", "trailing-space")
-        await session.apply()
+        await session.review.apply()
         assert (workspace / "api.py").read_text() == "# mine\n" + TEXT
 
 
@@ -177,7 +177,7 @@ async def conflicting(session: Session, workspace: Path, mine: str = "mine") -> 
     """The person has changed the line that the pending change is about, and applies it."""
     (workspace / "api.py").write_text(TEXT.replace("get(url)", f"get({mine})"))
     with pytest.raises(EditFailed, match=r"api\.py"):
-        await session.apply()
+        await session.review.apply()
 
 
 async def test_a_conflict_at_apply_is_read_and_asked_again_at_most_twice(workspace: Path) -> None:
@@ -188,7 +188,7 @@ async def test_a_conflict_at_apply_is_read_and_asked_again_at_most_twice(workspa
         await turn(session)
         for number, mine in enumerate(("mine", "yours", "ours"), 1):
             await conflicting(session, workspace, mine)
-            await session.finished()
+            await session.chat.finished()
             assert len(model_of(session).requests) == min(number + 1, 3)
             if number < 3:
                 assert states(session) == [*[("api.py", "skipped")] * number, ("api.py", "pending")]
@@ -221,9 +221,9 @@ async def test_what_the_person_settles_meanwhile_stays(workspace: Path) -> None:
 
         model_of(session).stream = stream
         await conflicting(session, workspace)
-        await session.settle("c1.1", ["theirs"])
+        await session.review.settle("c1.1", ["theirs"])
         settled.set()
-        await session.finished()
+        await session.chat.finished()
         assert asked.is_set() and states(session) == [("api.py", "merged")]
         assert "decided about meanwhile" in session.state.notices.items[-1].text
 
@@ -235,21 +235,21 @@ async def test_a_model_that_cannot_be_asked_again_leaves_the_conflict(
     async with open_session(workspace, [RIGHT, error]) as session:
         await turn(session)
         await conflicting(session, workspace)
-        await session.finished()
+        await session.chat.finished()
         assert states(session) == [("api.py", "conflict")] and session.state.turn.ok
         assert "asked again without success" in session.state.notices.items[-1].text
-        await session.skip()
+        await session.review.skip()
         assert states(session) == [("api.py", "skipped")]
         with pytest.raises(SessionError, match="Nothing is pending"):
-            await session.skip()
+            await session.review.skip()
 
 
 async def test_what_the_person_wrote_is_not_asked_again(workspace: Path) -> None:
     async with open_session(workspace, [RIGHT]) as session:
         await turn(session)
-        await session.edit_hunk(Pick("c1.1", 0), "    return get(url, 6)\n")
+        await session.review.edit_hunk(Pick("c1.1", 0), "    return get(url, 6)\n")
         await conflicting(session, workspace)
-        await session.finished()
+        await session.chat.finished()
         assert len(model_of(session).requests) == 1 and states(session) == [("api.py", "conflict")]
 
 
@@ -260,7 +260,7 @@ async def test_what_has_no_place_leaves_the_pending_change_to_be_decided(workspa
         waiting = [(change.id, change.path, change.state) for change in session.state.review.changes]
         assert waiting[0] == ("c1.1", "api.py", "pending")
         assert [state for _, path, state in waiting if path == "api.py"] == ["pending", "skipped", "failed"]
-        await session.apply([Pick("c1.1")])
+        await session.review.apply([Pick("c1.1")])
         assert "get(url, 5)" in (workspace / "api.py").read_text()
 
 

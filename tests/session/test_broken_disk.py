@@ -32,8 +32,8 @@ def root(tmp_path: Path) -> Path:
 
 
 async def proposed(session: Session) -> None:
-    await session.submit("Change a.txt, b.txt and gone.txt")
-    await session.finished()
+    await session.chat.submit("Change a.txt, b.txt and gone.txt")
+    await session.chat.finished()
     assert len(session.state.review.open) == len(CHANGES)
 
 
@@ -59,7 +59,7 @@ async def test_a_disk_that_fails_at_any_step_of_an_apply_leaves_the_old_files_or
     async with open_session(root, [reply("Edits.", fileChanges=CHANGES)]) as session:
         await proposed(session)
         old = tree(root)
-        write, failed = session.apply, 0
+        write, failed = session.review.apply, 0
         for number in range(1, 300):
             full = FullOnce(number)
             try:
@@ -73,9 +73,9 @@ async def test_a_disk_that_fails_at_any_step_of_an_apply_leaves_the_old_files_or
             assert tree(root) == new, number
             if full.made < number:
                 break
-            await session.undo()  # that call was one which may fail
+            await session.review.undo()  # that call was one which may fail
             assert tree(root) == old, number
-            write = session.redo
+            write = session.review.redo
         assert failed > 20
 
 
@@ -104,12 +104,12 @@ async def test_a_folder_that_takes_no_file_is_said_and_the_changes_wait(
         with monkeypatch.context() as broken:
             broken.setattr(os, "open", refusing)
             with pytest.raises(TuiAgentError, match=words) as caught:
-                await session.apply()
+                await session.review.apply()
             assert ": " in str(caught.value)
             assert tree(root) == old
         assert len(session.state.review.open) == len(CHANGES)
         assert session.state.review.checkpoints == ()
-        await session.apply()
+        await session.review.apply()
         assert tree(root)["a.txt"] == b"two\n"
 
 
@@ -119,10 +119,10 @@ async def test_a_file_that_is_protected_from_writing_stops_the_whole_batch(root:
         await proposed(session)
         old = tree(root)
         with pytest.raises(TuiAgentError, match=r"b\.txt is write-protected.*chmod u\+w b\.txt"):
-            await session.apply()
+            await session.review.apply()
         assert tree(root) == old
         (root / "b.txt").chmod(0o644)
-        await session.apply()
+        await session.review.apply()
         assert tree(root)["b.txt"] == b"two\n"
 
 
@@ -141,8 +141,8 @@ async def test_a_batch_that_was_left_unfinished_is_settled_by_the_next(root: Pat
     async with open_session(root, [reply("Edits.", fileChanges=CHANGES)]) as session:
         await proposed(session)
         with before_each_call(broken, stuck), pytest.raises(TuiAgentError, match="could not be taken back"):
-            await session.apply()
-        await session.apply()
+            await session.review.apply()
+        await session.review.apply()
         assert any("a.txt has its earlier content" in one.text for one in session.state.notices.items)
         assert set(tree(root)) == {
             "a.txt",
@@ -150,5 +150,5 @@ async def test_a_batch_that_was_left_unfinished_is_settled_by_the_next(root: Pat
             "new",
             "new/c.txt",
         }
-        await session.undo()
+        await session.review.undo()
         assert tree(root)["b.txt"] == b"one\n"

@@ -25,10 +25,10 @@ def root(tmp_path: Path) -> Path:
 
 async def test_a_command_sees_what_is_pending_and_unsaved_and_changes_nothing(root: Path) -> None:
     async with open_session(root, [reply("Changes it.", fileChanges=[CHANGE])]) as session:
-        await session.submit("change it")
-        await session.finished()
-        await session.open_file("b.txt")
-        session.edit_buffer("b.txt", "unsaved\n", (0, 0), (0, 0))
+        await session.chat.submit("change it")
+        await session.chat.finished()
+        await session.files.open("b.txt")
+        session.files.edit("b.txt", "unsaved\n", (0, 0), (0, 0))
         await session.commands.run("cat a.py b.txt; echo x > new.txt; exit 3")
         await session.commands.ended()
         (result,) = session.state.commands.results

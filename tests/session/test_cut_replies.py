@@ -71,8 +71,8 @@ class Hanging(ScriptedModel):
 
 
 async def turn(session: Session, request: str = "Change a.py and b.py") -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
 
 
 def notices(session: Session) -> str:
@@ -150,9 +150,9 @@ async def test_an_overload_before_that_makes_what_came_void(workspace: Path, pro
 async def test_a_stopped_request_counts_its_tokens_and_its_price(workspace: Path) -> None:
     hanging = Hanging([TextChunk('{"summary": "On it", "message": "' + "word " * 200)])
     async with open_session(workspace, prepare=lambda session: setattr(session, "model", hanging)) as session:
-        await session.submit("Change a.py")
+        await session.chat.submit("Change a.py")
         await hanging.hangs.wait()
-        await session.stop()
+        await session.chat.stop()
         usage = session.state.usage.turn
         assert usage.estimated
         assert usage.input >= len(str(hanging.requests[0].messages)) // 8
@@ -188,9 +188,9 @@ async def test_a_limit_is_kept_with_requests_that_were_stopped(workspace: Path) 
     async with open_session(
         workspace, prepare=lambda session: setattr(session, "model", hanging), overrides=limit
     ) as session:
-        await session.submit("Change a.py")
+        await session.chat.submit("Change a.py")
         await hanging.hangs.wait()
-        await session.stop()
+        await session.chat.stop()
         await turn(session)
         assert "limit" in session.state.turn.error
         assert len(hanging.requests) == 1

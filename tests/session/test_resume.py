@@ -36,8 +36,8 @@ CHANGE = reply(
 
 
 async def turn(session: Session, request: str = "change api.py") -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
 
 
 async def crash(session: Session) -> None:
@@ -51,11 +51,11 @@ async def crash(session: Session) -> None:
 
 async def test_everything_is_as_it_was(workspace: Path) -> None:
     async with open_session(workspace, [CHANGE]) as session:
-        await session.open_file("b.py")
-        await session.open_file("api.py", 2)
+        await session.files.open("b.py")
+        await session.files.open("api.py", 2)
         await turn(session)
-        session.edit_buffer("b.py", "b = 1\nunsaved = True\n", (1, 3), (1, 0))
-        session.set_draft("and then")
+        session.files.edit("b.py", "b = 1\nunsaved = True\n", (1, 3), (1, 0))
+        session.chat.set_draft("and then")
         session.set_layout(replace(LayoutSlice(), focus="review", zoomed="review", place={"review": [1, 2]}))
         await session.journal.record(e.QueueChanged(("later",)))
         await until(lambda: session.state.known.files["b.py"].stale, "the unsaved text to be seen")
@@ -86,9 +86,9 @@ async def test_everything_is_as_it_was(workspace: Path) -> None:
 
 async def test_what_changed_meanwhile_is_found(workspace: Path) -> None:
     async with open_session(workspace, [CHANGE]) as session:
-        await session.open_file("b.py")
+        await session.files.open("b.py")
         await turn(session)
-        session.edit_buffer("b.py", "mine\n", (0, 0), (0, 0))
+        session.files.edit("b.py", "mine\n", (0, 0), (0, 0))
     (workspace / "api.py").write_text("other\n")
     (workspace / "b.py").write_text("theirs\n")
     async with open_session(workspace, session="last") as session:
@@ -99,20 +99,20 @@ async def test_what_changed_meanwhile_is_found(workspace: Path) -> None:
 
 async def test_unsaved_text_of_a_file_that_is_gone(workspace: Path) -> None:
     async with open_session(workspace) as session:
-        await session.open_file("b.py")
-        session.edit_buffer("b.py", "mine\n", (0, 0), (0, 0))
+        await session.files.open("b.py")
+        session.files.edit("b.py", "mine\n", (0, 0), (0, 0))
     (workspace / "b.py").unlink()
     async with open_session(workspace, session="last") as session:
         kept = session.state.buffers.get("b.py")
         assert kept is not None and kept.clash and not kept.note
-        await session.save_buffer("b.py", overwrite=True)
+        await session.files.save("b.py", overwrite=True)
     assert (workspace / "b.py").read_text() == "mine\n"
 
 
 async def test_a_crash_between_saving_and_its_record_is_no_clash(workspace: Path) -> None:
     async with open_session(workspace) as session:
-        await session.open_file("b.py")
-        session.edit_buffer("b.py", "mine\n", (0, 0), (0, 0))
+        await session.files.open("b.py")
+        session.files.edit("b.py", "mine\n", (0, 0), (0, 0))
     (workspace / "b.py").write_text("mine\n")
     async with open_session(workspace, session="last") as session:
         kept = session.state.buffers.get("b.py")
@@ -129,10 +129,10 @@ class Endless(ScriptedModel):
 
 
 async def half_answered(session: Session) -> None:
-    session.model = Endless([])
+    session.models.model = Endless([])
     came = asyncio.Event()
     session.subscribe(lambda _, state: came.set() if "Half" in state.reply.summary else None)
-    await session.submit("go")
+    await session.chat.submit("go")
     await came.wait()
 
 
@@ -151,7 +151,7 @@ async def test_a_reply_cut_off_by_a_crash_is_there_as_far_as_it_came_and_stays(w
 async def test_a_reply_that_was_stopped_is_there_the_next_time(workspace: Path) -> None:
     async with open_session(workspace) as session:
         await half_answered(session)
-        await session.stop()
+        await session.chat.stop()
     async with open_session(workspace, session="last") as session:
         assert session.state.chat.messages[1].summary == "Half an answer"
 
@@ -161,18 +161,18 @@ async def test_what_was_cancelled_is_not_begun_again(workspace: Path) -> None:
         task = SubTask("api", "do", files=(), dependencies=(), auto_execute=True)
         await session.journal.record(e.SubTasksProposed((task,)), e.SubTaskMoved("api", "cancelled"))
         await half_answered(session)
-        await session.submit("waits")
+        await session.chat.submit("waits")
         await crash(session)
     async with open_session(workspace, [CHANGE], session="last") as session:
         assert session.state.subtasks.tasks[0].state == "cancelled"
         assert session.state.input.queue == ("waits",)
-        await session.finished()
+        await session.chat.finished()
         assert not session.state.turn.running
 
 
 async def test_a_draft_that_was_sent_does_not_come_back(workspace: Path) -> None:
     async with open_session(workspace) as session:
-        session.set_draft("go")
+        session.chat.set_draft("go")
         session.journal.flush()
         await half_answered(session)
         await crash(session)

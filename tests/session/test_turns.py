@@ -38,8 +38,8 @@ CHANGE = reply("Adds timeouts.", todos=[{"text": "Add timeouts"}], fileChanges=[
 
 
 async def turn(session: Session, request: str = "Add timeouts in src/api.py") -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
 
 
 async def test_a_turn_finds_the_file_and_proposes_the_change(workspace: Path) -> None:
@@ -61,17 +61,17 @@ async def test_apply_writes_ticks_and_marks_then_undo_takes_it_back(workspace: P
     before = (workspace / "src/api.py").read_bytes()
     async with open_session(workspace, [CHANGE]) as session:
         await turn(session)
-        await session.apply()
+        await session.review.apply()
         assert (workspace / "src/api.py").read_text().count("timeout=5") == 2
         assert session.state.review.changes[0].state == "applied"
         assert session.state.todos[0].done
         entry = session.state.known.files["src/api.py"]
         assert (entry.freshness, entry.modified_turn) == ("edited", 1)
-        await session.undo()
+        await session.review.undo()
         assert (workspace / "src/api.py").read_bytes() == before
         assert session.state.review.changes[0].state == "undone"
         assert not session.state.todos[0].done
-        await session.redo()
+        await session.review.redo()
         assert (workspace / "src/api.py").read_text().count("timeout=5") == 2
         assert session.state.todos[0].done
 
@@ -79,11 +79,11 @@ async def test_apply_writes_ticks_and_marks_then_undo_takes_it_back(workspace: P
 async def test_one_hunk_is_applied_and_the_other_skipped(workspace: Path) -> None:
     async with open_session(workspace, [CHANGE, reply("Fine.")]) as session:
         await turn(session)
-        await session.apply([Pick("c1.1", 1)])
+        await session.review.apply([Pick("c1.1", 1)])
         assert session.state.review.changes[0].state == "pending"
         text = (workspace / "src/api.py").read_text()
         assert "get(url)\n" in text and "post(url, timeout=5)" in text
-        await session.skip([Pick("c1.1", 0)])
+        await session.review.skip([Pick("c1.1", 0)])
         assert session.state.review.changes[0].state == "applied"
         await turn(session, "Thanks")
         last = model_of(session).requests[-1].messages[-1]["content"]
@@ -95,7 +95,7 @@ async def test_what_the_person_wrote_meanwhile_is_merged(workspace: Path) -> Non
         await turn(session)
         path = workspace / "src/api.py"
         path.write_text("# mine\n" + path.read_text())
-        await session.apply()
+        await session.review.apply()
         text = path.read_text()
         assert text.startswith("# mine\n") and text.count("timeout=5") == 2
         assert session.state.review.changes[0].reason == "merged with what changed since the model saw it"
@@ -110,14 +110,14 @@ async def test_a_conflict_writes_nothing_and_blocks_the_batch(workspace: Path) -
         mine = path.read_text().replace("get(url)", "mine(url)")
         path.write_text(mine)
         with pytest.raises(EditFailed, match=r"src/api\.py"):
-            await session.apply()
+            await session.review.apply()
         assert path.read_text() == mine
         assert not (workspace / "new.py").exists()
         states = {change.path: change.state for change in session.state.review.changes}
         assert states == {"src/api.py": "conflict", "new.py": "pending"}
         with pytest.raises(EditFailed, match="conflict"):
-            await session.apply()
-        await session.apply([Pick("c1.2")])
+            await session.review.apply()
+        await session.review.apply([Pick("c1.2")])
         assert (workspace / "new.py").read_text() == "x = 1\n"
 
 
@@ -132,12 +132,12 @@ async def test_create_delete_and_rename(workspace: Path) -> None:
     )
     async with open_session(workspace, [three]) as session:
         await turn(session, "Look at README.md and src/api.py")
-        await session.apply()
+        await session.review.apply()
         assert (workspace / "docs/new.md").read_text() == "# New\n"
         assert not (workspace / "README.md").exists()
         assert "def fetch" in (workspace / "src/web.py").read_text()
         assert session.state.known.files["src/api.py"].freshness == "renamed"
-        await session.undo()
+        await session.review.undo()
         assert (workspace / "README.md").read_text() == "# Sample\n"
         assert (workspace / "src/api.py").exists() and not (workspace / "src/web.py").exists()
         assert not (workspace / "docs/new.md").exists()
@@ -152,8 +152,8 @@ async def test_a_path_that_leads_out_is_a_failed_change(workspace: Path) -> None
         states = {change.path: change.state for change in session.state.review.changes}
         assert states == {"../evil.py": "failed", "ok.py": "pending"}
         with pytest.raises(EditFailed, match="evil"):
-            await session.apply()
-        await session.apply([Pick("c1.2")])
+            await session.review.apply()
+        await session.review.apply([Pick("c1.2")])
         assert (workspace / "ok.py").exists() and not (workspace.parent / "evil.py").exists()
 
 
@@ -166,7 +166,7 @@ async def test_a_secret_is_neither_sent_nor_written_with_the_rest(workspace: Pat
         await turn(session, "Look at .env and README.md")
         assert "hidden" not in str(model_of(session).requests[0].messages)
         try:
-            await session.apply()
+            await session.review.apply()
         except EditFailed:
             pass
         assert (workspace / ".env").read_text() == "KEY=hidden\n"
@@ -200,7 +200,7 @@ async def test_the_tools_dialect_carries_the_same(workspace: Path) -> None:
         assert session.state.review.changes[0].path == "src/api.py"
         second = model_of(session).requests[1].messages
         assert second[-1]["role"] == "tool" and "1: def fetch(url):" in second[-1]["content"]
-        await session.apply()
+        await session.review.apply()
         await turn(session, "Thanks")
         third = model_of(session).requests[2].messages
         assert [message["role"] for message in third[-3:]] == ["tool", "tool", "user"]
@@ -277,7 +277,7 @@ def _answer(session: Session, state: object) -> None:
 
 async def _try_answer(session: Session, name: str) -> None:
     try:
-        await session.answer(name, "src/api.py")
+        await session.chat.answer(name, "src/api.py")
     except SessionError:
         pass  # it was answered already
 

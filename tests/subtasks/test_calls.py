@@ -38,7 +38,7 @@ async def test_a_sub_task_works_in_a_copy_and_its_changes_wait_for_review(folder
         (change,) = session.state.review.open
         assert (change.path, change.tasks, change.state) == ("api.py", ("api",), "pending")
         assert (folder / "api.py").read_text() == "a = 1\n"
-        await session.apply()
+        await session.review.apply()
         assert (folder / "api.py").read_text() == "a = 2\n"
     assert git(folder, "worktree", "list").count("\n") <= 1
 
@@ -57,7 +57,7 @@ async def test_what_waits_for_others_begins_with_what_they_did(folder: Path):
         await session.subtasks.settled()
         assert states(session) == dict.fromkeys(("api", "ui", "tests"), "completed")
         assert [task.outside for task in session.state.subtasks.tasks] == [(), (), ("api.py",)]
-        await session.apply()
+        await session.review.apply()
     assert (folder / "api.py").read_text() == "a = 3\n"
     assert (folder / "ui.py").read_text() == "u = 2\n"
 

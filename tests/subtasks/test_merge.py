@@ -40,7 +40,7 @@ async def test_work_on_one_file_that_does_not_touch_is_one_change(folder: Path):
         await session.subtasks.settled()
         (change,) = session.state.review.open
         assert set(change.tasks) == {"one", "two"} and len(change.hunks) == 2
-        await session.apply()
+        await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "one").replace("line 8", "two")
 
 
@@ -62,13 +62,13 @@ async def test_the_same_lines_are_a_conflict_that_names_both_and_is_settled_by_s
         conflict = next(change for change in session.state.review.changes if change.state == "conflict")
         assert "“one” and “two”" in conflict.reason
         model.replies.append(reply("I see."))
-        await session.submit("What now?")
-        await session.finished()
+        await session.chat.submit("What now?")
+        await session.chat.finished()
         told = model.requests[-1].messages[-1]["content"]
         for name, other in (("one", "two"), ("two", "one")):
             row = next(row for row in told.splitlines() if row.startswith(f"- {name}: completed."))
             assert f"Its change to a.txt conflicts with that of {other}:" in row
-        view = await session.conflict(conflict.id)
+        view = await session.review.conflict(conflict.id)
         assert (view.yours_name, view.theirs_name) == ("“one”", "“two”")
         (place,) = view.conflicts
         region = view.regions[place]
@@ -78,12 +78,12 @@ async def test_the_same_lines_are_a_conflict_that_names_both_and_is_settled_by_s
             ("one", "conflict"),
             ("two", "conflict"),
         }
-        await session.settle(conflict.id, ["both"], seen=view.now)
+        await session.review.settle(conflict.id, ["both"], seen=view.now)
         await session.subtasks.settled()
         assert states(session)["after"] == "completed"
         (change,) = session.state.review.open
         assert set(change.tasks) == {"one", "two", "after"}
-        await session.apply()
+        await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2\n", "one\ntwo\n").replace("line 9", "after")
 
 
@@ -109,9 +109,9 @@ async def test_a_conflict_can_be_given_back_to_either_of_them(folder: Path):
             assert set(change.tasks) == {"one", "two"}
             system = model.requests[-1].messages[0]["content"]
             assert "changed there. Your copy now holds that" in system and f"“{other}”" in system
-            await session.apply()
+            await session.review.apply()
             assert f"{other} {again}\n" in (folder / "a.txt").read_text()
-            await session.undo()
+            await session.review.undo()
 
 
 async def test_todos_of_a_sub_task_join_and_are_ticked_when_its_changes_are_applied(folder: Path):
@@ -121,7 +121,7 @@ async def test_todos_of_a_sub_task_join_and_are_ticked_when_its_changes_are_appl
         await session.subtasks.settled()
         (todo,) = session.state.todos
         assert (todo.text, todo.done, len(todo.changes)) == ("Count", False, 1)
-        await session.apply()
+        await session.review.apply()
         assert session.state.todos[0].done
 
 
@@ -131,8 +131,8 @@ async def test_the_next_request_says_how_the_sub_tasks_stand_once(folder: Path):
         await session.subtasks.run("one")
         await session.subtasks.settled()
         for words in ("What now?", "And now?"):
-            await session.submit(words)
-            await session.finished()
+            await session.chat.submit(words)
+            await session.chat.finished()
         first, second = (request.messages[-1]["content"] for request in model.requests[-2:])
     assert (
         "## SUB-TASKS\n- one: completed. Counts. Changed, and shown to the person for review: a.txt." in first
@@ -147,7 +147,7 @@ async def test_the_person_edits_the_same_file_meanwhile(folder: Path):
         await session.subtasks.run("one")
         await session.subtasks.settled()
         (folder / "a.txt").write_text(TEXT.replace("line 8", "mine"))
-        await session.apply()
+        await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "one").replace("line 8", "mine")
 
 
@@ -156,11 +156,11 @@ async def test_a_later_answer_of_the_conversation_does_not_push_their_work_out(f
     async with working(folder, model, TASKS) as session:
         await session.subtasks.run("one")
         await session.subtasks.settled()
-        await session.submit("Change @a.txt")
-        await session.finished()
+        await session.chat.submit("Change @a.txt")
+        await session.chat.finished()
         (change,) = session.state.review.open
         assert len(change.hunks) == 2
-        await session.apply()
+        await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "one").replace("line 8", "talk")
 
 
@@ -177,10 +177,10 @@ async def test_what_one_deletes_and_another_edits_is_a_conflict(folder: Path):
             await session.subtasks.settled()
         conflict = next(change for change in session.state.review.changes if change.state == "conflict")
         assert "removes" in conflict.reason and "“one” and “two”" in conflict.reason
-        view = await session.conflict(conflict.id)
+        view = await session.review.conflict(conflict.id)
         assert view.yours_gone and not view.theirs_gone
-        await session.settle(conflict.id, ["theirs"], seen=view.now)
-        await session.apply()
+        await session.review.settle(conflict.id, ["theirs"], seen=view.now)
+        await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "two")
 
 
@@ -193,7 +193,7 @@ async def test_renames_creations_and_deletions_come_as_what_they_are(folder: Pat
         await session.subtasks.settled()
         kinds = {change.path: change.kind for change in session.state.review.open}
         assert kinds == {"a.txt": "rename", "new.txt": "create", "old.txt": "delete"}
-        await session.apply()
+        await session.review.apply()
     assert git(folder, "ls-files", "--others").split() == ["b.txt", "new.txt"]
 
 
@@ -222,7 +222,7 @@ async def test_what_goes_on_from_the_work_of_another_is_no_conflict_with_it(tmp_
             "a.txt": ("rename", 2),
             "c.txt": ("rename", 2),
         }
-        await session.apply()
+        await session.review.apply()
     there = {path.name: path.read_text() for path in folder.glob("*.txt")}
     changed = TEXT.replace("line 2", "two")
     assert there == {"z.txt": changed, "y.txt": changed}
@@ -239,10 +239,10 @@ async def test_of_three_with_the_same_lines_each_is_settled_and_none_is_lost(fol
         first, second, third = session.state.review.changes
         assert [change.state for change in (first, second, third)] == ["pending", "conflict", "conflict"]
         for change, before in ((second, "“one”"), (third, "“one” with “two”")):
-            view = await session.conflict(change.id)
+            view = await session.review.conflict(change.id)
             assert (view.yours_name, len(view.conflicts)) == (before, 1)
-            await session.settle(change.id, ["both"], seen=view.now)
-        await session.apply()
+            await session.review.settle(change.id, ["both"], seen=view.now)
+        await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2\n", "one\ntwo\nthree\n")
 
 
@@ -270,14 +270,14 @@ async def test_what_runs_again_gives_way_to_its_second_result_and_leaves_the_wor
         for task in tasks:
             await session.subtasks.run(task.id)
         await session.subtasks.settled()
-        await session.submit("Change @a.txt")
-        await session.finished()
+        await session.chat.submit("Change @a.txt")
+        await session.chat.finished()
         for name in ("one", "edits"):
             await session.subtasks.retry(name)
         await session.subtasks.settled()
         assert set(states(session).values()) == {"completed"}
         assert sorted(change.path for change in session.state.review.open) == ["a.txt", "b.txt"]
-        await session.apply()
+        await session.review.apply()
         assert [(todo.text, todo.done) for todo in session.state.todos] == [("Count", True)]
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "second").replace("line 8", "talk")
     assert (folder / "c.txt").read_text() == TEXT.replace("line 5", "second")
@@ -295,8 +295,8 @@ async def test_what_waits_begins_after_what_was_given_back_and_the_work_of_all_s
         [reply(fileChanges=[line(8, "talk")])],
     )
     async with working(folder, model, TASKS) as session:
-        await session.submit("Change @a.txt")
-        await session.finished()
+        await session.chat.submit("Change @a.txt")
+        await session.chat.finished()
         for name in ("one", "two", "after"):
             await session.subtasks.run(name)
             await session.subtasks.settled()

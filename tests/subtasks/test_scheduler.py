@@ -134,8 +134,8 @@ async def test_with_autonomy_auto_what_is_marked_runs_by_itself_and_is_applied(f
     ]
     model = GoalModel(answers("a"), [reply(subTasks=split)])
     async with working(folder, model, overrides=("autonomy=auto", "auto_apply=true")) as session:
-        await session.submit("Split it")
-        await session.finished()
+        await session.chat.submit("Split it")
+        await session.chat.finished()
         await session.subtasks.settled()
         assert states(session) == {"a": "completed", "b": "ready"}
         assert (folder / "a.txt").read_text() == "new\n"
@@ -147,8 +147,8 @@ async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_appr
     split = [{"id": "a", "goal": GOALS["a"], "autoExecute": True}, {"id": "b", "goal": GOALS["b"]}]
     model = GoalModel(answers("a", "b"), [reply(subTasks=split)])
     async with working(folder, model) as session:
-        await session.submit("Split it")
-        await session.finished()
+        await session.chat.submit("Split it")
+        await session.chat.finished()
         await session.subtasks.settled()
         assert set(states(session).values()) == {"ready"}
         seeds = home / "data" / "worktrees"
@@ -167,8 +167,8 @@ async def test_unsaved_text_and_uncommitted_work_are_what_a_sub_task_sees(folder
     more = [{"path": "b.txt", "edits": [{"search": "untracked", "replace": "seen"}]}]
     model = GoalModel({GOALS["a"]: [reply(fileChanges=[*change, *more])]})
     async with working(folder, model, TASKS) as session:
-        await session.open_file("start.txt")
-        session.edit_buffer("start.txt", "unsaved\n", (0, 0), (0, 0))
+        await session.files.open("start.txt")
+        session.files.edit("start.txt", "unsaved\n", (0, 0), (0, 0))
         await session.subtasks.run("a")
         await session.subtasks.settled()
         assert states(session)["a"] == "completed"
@@ -271,8 +271,8 @@ async def test_the_hand_over_tells_of_the_request_the_scope_and_what_came_before
     tasks = (TASKS[0], SubTask("b", GOALS["b"], ("b.txt", "start.txt"), ("a",)))
     model = GoalModel(answers("a", "b"), [reply("Parts it.")])
     async with working(folder, model, tasks) as session:
-        await session.submit("Make both files")
-        await session.finished()
+        await session.chat.submit("Make both files")
+        await session.chat.finished()
         for name in ("a", "b"):
             await session.subtasks.run(name)
         await session.subtasks.settled()
@@ -314,7 +314,7 @@ async def test_it_runs_without_a_repository_without_commits_and_in_a_bare_one(tm
         await session.subtasks.run("b")
         await session.subtasks.settled()
         assert states(session)["b"] == "completed"
-        await session.apply()
+        await session.review.apply()
     assert (folder / "b.txt").read_text() == "done\n"
 
 
@@ -423,7 +423,7 @@ async def test_ignored_files_of_its_scope_are_brought_and_submodules_are_said_to
         assert ".env" not in child.known.files and not any(
             "local" in note.text for note in child.notices.items
         )
-        await session.apply([Pick(change.id) for change in session.state.review.open])
+        await session.review.apply([Pick(change.id) for change in session.state.review.open])
     assert (folder / "local.txt").read_text() == "changed\n"
     assert (folder / "vendor/lib.txt").read_text() == "changed\n"
 
@@ -449,8 +449,8 @@ async def test_the_conversation_goes_on_while_they_run(folder: Path):
     async with working(folder, model, TASKS) as session:
         await session.subtasks.run("a")
         await until(lambda: model.open == 1)
-        await session.submit("And what else?")
-        await session.finished()
+        await session.chat.submit("And what else?")
+        await session.chat.finished()
         assert session.state.chat.messages[-1].summary == "Meanwhile." and states(session)["a"] == "running"
         assert "- a: running" in model.requests[-1].messages[-1]["content"]
         await session.subtasks.tick("a")
@@ -468,8 +468,8 @@ async def test_the_same_parts_said_again_are_no_news_and_others_join_them(folder
     ]
     async with working(folder, GoalModel({}, replies)) as session:
         for words in ("Split", "More", "Again"):
-            await session.submit(words)
-            await session.finished()
+            await session.chat.submit(words)
+            await session.chat.finished()
         assert list(states(session)) == ["a", "b", "c"]
         assert "occur twice: a" in session.state.notices.items[-1].text
 

@@ -20,7 +20,7 @@ async def test_the_turn_and_all_sub_tasks_stop_and_none_begins_after_them(tmp_pa
     async with working(folder, model, tasks) as session:
         await session.subtasks.run("api")
         await session.subtasks.run("next")
-        await session.submit(TALK)
+        await session.chat.submit(TALK)
         while model.open < 2:  # noqa: ASYNC110 as a person would see it, from outside
             await asyncio.sleep(0.01)
         await session.stop_everything()

@@ -53,7 +53,10 @@ async def test_many_stops_at_once_are_one_and_what_was_paid_stands_in_the_log(fo
         await session.subtasks.run("a")
         await until(lambda: session.state.usage.session.input > 0)
         await asyncio.gather(
-            session.stop_everything(), session.subtasks.stop("a"), session.subtasks.stop_all(), session.stop()
+            session.stop_everything(),
+            session.subtasks.stop("a"),
+            session.subtasks.stop_all(),
+            session.chat.stop(),
         )
         task = session.state.subtasks.get("a")
         assert task and (task.state, task.tokens, task.wanted) == ("cancelled", 120, False)

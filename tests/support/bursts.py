@@ -166,8 +166,8 @@ class Typist:
         return busy or not app.keyboard.at_rest or self.it.session.state.turn.running
 
     async def propose(self) -> None:
-        await self.it.session.submit("propose the batch")
-        await self.it.session.finished()
+        await self.it.session.chat.submit("propose the batch")
+        await self.it.session.chat.finished()
         await self.settle()
 
     async def state(self) -> dict[str, object]:
@@ -278,7 +278,7 @@ async def _two_programs(folder: Path, size: tuple[int, int]) -> AsyncGenerator[B
             (workspace / name).write_text(text)
 
         def prepare(session: Session) -> None:
-            session.model = Ready([])
+            session.models.model = Ready([])
 
         async with on_screen(workspace, size=size, prepare=prepare) as it:
             it.session.workspace.index.replace(sorted(FILES))

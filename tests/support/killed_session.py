@@ -71,17 +71,17 @@ async def _round(session: Session, acknowledge: Any) -> None:
     turn = session.state.turn.number + 1
     edit = {"path": FILE, "content": f"version = {turn}\n" + "x = 1\n" * 20}
     model_of(session).replies = [reply(f"Answer {turn}.", fileChanges=[edit])]
-    await session.submit(f"request {turn} in {FILE}")
+    await session.chat.submit(f"request {turn} in {FILE}")
     acknowledge(said=f"request {turn} in {FILE}")
-    await session.finished()
+    await session.chat.finished()
     acknowledge(answered=f"Answer {turn}.")
     if session.state.review.open:
-        await session.apply()
+        await session.review.apply()
         acknowledge(applied=turn)
-    await session.add_todo(f"todo {turn}")
+    await session.todos.add(f"todo {turn}")
     acknowledge(todo=f"todo {turn}")
     if turn % 3 == 0:
-        await session.undo()
+        await session.review.undo()
         acknowledge(undone=turn)
 
 

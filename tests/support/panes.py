@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from textual.app import App, ComposeResult
@@ -24,7 +25,7 @@ from tui_agent.ui.widgets.pane import Pane
 HOSTILE = "[red]x[/red] [@click=app.quit]\x1b[31m\x07\n\t日本語 \u202e\u200b[/]"
 
 #: The parts of a session that a front end calls.
-PARTS = ("subtasks",)
+PARTS = ("chat", "files", "review", "subtasks", "todos")
 
 
 class NotedPart:
@@ -35,7 +36,8 @@ class NotedPart:
         self._name = name
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return self._session.noting(f"{self._name}.{name}")
+        own = getattr(type(self._session), f"{self._name}_{name}", None)
+        return partial(own, self._session) if own else self._session.noting(f"{self._name}.{name}")
 
 
 class NotedSession:
@@ -55,27 +57,27 @@ class NotedSession:
         """The arguments of each call of that name."""
         return [call[1:] for call in self.calls if call[0] == name]
 
-    async def diff(self, change_id: str) -> Diff:
-        self.calls.append(("diff", change_id))
+    async def review_diff(self, change_id: str) -> Diff:
+        self.calls.append(("review.diff", change_id))
         found = self.diffs[change_id]
         if isinstance(found, Exception):
             raise found
         return found
 
-    async def conflict(self, change_id: str) -> ConflictView:
+    async def review_conflict(self, change_id: str) -> ConflictView:
         self.calls.append(("conflict", change_id))
         found = self.conflicts.get(change_id)
         if found is None:
             raise SessionError(f"{change_id} is not in conflict", "choose one that is")
         return found
 
+    def chat_set_draft(self, text: str) -> None:
+        self.calls.append(("chat.set_draft", text))
+
     def set_layout(self, layout: LayoutSlice) -> None:
         from msgspec.structs import replace
 
         self.state = replace(self.state, layout=layout)
-
-    def set_draft(self, text: str) -> None:
-        self.calls.append(("set_draft", text))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

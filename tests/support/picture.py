@@ -33,11 +33,11 @@ async def draw() -> str:
     async with app.run_test(size=SIZE) as pilot:
         while not app.workspace_screen.ready or app.session is None:
             await pilot.pause(0.05)
-        await app.session.wait_for_files()
-        await app.session.open_file("shop/clients/orders_v2.py", 20)
+        await app.session.files.ready()
+        await app.session.files.open("shop/clients/orders_v2.py", 20)
         await pilot.press("enter")
         await pilot.pause()
-        await app.session.finished()
+        await app.session.chat.finished()
         while app.session.state.workspace.branch == "":
             await pilot.pause(0.05)
         app.clear_notifications()

@@ -1,8 +1,8 @@
 """Real sessions for tests: a real workspace, log and children; only the model answers from a recording.
 
     async with open_session(folder, replies=[reply(summary="…", fileChanges=[…])]) as session:
-        await session.submit("…")
-        await session.finished()
+        await session.chat.submit("…")
+        await session.chat.finished()
 
 Each reply answers the next request, whatever its words; a string is the raw text of the answer.
 """
@@ -104,13 +104,13 @@ async def open_session(
     planner = () if plans else ("planner_model=none",)
     overrides = ("model=scripted", f"protocol={protocol}", *planner, *options.pop("overrides", ()))
     session = await opening.open_session(Opening(workspace, overrides=overrides, **options))
-    session.model = ScriptedModel(replies, protocol, plans)
+    session.models.model = ScriptedModel(replies, protocol, plans)
     if prepare:
         prepare(session)
     try:
         if services:
             await session.start_services()
-            await session.wait_for_files()
+            await session.files.ready()
         yield session
     finally:
         await session.close()
@@ -118,5 +118,5 @@ async def open_session(
 
 def model_of(session: Session) -> ScriptedModel:
     """The scripted model behind a session, for what it was asked."""
-    assert isinstance(session.model, ScriptedModel)
-    return session.model
+    assert isinstance(session.models.model, ScriptedModel)
+    return session.models.model

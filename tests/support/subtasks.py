@@ -62,7 +62,7 @@ async def working(
     """A session with these sub-tasks proposed."""
 
     def prepare(session: Session) -> None:
-        session.model = model
+        session.models.model = model
 
     async with open_session(workspace, prepare=prepare, **options) as session:
         if tasks:

@@ -21,18 +21,18 @@ async def test_all_scripts_in_a_folder_are_one_action_one_todo_and_one_apply(tmp
     changes = [{"path": name, "todoIndex": 0, "content": "set -eu\n"} for name in NAMES]
     answer = reply("Stricter.", todos=[{"text": "Make all scripts strict"}], fileChanges=changes)
     async with open_session(tmp_path, [answer], plans=["never asked for"]) as session:
-        await session.submit("Update all scripts in docs/x to use set -eu")
-        await session.finished()
+        await session.chat.submit("Update all scripts in docs/x to use set -eu")
+        await session.chat.finished()
         state = session.state
         assert state.turn.ok, state.turn.error
         assert [request.purpose for request in model_of(session).requests] == ["main"]
         (action,) = state.plan.actions
         assert (action.action.all, action.loaded) == (True, NAMES)
         assert len(state.todos) == 1 and len(state.review.open) == len(NAMES)
-        await session.apply()
+        await session.review.apply()
         assert session.state.todos[0].done and len(session.state.review.checkpoints) == 1
         assert {(tmp_path / name).read_text() for name in NAMES} == {"set -eu\n"}
-        await session.undo()
+        await session.review.undo()
         assert {(tmp_path / name).read_text() for name in NAMES} == {"set -e\n"}
 
 

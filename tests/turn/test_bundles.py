@@ -27,8 +27,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 async def turn(session: Session, request: str) -> str:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     return model_of(session).requests[-1].messages[-1]["content"]
 
@@ -38,7 +38,7 @@ async def bundled(workspace: Path, *overrides: str) -> list[str]:
     replies = [reply("Changes it.", fileChanges=[CHANGE]), reply(), reply()]
     async with open_session(workspace, replies, overrides=overrides) as session:
         await turn(session, "Look at src/app/api.py")
-        await session.apply()
+        await session.review.apply()
         text = await turn(session, "And now?")
         assert "## AUTO-BUNDLED FILES" not in await turn(session, "And then?")
     lines = text.partition("## AUTO-BUNDLED FILES")[2].splitlines()
@@ -70,7 +70,7 @@ async def test_they_say_what_they_are_and_are_known(workspace: Path) -> None:
     replies = [reply("Changes it.", fileChanges=[CHANGE]), reply(), reply()]
     async with open_session(workspace, replies) as session:
         await turn(session, "Look at src/app/api.py")
-        await session.apply()
+        await session.review.apply()
         text = await turn(session, "And now?")
         entry = session.state.known.files["src/app/net.py"]
         assert (entry.loaded_by, entry.seen_turn) == ("bundle", 2)

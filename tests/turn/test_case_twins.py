@@ -50,12 +50,12 @@ def test_a_batch_writes_no_file_twice_under_two_names(root: Path, tmp_path: Path
 async def test_edits_under_another_case_change_the_file_that_is_there(root: Path) -> None:
     edit = {"path": "src/a.py", "edits": [{"search": "two", "replace": "TWO"}]}
     async with open_session(root, [reply("One.", fileChanges=[edit])]) as session:
-        await session.submit("Change Src/A.py")
-        await session.finished()
+        await session.chat.submit("Change Src/A.py")
+        await session.chat.finished()
         assert [(change.path, change.kind) for change in session.state.review.open] == [("Src/A.py", "edit")]
-        await session.apply()
+        await session.review.apply()
         assert files(root) == {"Src/A.py": TEXT.replace("two", "TWO")}
-        await session.undo()
+        await session.review.undo()
     assert files(root) == {"Src/A.py": TEXT}
 
 
@@ -70,8 +70,8 @@ async def test_a_second_name_of_one_file_in_a_reply_is_refused_and_the_model_is_
     root: Path, first: dict[str, str], second: dict[str, str]
 ) -> None:
     async with open_session(root, [reply("Two.", fileChanges=[first, second])]) as session:
-        await session.submit("Change Src/A.py")
-        await session.finished()
+        await session.chat.submit("Change Src/A.py")
+        await session.chat.finished()
         one, other = session.state.review.changes
         assert (one.state, other.state) == ("pending", "failed")
         assert "are one file here" in other.reason
@@ -82,8 +82,8 @@ async def test_a_second_name_of_one_file_in_a_reply_is_refused_and_the_model_is_
 async def test_a_new_file_in_another_case_of_one_that_is_there_waits_for_review(root: Path) -> None:
     change = {"path": "src/a.py", "content": "new\n"}
     async with open_session(root, [reply("New.", fileChanges=[change])]) as session:
-        await session.submit("Make a module")
-        await session.finished()
+        await session.chat.submit("Make a module")
+        await session.chat.finished()
         (held,) = session.state.review.open
         assert (held.path, held.kind) == ("Src/A.py", "edit")
         assert "not at all" in held.ask

@@ -35,7 +35,7 @@ async def asking(session: Session, *actions: dict[str, Any]) -> None:
     """Run until the turn waits for the person."""
     waits = asyncio.Event()
     end = session.subscribe(lambda event, state: waits.set() if state.turn.phase == "waiting" else None)
-    await session.submit("Make it more robust")
+    await session.chat.submit("Make it more robust")
     await asyncio.wait_for(waits.wait(), 20)
     end()
 
@@ -55,8 +55,8 @@ def sent(session: Session) -> str:
 async def test_of_files_of_one_name_the_nearest_to_where_it_was_looked_for_is_taken(workspace: Path) -> None:
     plans = planned(wants("src/api/schema.py", "**/schema.py"))
     async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
-        await session.submit("Make it more robust")
-        await session.finished()
+        await session.chat.submit("Make it more robust")
+        await session.chat.finished()
         assert action(session).loaded == ("api/schema.py",)
         assert set(action(session).others) == {"web/schema.py", "web/forms/schema.py"}
 
@@ -72,16 +72,16 @@ async def test_where_it_is_a_toss_up_the_person_is_asked_and_may_take_them_all(w
         async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
             await asking(session)
             assert action(session).several and len(action(session).nearest) == 3
-            await session.decide("It", **answer)
-            await session.finished()
+            await session.chat.decide("It", **answer)
+            await session.chat.finished()
             assert action(session).loaded == loaded
             assert (action(session).state == "loaded") == bool(loaded)
 
 
 async def test_where_nobody_can_be_asked_all_are_loaded(workspace: Path) -> None:
     async with open_session(workspace, [reply()], plans=planned(wants("**/schema.py"))) as session:
-        await session.submit("Make it more robust")
-        await session.finished()
+        await session.chat.submit("Make it more robust")
+        await session.chat.finished()
         assert len(action(session).loaded) == 3
 
 
@@ -90,8 +90,8 @@ async def test_a_pattern_is_edited_and_looked_for_again(workspace: Path) -> None
         workspace, [reply()], plans=planned(wants("lib/modls.py")), interactive=True
     ) as session:
         await asking(session)
-        await session.decide("It", patterns=["lib/modls.py", "**/models.py"])
-        await session.finished()
+        await session.chat.decide("It", patterns=["lib/modls.py", "**/models.py"])
+        await session.chat.finished()
         slot = action(session)
         assert slot.action.patterns == ("lib/modls.py", "**/models.py")
         assert ([a.outcome for a in slot.attempts], slot.loaded) == (["miss", "hit"], ("api/models.py",))
@@ -102,12 +102,12 @@ async def test_while_one_question_is_open_another_action_can_be_decided(workspac
     async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
         await asking(session)
         assert "README.md" in session.state.known.files
-        await session.decide("Read me", path="api/models.py")
+        await session.chat.decide("Read me", path="api/models.py")
         await until(
             session, lambda state: state.turn.waiting_for == "It" and "README.md" not in state.known.files
         )
-        await session.answer("It")
-        await session.finished()
+        await session.chat.answer("It")
+        await session.chat.finished()
         assert action(session, "Read me").loaded == ("api/models.py",)
         assert "# README.md" not in sent(session) and "# api/models.py" in sent(session)
         assert action(session).state == "skipped"
@@ -125,10 +125,10 @@ async def test_what_is_let_go_before_its_turn_comes_is_not_loaded(workspace: Pat
     plans = planned(wants("none.txt"), wants("README.md", name="Read me"))
     async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
         await asking(session)
-        await session.decide("Read me")
+        await session.chat.decide("Read me")
         await until(session, lambda state: state.plan.actions[1].state == "skipped")
-        await session.answer("It")
-        await session.finished()
+        await session.chat.answer("It")
+        await session.chat.finished()
         assert action(session, "Read me").state == "skipped"
         assert "README.md" not in session.state.known.files
 
@@ -136,19 +136,19 @@ async def test_what_is_let_go_before_its_turn_comes_is_not_loaded(workspace: Pat
 async def test_what_waits_for_the_next_request_outlives_a_quit(workspace: Path) -> None:
     plans = planned(wants("README.md"))
     async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
-        await session.submit("Make it more robust")
-        await session.finished()
-        await session.decide("It", path="web/forms/schema.py")
+        await session.chat.submit("Make it more robust")
+        await session.chat.finished()
+        await session.chat.decide("It", path="web/forms/schema.py")
         name = session.state.session.id
     async with open_session(
         workspace, [reply()] * 2, plans=plans * 2, interactive=True, session=name
     ) as session:
-        await session.submit("And more")
-        await session.finished()
+        await session.chat.submit("And more")
+        await session.chat.finished()
         assert session.state.plan.actions[0].loaded == ("web/forms/schema.py",)
         assert session.state.input.decisions == ()
-        await session.submit("And still more")
-        await session.finished()
+        await session.chat.submit("And still more")
+        await session.chat.finished()
         assert [slot.action.name for slot in session.state.plan.actions] == ["It"]
 
 
@@ -156,15 +156,15 @@ async def test_after_the_request_has_gone_out_another_file_goes_with_the_next(wo
     async with open_session(
         workspace, [reply(), reply()], plans=planned(wants("README.md")) * 2, interactive=True
     ) as session:
-        await session.submit("Make it more robust")
-        await session.finished()
+        await session.chat.submit("Make it more robust")
+        await session.chat.finished()
         with pytest.raises(SessionError, match="gone out"):
-            await session.decide("It")
+            await session.chat.decide("It")
         with pytest.raises(SessionError, match="no action"):
-            await session.decide("That", path="README.md")
-        await session.decide("It", path="web/forms/schema.py")
-        await session.submit("And more")
-        await session.finished()
+            await session.chat.decide("That", path="README.md")
+        await session.chat.decide("It", path="web/forms/schema.py")
+        await session.chat.submit("And more")
+        await session.chat.finished()
         assert session.state.plan.actions[0].loaded == ("web/forms/schema.py",)
 
 
@@ -176,8 +176,8 @@ async def test_a_hit_that_cannot_be_read_passes_on_to_the_next_pattern(workspace
         session.subscribe(
             lambda event, state: ended.append(event) if isinstance(event, e.AttemptEnded) else None
         )
-        await session.submit("Make it more robust")
-        await session.finished()
+        await session.chat.submit("Make it more robust")
+        await session.chat.finished()
         assert [one.attempt.outcome for one in ended] == ["invalid", "hit"]
         assert action(session).loaded == ("api/models.py",)
 
@@ -187,8 +187,8 @@ async def test_a_batch_takes_the_smallest_first_and_names_what_was_left_out(work
         (workspace / f"api/part{number}.txt").write_text("word " * 10 ** (number + 1))
     plans = planned(wants("api/*.txt", name="Parts", all=True))
     async with open_session(workspace, [reply()], plans=plans, overrides=["context.window=40000"]) as session:
-        await session.submit("Make it more robust")
-        await session.finished()
+        await session.chat.submit("Make it more robust")
+        await session.chat.finished()
         parts = action(session, "Parts")
         assert parts.loaded == tuple(f"api/part{number}.txt" for number in range(4))
         assert parts.left_out == ("api/part4.txt",)
@@ -199,10 +199,10 @@ async def test_what_was_tried_stays_when_the_person_picks_a_file_and_after_a_res
     plans = planned(wants("none.txt", "**/none.txt"), wants("lib/modls.py", name="Models"))
     async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
         await asking(session)
-        await session.answer("It", "api/schema.py")
+        await session.chat.answer("It", "api/schema.py")
         await until(session, lambda state: state.turn.waiting_for == "Models")
-        await session.decide("Models", patterns=["**/models.py"])
-        await session.finished()
+        await session.chat.decide("Models", patterns=["**/models.py"])
+        await session.chat.finished()
         name = session.state.session.id
         plan = session.state.plan
     picked, edited = plan.actions
@@ -221,8 +221,8 @@ async def test_of_several_matches_what_was_found_stays_when_another_file_is_pick
     plans = planned(wants("none.txt", "**/schema.py"))
     async with open_session(workspace, [reply()], plans=plans, interactive=True) as session:
         await asking(session)
-        await session.decide("It", path="README.md")
-        await session.finished()
+        await session.chat.decide("It", path="README.md")
+        await session.chat.finished()
         name, slot = session.state.session.id, action(session)
         assert [a.outcome for a in slot.attempts] == ["miss", "hit"] and slot.loaded == ("README.md",)
     async with open_session(workspace, [], session=name, interactive=True) as session:

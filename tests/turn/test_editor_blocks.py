@@ -20,8 +20,8 @@ def workspace(tmp_path: Path) -> Path:
 
 async def told(session: Session) -> str:
     """Do a turn; what the newest message of its request says of the editor."""
-    await session.submit("And now?")
-    await session.finished()
+    await session.chat.submit("And now?")
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     text = model_of(session).requests[-1].messages[-1]["content"]
     return "".join(re.findall(r"<additional_data>.*</additional_data>", text, re.DOTALL))
@@ -39,9 +39,9 @@ SELECTIONS = [
 
 async def test_a_selection_has_its_own_lines_and_the_cursor_its_line(workspace: Path) -> None:
     async with open_session(workspace, [reply()] * len(SELECTIONS)) as session:
-        await session.open_file("a.py")
+        await session.files.open("a.py")
         for cursor, anchor, line, lines, selected in SELECTIONS:
-            session.move_cursor("a.py", cursor, anchor)
+            session.files.move_cursor("a.py", cursor, anchor)
             text = await told(session)
             assert f"Path: a.py\nLine: {line}\nLine content: line {line}\n" in text
             assert f'<manually_added_selection path="a.py" lines="{lines}">\n{selected}\n</' in text
@@ -49,29 +49,29 @@ async def test_a_selection_has_its_own_lines_and_the_cursor_its_line(workspace: 
 
 async def test_lines_that_are_opened_are_those_that_are_selected(workspace: Path) -> None:
     async with open_session(workspace, [reply()]) as session:
-        await session.open_file("a.py", 2, last_line=4)
+        await session.files.open("a.py", 2, last_line=4)
         text = await told(session)
         assert 'lines="2-4">\nline 2\nline 3\nline 4\n</' in text and "Line: 4\n" in text
 
 
 async def test_what_is_no_longer_selected_or_open_is_said_once(workspace: Path) -> None:
     async with open_session(workspace, [reply()] * 9) as session:
-        await session.open_file("b.py")
-        await session.open_file("a.py", 2, last_line=4)
+        await session.files.open("b.py")
+        await session.files.open("a.py", 2, last_line=4)
         assert "line 3\nline 4\n</manually_added_selection>" in await told(session)
-        session.move_cursor("a.py", (3, 0), (3, 0))
+        session.files.move_cursor("a.py", (3, 0), (3, 0))
         cleared = '<additional_data>\n<manually_added_selection cleared="true"/>\n</additional_data>'
         assert await told(session) == cleared
         assert await told(session) == ""
-        await session.close_buffer("b.py")
+        await session.files.close("b.py")
         closed = '<attached_files>\n<file_contents path="b.py" closed="true"/>\n</attached_files>'
         assert await told(session) == f"<additional_data>\n{closed}\n</additional_data>"
-        await session.open_file("a.py", 2, last_line=4)
+        await session.files.open("a.py", 2, last_line=4)
         assert "line 3\nline 4\n</manually_added_selection>" in await told(session)
-        await session.close_buffer("a.py")
+        await session.files.close("a.py")
         text = await told(session)
         assert "<current_file>\nNone\n</current_file>" in text
         assert '<file_contents path="a.py" closed="true"/>' in text and 'cleared="true"' in text
         assert await told(session) == ""
-        await session.open_file("a.py")
+        await session.files.open("a.py")
         assert 'path="a.py" mtime=' in await told(session)

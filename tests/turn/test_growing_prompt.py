@@ -29,8 +29,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 async def turn(session: Session, request: str) -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
 
 
@@ -83,9 +83,9 @@ async def test_every_request_begins_with_the_whole_of_the_one_before(workspace: 
             if number == 13:
                 (workspace / "src/AGENTS.md").unlink()
             if number == 7:
-                await session.open_file(path)
+                await session.files.open(path)
             if number % 6 == 2 and session.state.review.open:
-                await session.apply()
+                await session.review.apply()
             await turn(session, "continue" if number % 7 == 6 else f"Turn {number}: look at {path}")
         requests = [as_bytes(request) for request in model_of(session).requests]
         assert len(requests) > 24
@@ -116,7 +116,7 @@ async def test_another_dialect_or_model_is_a_reset_and_keeps_the_words(workspace
         (workspace / "src/m1.py").write_text("moved = 1\n")
         if change == "model":
             model_of(session).replies[-1] = reply("Three.")
-            await session.choose_model("another")
+            await session.models.choose("another")
         else:
             model_of(session).tools = True
             settings = replace(session.loaded.settings, protocol="tools")
@@ -193,9 +193,9 @@ async def test_older_messages_are_summarised_near_the_limit(workspace: Path) -> 
         assert last[-1]["content"].endswith("<user_query>\nQuestion 4\n</user_query>")
         assert any("SUMMARY" in message.text for message in session.state.chat.messages)
         assert next(m.text for m in session.state.chat.messages if m.kind == "person") == "Question 0"
-        assert await session.summary() == "SUMMARY: the person asked four questions."
-        assert await session.edit_summary("In my own words.")
-        assert await session.summary() == "In my own words."
+        assert await session.chat.summary() == "SUMMARY: the person asked four questions."
+        assert await session.chat.edit_summary("In my own words.")
+        assert await session.chat.summary() == "In my own words."
         await turn(session, "Go on with it")
         assert "In my own words." in model_of(session).requests[-1].messages[1]["content"]
 
@@ -228,8 +228,8 @@ async def test_a_request_that_the_provider_finds_too_long_is_made_shorter(worksp
 
 
 async def refused(session: Session, request: str) -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert not session.state.turn.ok
 
 
@@ -310,8 +310,8 @@ async def test_a_count_that_the_provider_contradicts_is_believed(workspace: Path
 )
 async def test_a_limit_ends_the_turn_before_the_request(workspace: Path, limit: str, words: str) -> None:
     async with open_session(workspace, [reply()], overrides=[limit]) as session:
-        await session.submit("Hello")
-        await session.finished()
+        await session.chat.submit("Hello")
+        await session.chat.finished()
         assert session.state.turn.kind == "LimitReached" and words in session.state.turn.error
         assert model_of(session).requests == []
 
@@ -322,8 +322,8 @@ async def test_a_limit_of_money_that_nobody_can_keep_lets_nothing_through(worksp
     plans: list[Reply] = [{"actions": []}]
     async with open_session(workspace, [reply()], plans=plans, overrides=limits) as session:
         model_of(session).known = False
-        await session.submit("Make it more robust")
-        await session.finished()
+        await session.chat.submit("Make it more robust")
+        await session.chat.finished()
         assert session.state.turn.kind == "LimitReached"
         assert f"set limits.{what}_tokens instead and limits.{what}_cost to 0" in session.state.turn.error
         assert model_of(session).requests == []
@@ -335,7 +335,7 @@ async def test_a_planner_whose_price_nobody_knows_is_not_asked_under_a_limit(wor
             return Abilities(model, 100_000, known=model == "scripted")
 
     def use(session: Session) -> None:
-        session.model = Priced([reply()], plans=[{"actions": []}])
+        session.models.model = Priced([reply()], plans=[{"actions": []}])
 
     overrides = ["planner_model=other", "limits.session_cost=5"]
     async with open_session(workspace, plans=[{}], prepare=use, overrides=overrides) as session:
@@ -347,8 +347,8 @@ async def test_an_answer_whose_price_is_not_known_is_the_last_under_a_limit(work
     unpriced: Reply = [TextChunk(json.dumps(reply())), UsageChunk(10, 10), EndChunk("stop")]
     async with open_session(workspace, [unpriced, reply()], overrides=["limits.session_cost=5"]) as session:
         await turn(session, "Hello")
-        await session.submit("Again")
-        await session.finished()
+        await session.chat.submit("Again")
+        await session.chat.finished()
         assert "limits.session_cost ($5) cannot be kept" in session.state.turn.error
         assert len(model_of(session).requests) == 1
 
@@ -356,7 +356,7 @@ async def test_an_answer_whose_price_is_not_known_is_the_last_under_a_limit(work
 async def test_a_limit_of_money_is_kept_from_what_tokens_have_cost(workspace: Path) -> None:
     async with open_session(workspace, [reply()] * 9, overrides=["limits.session_cost=0.0005"]) as session:
         await turn(session, "Hello")
-        await session.submit("Again")
-        await session.finished()
+        await session.chat.submit("Again")
+        await session.chat.finished()
         assert "limits.session_cost ($0.0005)" in session.state.turn.error
         assert len(model_of(session).requests) == 1

@@ -31,8 +31,8 @@ def workspace(tmp_path: Path) -> Path:
 
 async def turn(session: Session, request: str) -> str:
     """Do a turn; the newest message of its request."""
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     return model_of(session).requests[-1].messages[-1]["content"]
 
@@ -159,7 +159,7 @@ async def test_memory_comes_with_continue_and_is_shown(workspace: Path) -> None:
     replies = [reply("Sets a.", todos=todos, fileChanges=[change]), reply("Going on."), reply(), reply()]
     async with open_session(workspace, replies) as session:
         await turn(session, "Set a in src/deep/a.py,\nand keep it short")
-        await session.apply()
+        await session.review.apply()
         (workspace / "src/deep/a.py").write_text("a = 3\n")
         text = await turn(session, "Go on.")
         memory = text[text.index("## AI Memory (Continuation Context)") :]

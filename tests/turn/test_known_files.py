@@ -24,8 +24,8 @@ def workspace(tmp_path: Path) -> Path:
 
 async def turn(session: Session, request: str) -> str:
     """Do a turn; the newest message of its last request."""
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     return model_of(session).requests[-1].messages[-1]["content"]
 
@@ -67,7 +67,7 @@ async def test_news_of_a_file_is_told_once_however_many_look(workspace: Path) ->
         session.workspace.start()
         await turn(session, "Look at api.py")
         (workspace / "api.py").write_text(TEXT + "# more\n")
-        await asyncio.gather(*(session._watching.look_at_known() for _ in range(5)))
+        await asyncio.gather(*(session._freshness.look_at_known() for _ in range(5)))
         kinds = [touch.kind for touch in session.state.known.touches]
         assert kinds == ["read", "changed outside"]
 
@@ -77,7 +77,7 @@ async def test_touching_is_no_change_and_changing_back_makes_fresh(workspace: Pa
         await turn(session, "Look at api.py")
         path = workspace / "api.py"
         os.utime(path, (1, 1))
-        await session._watching.look_at(["api.py"])
+        await session._freshness.look_at(["api.py"])
         assert session.state.known.files["api.py"].freshness == "fresh"
         path.write_text("other\n")
         await until(lambda: session.state.known.files["api.py"].freshness == "disk", "the mark")
@@ -89,7 +89,7 @@ async def test_touching_is_no_change_and_changing_back_makes_fresh(workspace: Pa
 async def test_a_change_with_the_old_times_is_seen(workspace: Path) -> None:
     async with open_session(workspace, [reply()] * 2, services=False) as session:
         session.workspace.start()
-        await session.wait_for_files()
+        await session.files.ready()
         await turn(session, "Look at api.py")
         path = workspace / "api.py"
         before = path.stat()
@@ -118,13 +118,13 @@ async def test_deleted_renamed_and_replaced(workspace: Path) -> None:
 async def test_unsaved_text_counts_by_its_content(workspace: Path) -> None:
     async with open_session(workspace, [reply()] * 2) as session:
         await turn(session, "Look at api.py")
-        await session.open_file("util.py")
-        await session.open_file("api.py")
-        session.edit_buffer("api.py", TEXT + "typed\n", (2, 5), (2, 5))
+        await session.files.open("util.py")
+        await session.files.open("api.py")
+        session.files.edit("api.py", TEXT + "typed\n", (2, 5), (2, 5))
         await until(lambda: session.state.known.files["api.py"].freshness == "buffer", "the mark")
-        session.edit_buffer("api.py", TEXT, (2, 0), (2, 0))
+        session.files.edit("api.py", TEXT, (2, 0), (2, 0))
         await until(lambda: session.state.known.files["api.py"].freshness == "fresh", "the mark to go")
-        session.edit_buffer("api.py", TEXT + "typed\n", (2, 5), (2, 5))
+        session.files.edit("api.py", TEXT + "typed\n", (2, 5), (2, 5))
         text = await turn(session, "And now?")
         assert rows(text)["api.py"].endswith("⚠️ Yes (unsaved in the editor), read again below")
         assert "3: typed" in text and text.count("3: typed") == 1
@@ -134,14 +134,14 @@ async def test_unsaved_text_counts_by_its_content(workspace: Path) -> None:
 async def test_unsaved_text_goes_out_once_however_the_file_is_stored(workspace: Path, encoding: str) -> None:
     (workspace / "api.py").write_bytes(TEXT.encode(encoding))
     async with open_session(workspace, [reply()] * 4) as session:
-        await session.open_file("api.py")
-        session.edit_buffer("api.py", "UNSAVED = 1\n", (0, 0), (0, 0))
+        await session.files.open("api.py")
+        session.files.edit("api.py", "UNSAVED = 1\n", (0, 0), (0, 0))
         await turn(session, "Look at api.py")
-        await session.open_file("util.py")  # the other one is only an excerpt now
+        await session.files.open("util.py")  # the other one is only an excerpt now
         await turn(session, "Look at api.py again")
         everything = "".join(message["content"] for message in model_of(session).requests[-1].messages)
         assert everything.count("1: UNSAVED = 1") == 1
-        await session.save_buffer("api.py")
+        await session.files.save("api.py")
         await turn(session, "Look at api.py once more")
         everything = "".join(message["content"] for message in model_of(session).requests[-1].messages)
         assert everything.count("1: UNSAVED = 1") == 1
@@ -152,7 +152,7 @@ async def test_what_was_applied_as_proposed_is_not_sent_again(workspace: Path) -
     replies = [reply("Adds it.", fileChanges=[change]), reply(), reply()]
     async with open_session(workspace, replies, overrides=["bundling.enabled=false"]) as session:
         await turn(session, "Add a timeout to api.py")
-        await session.apply()
+        await session.review.apply()
         text = await turn(session, "Thanks")
         assert rows(text) == {"api.py": "turn 1 / ⚠️ Yes (turn 1)"}
         assert "timeout=5" not in text and "read_files" not in text
@@ -169,8 +169,8 @@ async def test_what_was_applied_in_part_is_read_again(workspace: Path) -> None:
         from tui_agent.edits.change import Pick
 
         await turn(session, "Change api.py")
-        await session.apply([Pick("c1.1", 0)])
-        await session.skip()
+        await session.review.apply([Pick("c1.1", 0)])
+        await session.review.skip()
         text = await turn(session, "Thanks")
         assert rows(text)["api.py"] == "turn 2 (this turn) / ⚠️ Yes (turn 1), read again below"
         assert "1: a = 2" in text and "14: b = 1" in text
@@ -179,7 +179,7 @@ async def test_what_was_applied_in_part_is_read_again(workspace: Path) -> None:
 async def test_the_registry_is_bounded_and_says_so(workspace: Path) -> None:
     make_tree(workspace, {f"many/f{number}.py": f"{number}\n" for number in range(8)})
     async with open_session(workspace, [reply()] * 3, overrides=["known.max_files=4"]) as session:
-        await session.open_file("many/f0.py")
+        await session.files.open("many/f0.py")
         await turn(session, "Look at many/f0.py, many/f1.py and many/f2.py")
         text = await turn(session, "Look at many/f3.py, many/f4.py and many/f5.py")
         assert sorted(session.state.known.files) == [f"many/f{number}.py" for number in (0, 3, 4, 5)]
@@ -197,7 +197,7 @@ async def test_a_burst_ends_in_the_right_state(workspace: Path) -> None:
             if number == 5000:
                 (workspace / "api.py").write_text("changed\n")
         await until(lambda: session.state.known.files["api.py"].freshness == "disk", "the mark")
-        await until(lambda: len(session.paths()) > 10_000, "the index")
+        await until(lambda: len(session.files.paths()) > 10_000, "the index")
         assert session.state.known.files["util.py"].freshness == "fresh"
 
 
@@ -254,9 +254,9 @@ async def test_of_a_file_that_was_edited_unseen_only_a_part_is_known(tmp_path: P
     replies = [first, *([reply("Moves it.", fileChanges=[moved])] if way == "rename" else []), over]
 
     async def decided(session: Session, request: str) -> None:
-        await session.submit(request)
-        await session.finished()
-        await session.apply()
+        await session.chat.submit(request)
+        await session.chat.finished()
+        await session.review.apply()
 
     async with open_session(root, replies) as session:
         name = session.state.session.id
@@ -277,11 +277,11 @@ async def test_of_a_file_that_was_edited_unseen_only_a_part_is_known(tmp_path: P
 async def test_of_a_file_that_was_edited_unseen_an_undo_shows_all(tmp_path: Path) -> None:
     root = make_tree(tmp_path / "work", {"b.txt": LONG})
     async with open_session(root, [BLIND, reply("Writes it all.", fileChanges=[OVER])]) as session:
-        await session.submit("Make the change")
-        await session.finished()
-        await session.apply()
+        await session.chat.submit("Make the change")
+        await session.chat.finished()
+        await session.review.apply()
         assert not session.state.known.files["b.txt"].whole
-        await session.undo()
+        await session.review.undo()
         assert not session.state.known.files["b.txt"].whole
         assert "line 8" in await turn(session, "Go over it once more"), "what has changed since is read again"
         assert session.state.known.files["b.txt"].whole

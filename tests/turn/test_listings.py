@@ -28,8 +28,8 @@ async def listings(session: Session, words: str) -> tuple[str, list[dict[str, An
     """What the model is shown of folders, and the JSON lines of them."""
     told: list[dict[str, Any]] = []
     session.subscribe(lambda event, state: told.extend(lines(event, state)))
-    await session.submit(words)
-    await session.finished()
+    await session.chat.submit(words)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     text = model_of(session).requests[-1].messages[-1]["content"]
     return text.partition("## DIRECTORY LISTING RESULTS\n")[2].partition("\n\n<")[0], [

@@ -30,8 +30,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 async def turn(session: Session, request: str) -> None:
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
 
 
@@ -51,8 +51,8 @@ def watch(session: Session) -> list[tuple[float, dict[str, Any]]]:
 async def test_every_reset_lands_at_its_target_with_what_is_open_first(workspace: Path) -> None:
     async with open_session(workspace, [reply(str(n)) for n in range(30)], overrides=SETTINGS) as session:
         resets = watch(session)
-        await session.open_file("src/f1.py")
-        await session.open_file("src/f6.py")
+        await session.files.open("src/f1.py")
+        await session.files.open("src/f6.py")
         for number in range(24):
             await turn(session, f"Look at src/f{number % 12}.py")
         assert len(resets) >= 3
@@ -80,8 +80,8 @@ async def test_a_reset_in_the_middle_of_a_turn_keeps_what_the_turn_has_seen(work
         resets = watch(session)
         for path in ("src/f0.py", "src/f1.py and src/f10.py", "src/f11.py"):
             await turn(session, f"Look at {path}")
-        await session.open_file("src/f0.py")  # what is open matters, but less than what the turn asks for
-        await session.open_file("src/f2.py")
+        await session.files.open("src/f0.py")  # what is open matters, but less than what the turn asks for
+        await session.files.open("src/f2.py")
         assert not resets
         await turn(session, "Look at src/f3.py")
         assert resets
@@ -107,8 +107,8 @@ async def test_a_summary_leaves_room_for_what_is_open(workspace: Path) -> None:
     words = "word " * 2000
     replies: list[Reply] = [reply(f"Answer {number}.", message=words) for number in range(5)]
     async with open_session(workspace, replies, overrides=SETTINGS) as session:
-        await session.open_file("src/f1.py")
-        await session.open_file("src/f6.py")
+        await session.files.open("src/f1.py")
+        await session.files.open("src/f6.py")
         for number in range(5):
             await turn(session, f"Question {number}")
         model_of(session).replies[:] = ["They asked questions.", reply("Answer 5.")]

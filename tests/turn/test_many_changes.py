@@ -21,8 +21,8 @@ MEGABYTE = 1_000_000
 
 async def turn(session: Session) -> str:
     """Do a turn; what its notices said."""
-    await session.submit("Change a.txt")
-    await session.finished()
+    await session.chat.submit("Change a.txt")
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     return "\n".join(notice.text for notice in session.state.notices.items)
 
@@ -73,9 +73,9 @@ async def test_ten_thousand_changes_in_one_reply_are_taken_up_to_a_number(
         assert [change.path for change in session.state.review.open] == [f"f{n}.txt" for n in range(10)]
         assert any("10,000 changes" in fact for fact in session.state.conversation.untold)
         assert other_work > 10
-        await session.apply()
+        await session.review.apply()
         assert len(files(tmp_path)) == 10
-        await session.undo()
+        await session.review.undo()
         assert not files(tmp_path)
 
 
@@ -89,5 +89,5 @@ async def test_thousands_of_edits_of_one_file_are_one_change(tmp_path: Path) -> 
         assert [(change.added, change.state) for change in session.state.review.changes] == [
             (2_000, "pending")
         ]
-        await session.apply()
+        await session.review.apply()
     assert (tmp_path / "a.txt").read_text() == "".join(lines).upper()

@@ -39,8 +39,8 @@ def workspace(tmp_path: Path) -> Path:
 async def turn(session: Session) -> list[e.Event]:
     happened: list[e.Event] = []
     end = session.subscribe(lambda event, state: happened.append(event))
-    await session.submit("Make it more robust")
-    await session.finished()
+    await session.chat.submit("Make it more robust")
+    await session.chat.finished()
     end()
     assert session.state.turn.ok, session.state.turn.error
     return happened

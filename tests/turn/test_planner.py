@@ -36,8 +36,8 @@ async def asked(session: Session, request: str = VAGUE) -> list[e.Event]:
     """Run one turn; everything that happened."""
     happened: list[e.Event] = []
     end = session.subscribe(lambda event, state: happened.append(event))
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     end()
     assert session.state.turn.ok, session.state.turn.error
     return happened

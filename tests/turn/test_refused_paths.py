@@ -100,8 +100,8 @@ def seen(root: Path) -> dict[str, object]:
 async def proposed(session: Session, request: str = "Go on") -> list[e.ChangeProposed]:
     happened: list[e.Event] = []
     end = session.subscribe(lambda event, _: happened.append(event))
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     end()
     assert session.state.turn.ok, session.state.turn.error
     return [event for event in happened if isinstance(event, e.ChangeProposed)]
@@ -145,6 +145,6 @@ async def test_a_hard_link_to_a_file_outside_is_cut_and_that_file_stays(root: Pa
     edit = {"path": "twin.txt", "edits": [{"search": "inside", "replace": "changed"}]}
     async with open_session(root, [reply("One.", fileChanges=[edit])]) as session:
         await proposed(session, "Change twin.txt")
-        await session.apply()
+        await session.review.apply()
     assert (root / "twin.txt").read_text() == "changed\n"
     assert (root.parent / "outside" / "secret").read_text() == "inside\n"

@@ -31,8 +31,8 @@ def move(root: Path, old: str = "src/util.py", new: str = NEW, text: str = "") -
 
 async def turn(session: Session, request: str) -> str:
     """Do a turn; the newest message of its last request."""
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     return model_of(session).requests[-1].messages[-1]["content"]
 
@@ -91,7 +91,7 @@ async def test_what_is_edited_under_the_old_name(
         assert (proposed.kind, proposed.added) == (("create", 30) if path != NEW else ("edit", 1))
         said = [notice.text for notice in session.state.notices.items if "was renamed to" in notice.text]
         assert len(said) == (path == NEW)
-        await session.apply()
+        await session.review.apply()
         assert "value_7 = 77" in (workspace / path).read_text()
         assert (workspace / "src/util.py").exists() == (path != NEW)
 
@@ -108,16 +108,16 @@ async def test_a_change_that_waits_and_one_that_was_applied_follow_the_file(
             (workspace / NEW).write_text(LINES.replace("value_7 = 7", "mine = 1"))
         if conflicts:
             with pytest.raises(EditFailed, match=NEW):
-                await session.apply()
+                await session.review.apply()
             assert [change.path for change in session.state.review.changes] == [NEW]
             return
-        await session.apply()
+        await session.review.apply()
         assert "value_7 = 77" in (workspace / NEW).read_text() and not (workspace / "src/util.py").exists()
         assert [(c.path, c.state) for c in session.state.review.changes] == [(NEW, "applied")]
         move(workspace, NEW, "third.py")
-        await session.undo()
+        await session.review.undo()
         assert (workspace / "third.py").read_text() == LINES
-        await session.redo()
+        await session.review.redo()
         assert "value_7 = 77" in (workspace / "third.py").read_text()
 
 

@@ -58,11 +58,11 @@ async def test_nothing_is_sent_without_asking(tmp_path: Path, home: Path, kind: 
     overrides = ("base_files=**/*",)
     async with open_session(root, asks_for(name), protocol="tools", overrides=overrides) as session:
         if kind != "a link that leads out":
-            await session.open_file(name)
+            await session.files.open(name)
             size = (root / name).stat().st_size
             assert CANARY in session.state.buffers.open[0].text and size
-        await session.submit(f"Look at {name} and b.txt", [name])
-        await session.finished()
+        await session.chat.submit(f"Look at {name} and b.txt", [name])
+        await session.chat.finished()
         assert session.state.turn.ok, session.state.turn.error
         assert len(model_of(session).requests) >= 4
         assert "b.txt" in requests(session)
@@ -99,10 +99,10 @@ def work(tmp_path: Path) -> Path:
 async def turn(session: Session, words: str, choice: str | None = None) -> str:
     """Do a turn in which one question is answered, or none comes; the newest message of its first request."""
     before = len(model_of(session).requests)
-    await session.submit(words)
+    await session.chat.submit(words)
     if choice is not None:
-        await session.answer(await waiting(session), choice)
-    await session.finished()
+        await session.chat.answer(await waiting(session), choice)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     return model_of(session).requests[before].messages[-1]["content"]
 
@@ -114,11 +114,11 @@ async def test_the_person_says_what_becomes_of_it_and_is_asked_once(
     work: Path, choice: str, sees: str
 ) -> None:
     async with open_session(work, [reply(), reply()], interactive=True) as session:
-        await session.submit("Look at conf.txt")
+        await session.chat.submit("Look at conf.txt")
         name = await waiting(session)
         assert "conf.txt" in name and "a GitHub token (line 2)" in question(session)
-        await session.answer(name, choice)
-        await session.finished()
+        await session.chat.answer(name, choice)
+        await session.chat.finished()
         text = requests(session)
         assert (sees in text) is bool(choice) and (TOKEN in text) is (choice == "send")
         identity = session.state.session.id
@@ -149,11 +149,11 @@ async def test_a_masked_file_is_known_in_part_and_edited_around_its_secrets(work
         await turn(session, "Look at conf.txt", "mask")
         entry = session.state.known.files["conf.txt"]
         assert not entry.whole and entry.masked
-        await session.apply()
+        await session.review.apply()
         assert (work / "conf.txt").read_text() == f"name = a\ntoken = {TOKEN}\nlast = 2\n"
         for words, why in (("Whole", "not shown to you"), ("Mask", "stands for a secret"), ("Value", "")):
-            await session.submit(words)
-            await session.finished()
+            await session.chat.submit(words)
+            await session.chat.finished()
             change = [
                 change for change in session.state.review.changes if change.turn == session.state.turn.number
             ]
@@ -167,9 +167,9 @@ async def test_an_unsaved_secret_in_the_editor_is_asked_about_and_selected_parts
     work: Path,
 ) -> None:
     async with open_session(work, [reply()], interactive=True) as session:
-        await session.open_file("b.py")
+        await session.files.open("b.py")
         text = f"b = 1\nkey = '{TOKEN}'\n"
-        session.edit_buffer("b.py", text, (1, 20), (0, 2))
+        session.files.edit("b.py", text, (1, 20), (0, 2))
         seen = await turn(session, "What is this", "mask")
         assert "key = '[masked]'" in seen and TOKEN[:10] not in seen
         assert "manually_added_selection" in seen
@@ -184,16 +184,16 @@ async def test_what_the_built_in_files_say_of_secrets_is_left_alone(work: Path) 
     }
     make_tree(work, fixtures)
     async with open_session(work, [reply()], interactive=True) as session:
-        await session.submit("Look at test_login.py, doc.md and keys.py")
-        await session.finished()
+        await session.chat.submit("Look at test_login.py, doc.md and keys.py")
+        await session.chat.finished()
         assert "hunter2hunter2" in requests(session) and "AKIA[A-Z0-9]" in requests(session)
 
 
 async def test_a_batch_leaves_secrets_out_without_asking(work: Path) -> None:
     make_tree(work, {"docs/a.md": "a\n", "docs/b.md": f"{PRIVATE_KEY}\n", "docs/.env": f"A={CANARY}\n"})
     async with open_session(work, [reply()], interactive=True) as session:
-        await session.submit("Summarise all files in docs/")
-        await session.finished()
+        await session.chat.submit("Summarise all files in docs/")
+        await session.chat.finished()
         assert "1: a" in requests(session) and CANARY not in requests(session)
 
 
@@ -206,7 +206,7 @@ async def test_instructions_and_bundles_ask_too(work: Path) -> None:
     async with open_session(work, [reply(fileChanges=[change]), reply()], interactive=True) as session:
         await turn(session, "Change a.ts", "mask")
         assert "Use [masked]." in requests(session)
-        await session.apply()
+        await session.review.apply()
         assert '["[masked]"]' in await turn(session, "What belongs to it", "mask")
         assert TOKEN not in requests(session)
 
@@ -223,8 +223,8 @@ async def test_a_sub_task_gets_no_secret_by_another_name(tmp_path: Path) -> None
     task = {"id": "a", "goal": "Read all of it", "files": names, "dependencies": [], "autoExecute": True}
     replies = [reply(subTasks=[task]), *wanted]
     async with open_session(root, replies, overrides=("autonomy=auto",)) as session:
-        await session.submit("Split it")
-        await session.finished()
+        await session.chat.submit("Split it")
+        await session.chat.finished()
         await session.subtasks.settled()
         assert session.state.subtasks.tasks[0].state == "completed", session.state.subtasks.tasks
         assert len(model_of(session).requests) >= 3 and CANARY not in requests(session)
@@ -239,9 +239,9 @@ async def test_a_commit_message_is_drafted_from_no_secret(tmp_path: Path) -> Non
     (root / "a.txt").write_text("changed\n")
     git(root, "add", "--all")
     async with open_session(root, ["A message"]) as session:
-        plan = await session.commit_plan()
+        plan = await session.review.commit_plan()
         assert len(plan.paths) == 4
-        await session.draft_commit(plan)
+        await session.review.draft_commit(plan)
         assert "changed" in requests(session) and CANARY not in requests(session)
 
 

@@ -25,8 +25,8 @@ def workspace(tmp_path: Path) -> Path:
 
 async def turn(session: Session, request: str = "Look at api.py") -> str:
     """Do a turn; the newest message of its last request."""
-    await session.submit(request)
-    await session.finished()
+    await session.chat.submit(request)
+    await session.chat.finished()
     assert session.state.turn.ok, session.state.turn.error
     return model_of(session).requests[-1].messages[-1]["content"]
 
@@ -53,11 +53,16 @@ async def test_what_is_applied_undone_and_done_again_is_nobody_elses(
         await turn(session)
         told_json: list[object] = []
         session.subscribe(lambda event, state: told_json.extend(lines(event, state)))
-        for act in (session.apply, session.undo, session.redo, lambda: session.take_back([Pick("c1.1")])):
-            looks = asyncio.gather(*(session._watching.look_at_known() for _ in range(20)))
+        for act in (
+            session.review.apply,
+            session.review.undo,
+            session.review.redo,
+            lambda: session.review.take_back([Pick("c1.1")]),
+        ):
+            looks = asyncio.gather(*(session._freshness.look_at_known() for _ in range(20)))
             await act()
             await looks
-            await session._watching.look_at_known()
+            await session._freshness.look_at_known()
         assert kinds(session, path) == told
         assert "'stale'" not in str(told_json)
 
@@ -70,9 +75,9 @@ async def test_a_batch_that_is_being_written_is_not_half_seen(workspace: Path) -
     ]
     async with open_session(workspace, [reply(fileChanges=edits)]) as session:
         await turn(session, "Look at all files in many/")
-        applied = asyncio.create_task(session.apply())
+        applied = asyncio.create_task(session.review.apply())
         while not applied.done():
-            await session._watching.look_at_known()
+            await session._freshness.look_at_known()
         await applied
         assert {touch.kind for touch in session.state.known.touches} == {"read", "edited"}
 
@@ -83,23 +88,23 @@ async def test_what_was_merged_at_apply_has_its_entry(workspace: Path, seen: boo
         session.workspace.start()
         await turn(session, "Look at api.py" if seen else "Add a timeout")
         (workspace / "api.py").write_text(MINE)
-        await session.apply()
+        await session.review.apply()
         assert "5" in (workspace / "api.py").read_text() and "mine" in (workspace / "api.py").read_text()
         assert kinds(session) == [*(["read"] if seen else []), "changed outside", "edited"]
         last = session.state.known.touches[-1]
         assert 0 < last.outside_at <= last.edited_at
         (workspace / "api.py").write_text("# again\n" + (workspace / "api.py").read_text())
-        await session.undo()
+        await session.review.undo()
         assert kinds(session)[-2:] == ["changed outside", "undone"]
 
 
 async def test_what_the_agent_edits_it_has_read(workspace: Path) -> None:
     async with open_session(workspace, [reply(fileChanges=[EDIT])]) as session:
         await turn(session)
-        await session.apply()
+        await session.review.apply()
         read, edited = session.state.known.touches
         assert edited.read_at == edited.edited_at == edited.at > read.read_at
-        await session.undo()
+        await session.review.undo()
         undone = session.state.known.touches[-1]
         assert (undone.read_at, undone.edited_at, undone.outside_at) == (edited.at, edited.at, 0.0)
 
@@ -107,7 +112,7 @@ async def test_what_the_agent_edits_it_has_read(workspace: Path) -> None:
 async def test_what_was_edited_unseen_is_not_listed_as_seen(workspace: Path) -> None:
     async with open_session(workspace, [reply(fileChanges=[EDIT]), reply(), reply()]) as session:
         await turn(session, "Add a timeout")
-        await session.apply()
+        await session.review.apply()
         text = await turn(session, "And now?")
         assert "| api.py | never | ⚠️ Yes (turn 1) |" in text
         text = await turn(session, "Look at api.py")

@@ -53,8 +53,8 @@ async def test_it_is_answered_and_the_model_corrects_itself(
 ) -> None:
     good = calls(("propose_changes", {"changes": [CHANGE]}), text="Changed.")
     async with open_session(workspace, [raw(call), good], protocol="tools") as session:
-        await session.submit("Change a.py")
-        await session.finished()
+        await session.chat.submit("Change a.py")
+        await session.chat.finished()
         assert session.state.turn.ok, session.state.turn.error
         (said,) = results(session, 1).values()
         assert said.startswith("Error: ") and why in said
@@ -70,8 +70,8 @@ async def test_beside_a_good_call_each_gets_its_own_answer(workspace: Path) -> N
     async with open_session(
         workspace, [both, [TextChunk("Done."), EndChunk("stop")]], protocol="tools"
     ) as session:
-        await session.submit("Look around")
-        await session.finished()
+        await session.chat.submit("Look around")
+        await session.chat.finished()
         assert session.state.turn.ok, session.state.turn.error
         answered = results(session, 1)
         assert "1: x = 1" in answered["same"]
@@ -86,8 +86,8 @@ async def test_a_change_beside_a_bad_call_stays_proposed(workspace: Path) -> Non
     async with open_session(
         workspace, [both, [TextChunk("Done."), EndChunk("stop")]], protocol="tools"
     ) as session:
-        await session.submit("Change a.py")
-        await session.finished()
+        await session.chat.submit("Change a.py")
+        await session.chat.finished()
         assert [change.path for change in session.state.review.open] == ["a.py"]
         assert "nothing_such" in results(session, 1)["b"]
         assert not results(session, 1)["a"].startswith("Error")
@@ -96,11 +96,11 @@ async def test_a_change_beside_a_bad_call_stays_proposed(workspace: Path) -> Non
 async def test_a_model_that_never_gets_it_right_is_stopped_by_the_limit_on_steps(workspace: Path) -> None:
     bad = [raw((f"x{number}", "nothing_such", "{}")) for number in range(5)]
     async with open_session(workspace, bad, protocol="tools", overrides=("max_steps=3",)) as session:
-        await session.submit("Change a.py")
-        await session.finished()
+        await session.chat.submit("Change a.py")
+        await session.chat.finished()
         assert len(model_of(session).requests) == 3
         assert not session.state.turn.running
         model_of(session).replies = [[TextChunk("Sorry."), EndChunk("stop")]]
-        await session.submit("Try once more")
-        await session.finished()
+        await session.chat.submit("Try once more")
+        await session.chat.finished()
         assert "nothing_such" in results(session, 3)["x2"], "the last one is answered with the next request"

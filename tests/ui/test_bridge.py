@@ -48,7 +48,7 @@ async def test_a_flood_is_one_drawing(tmp_path: Path) -> None:
         bridge.attach(cast(Pane, pane))
         bridge.flush()
         for n in range(1000):
-            session.set_draft(f"draft {n}")
+            session.chat.set_draft(f"draft {n}")
         assert len(pane.states) == 1
         await asyncio.sleep(2 * INTERVAL)
         assert len(pane.states) == 2
@@ -59,7 +59,7 @@ async def test_a_flood_is_one_drawing(tmp_path: Path) -> None:
 async def test_nothing_is_due_while_nothing_happens(tmp_path: Path) -> None:
     async with open_session(tmp_path, services=False) as session:
         bridge = Bridge(session, run_now)
-        session.set_draft("x")
+        session.chat.set_draft("x")
         await asyncio.sleep(2 * INTERVAL)
         assert bridge._timer is None
         bridge.close()
@@ -70,8 +70,8 @@ async def test_after_closing_nothing_is_shown(tmp_path: Path) -> None:
         bridge = Bridge(session, run_now)
         pane = Shown("input")
         bridge.attach(cast(Pane, pane))
-        session.set_draft("x")
+        session.chat.set_draft("x")
         bridge.close()
-        session.set_draft("y")
+        session.chat.set_draft("y")
         await asyncio.sleep(2 * INTERVAL)
         assert len(pane.states) == 1

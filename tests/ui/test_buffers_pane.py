@@ -36,7 +36,7 @@ def editor(it: Driven) -> Editor:
 
 
 async def open_in(it: Driven, path: str, line: int = 0) -> Editor:
-    await it.session.open_file(path, line)
+    await it.session.files.open(path, line)
     await it.until(lambda: any(e.path == path and e.revision >= 0 for e in it.screen.query(Editor)), path)
     await it.press("f4")
     return editor(it)
@@ -72,7 +72,7 @@ async def test_a_file_opens_at_a_line(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await open_in(it, "src/api.py", 4)
         assert editor(it).cursor_location[0] == 3
-        await it.session.open_file("src/api.py", 1)
+        await it.session.files.open("src/api.py", 1)
         await it.until(lambda: editor(it).cursor_location[0] == 0)
 
 
@@ -88,7 +88,7 @@ async def test_a_change_from_outside_keeps_the_cursor(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await open_in(it, "src/api.py", 5)
         (workspace / "src" / "api.py").write_text(CODE + "# more\n")
-        await it.session.reload_buffer("src/api.py")
+        await it.session.files.reload("src/api.py")
         await it.until(lambda: "# more" in editor(it).text)
         assert editor(it).cursor_location[0] == 4
         await it.pilot.pause(0.5)
@@ -105,11 +105,11 @@ async def test_what_was_just_typed_is_laid_over_a_change_that_comes_meanwhile(
     ]
     change = reply("Imports os.", fileChanges=[{"path": "src/api.py", "edits": edits}])
     async with on_screen(workspace, [change]) as it:
-        await it.session.submit("change src/api.py")
-        await it.session.finished()
+        await it.session.chat.submit("change src/api.py")
+        await it.session.chat.finished()
         await open_in(it, "src/api.py", 5)
         await it.press("end", "#")
-        await it.session.apply()
+        await it.session.review.apply()
         applied = (workspace / "src" / "api.py").read_text()
         await it.until(lambda: "import os" in editor(it).text, "the change in the editor")
         await it.press("!")
@@ -216,7 +216,7 @@ async def test_escape_sequences_in_a_file_are_seen_and_kept(workspace: Path) -> 
 async def test_a_binary_file_is_read_only(workspace: Path) -> None:
     (workspace / "logo.png").write_bytes(b"\x89PNG\x00\x01\x02")
     async with on_screen(workspace) as it:
-        await it.session.open_file("logo.png")
+        await it.session.files.open("logo.png")
         await it.shows("Read only")
         await it.press("f4", "x")
         await it.pilot.pause(0.5)

@@ -38,7 +38,7 @@ def workspace(tmp_path: Path) -> Path:
 async def say(it: Driven, words: str) -> None:
     await it.press(*words, "enter")
     await it.asked()
-    await it.session.finished()
+    await it.session.chat.finished()
     await it.pilot.pause(0.1)
 
 
@@ -59,7 +59,7 @@ async def test_a_message_before_the_model_is_ready_says_that_it_waits(workspace:
             return await super().abilities(model)
 
     def cold(session: Session) -> None:
-        session.model = Cold([reply("Says hello.")])
+        session.models.model = Cold([reply("Says hello.")])
         session.journal.tell(e.ModelStatusChanged("starting"))
 
     async with on_screen(workspace, prepare=cold) as it:
@@ -174,15 +174,15 @@ async def test_the_draft_is_handed_to_the_session(workspace: Path) -> None:
 
 
 async def test_a_draft_from_elsewhere_is_taken_while_nothing_is_typed(workspace: Path) -> None:
-    async with on_screen(workspace, prepare=lambda session: session.set_draft("typed already")) as it:
+    async with on_screen(workspace, prepare=lambda session: session.chat.set_draft("typed already")) as it:
         assert it.one(Prompt).text == "typed already"
-        it.session.set_draft("another")
+        it.session.chat.set_draft("another")
         await it.until(lambda: it.one(Prompt).text == "another")
 
 
 async def test_a_mention_is_completed(workspace: Path) -> None:
     async with on_screen(workspace) as it:
-        await it.session.wait_for_files()
+        await it.session.files.ready()
         await it.press(*"see @api")
         await it.until(lambda: it.one(MentionList).display, "the list of files")
         await it.press("tab")
@@ -195,7 +195,7 @@ async def test_a_mention_is_completed(workspace: Path) -> None:
 
 async def test_escape_closes_the_list_of_files_only(workspace: Path) -> None:
     async with on_screen(workspace) as it:
-        await it.session.wait_for_files()
+        await it.session.files.ready()
         await it.press(*"@api")
         await it.until(lambda: it.one(MentionList).display)
         await it.press("escape")
@@ -215,11 +215,11 @@ async def test_a_paste_of_ten_megabytes_is_folded_and_sent_whole(workspace: Path
 
 async def test_messages_wait_while_a_turn_runs(workspace: Path) -> None:
     async with on_screen(workspace, [reply("One."), reply("Two.")]) as it:
-        await it.session.submit("first")
-        await it.session.submit("second thing")
+        await it.session.chat.submit("first")
+        await it.session.chat.submit("second thing")
         if it.session.state.input.queue:
             await it.shows("waits")
-        await it.session.finished()
+        await it.session.chat.finished()
         await it.shows("Two.")
 
 
@@ -237,8 +237,8 @@ async def test_scrolled_up_it_stays_and_says_how_much_is_new(workspace: Path) ->
         await it.press("pageup", "pageup")
         at = shown.scroll_y
         model_of(it.session).replies.append(reply("Third."))
-        await it.session.submit("from elsewhere")
-        await it.session.finished()
+        await it.session.chat.submit("from elsewhere")
+        await it.session.chat.finished()
         await it.until(lambda: it.one(NewBelow).display, "how much is new")
         assert shown.scroll_y == at
         await it.press("ctrl+end")
@@ -252,12 +252,12 @@ async def test_only_the_newest_messages_are_drawn_and_older_ones_come_by_scrolli
     count = 5
     async with on_screen(workspace, [reply(f"Answer {n}.") for n in range(count)], size=(80, 24)) as it:
         for n in range(count):
-            await it.session.submit(f"question {n}")
-            await it.session.finished()
+            await it.session.chat.submit(f"question {n}")
+            await it.session.chat.finished()
         await it.pilot.pause(0.2)
         pane = it.pane("chat")
         assert isinstance(pane, ChatPane)
-        fresh = Transcript(it.session)
+        fresh = Transcript(it.session.chat)
         await it.screen.mount(fresh)
         fresh.show(it.session.state)
         await it.pilot.pause()

@@ -29,7 +29,7 @@ async def test_a_file_is_compared_and_committed_by_key(workspace: Path) -> None:
         session = driven.session
         await driven.press(*"Change a.txt", "enter")
         await driven.until(lambda: session.state.review.open, "a change")
-        await session.finished()
+        await session.chat.finished()
         await driven.press("f5", "A")
         await driven.until(lambda: any(p.commit for p in session.state.review.checkpoints), "a commit kept")
         await driven.press("g")

@@ -50,8 +50,8 @@ def test_the_timeline_stands_newest_first() -> None:
 async def test_a_key_opens_it(tmp_path: Path) -> None:
     work = make_tree(tmp_path / "work", {"AGENTS.md": "Be brief.\n", "a.py": "x = 1\n"})
     async with on_screen(work, [reply("Fine.")]) as driven:
-        await driven.session.submit("Look at a.py")
-        await driven.session.finished()
+        await driven.session.chat.submit("Look at a.py")
+        await driven.session.chat.finished()
         driven.screen.action_context()
         await driven.until(lambda: isinstance(driven.app.screen, ContextView), "the view")
         await driven.shows("AGENTS.md  everywhere")

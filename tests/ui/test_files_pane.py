@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 async def ready(it: Driven) -> FileTree:
-    await it.session.wait_for_files()
+    await it.session.files.ready()
     await it.shows("README.md")
     await it.press("f3")
     return it.one(FileTree)
@@ -96,7 +96,7 @@ async def test_a_folder_with_very_many_files_shows_the_first_and_says_so(tmp_pat
     for n in range(MOST + 5):
         (tmp_path / f"f{n:05}.txt").touch()
     async with on_screen(tmp_path) as it:
-        await it.session.wait_for_files()
+        await it.session.files.ready()
         tree = it.one(FileTree)
         await it.until(lambda: len(tree.root.children) == MOST + 1)
         assert "and 5 more" in str(tree.root.children[-1].label)

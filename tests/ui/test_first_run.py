@@ -35,7 +35,7 @@ async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch
         async def reach(environment: dict[str, str]) -> None:
             reached.update(environment)
 
-        monkeypatch.setattr(it.session.model, "reach", reach, raising=False)
+        monkeypatch.setattr(it.session.models.model, "reach", reach, raising=False)
         await it.shows("OPENAI_API_KEY is set")
         await it.press("ctrl+o", "M")
         await it.shows("type a litellm name")
@@ -50,7 +50,7 @@ async def test_a_model_that_was_chosen_is_there_after_a_quit(tmp_path: Path) -> 
     work = tmp_path / "work"
     work.mkdir()
     async with open_session(work, overrides=["model="], services=False) as session:
-        await session.choose_model("some/model")
+        await session.models.choose("some/model")
         name = session.state.session.id
     async with open_session(work, overrides=["model="], session=name, services=False) as session:
-        assert session.model_name == "some/model"
+        assert session.models.name == "some/model"

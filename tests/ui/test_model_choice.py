@@ -35,6 +35,6 @@ async def test_a_typed_name_answers_from_the_next_request_on(
         await it.shows("type a litellm name")
         await it.press(*"some/model", "enter")
         await it.until(lambda: it.session.state.model.name == "some/model")
-        await it.session.submit("Hello")
-        await it.session.finished()
+        await it.session.chat.submit("Hello")
+        await it.session.chat.finished()
         assert it.session.state.conversation.model == "some/model"

@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 async def proposed(it: Driven) -> None:
-    await it.session.submit("Add timeouts in src/api.py")
+    await it.session.chat.submit("Add timeouts in src/api.py")
     await it.until(lambda: len(it.session.state.review.open) == 2, "two changes")
     await it.press("f5")
     await it.shows("Review · api.py 1/2 · hunk 1/2")
@@ -69,7 +69,7 @@ async def test_a_file_that_was_not_found_is_chosen_in_the_plan(
     wanted = {"type": "file", "name": "Settings", "patterns": ["conf/setings.py"], "required": True}
     replies = [reply(fileRequests=[wanted]), reply("Read.")]
     async with on_screen(workspace, replies, size=size, interactive=True) as it:
-        await it.session.submit("What is T?")
+        await it.session.chat.submit("What is T?")
         await it.until(lambda: it.session.state.turn.waiting_for == "Settings", "the question")
         it.screen.focus_pane("plan")
         await it.shows("Which file is meant?")
@@ -82,7 +82,7 @@ async def test_a_file_that_was_not_found_is_chosen_in_the_plan(
 
 async def test_todos_and_known_files_by_hand(workspace: Path) -> None:
     async with on_screen(workspace, [reply(todos=TODOS)]) as it:
-        await it.session.submit("Look at src/api.py")
+        await it.session.chat.submit("Look at src/api.py")
         await it.shows("Todos 0/2")
         it.screen.focus_pane("todos")
         await it.press("space")

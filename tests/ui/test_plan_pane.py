@@ -87,9 +87,9 @@ async def test_a_question_is_answered_by_number():
     async with app.run_test(size=(40, 14)) as pilot:
         assert "Which file is meant?" in app.text
         await pilot.press("3")
-        assert app.noted.named("answer") == []
+        assert app.noted.named("chat.answer") == []
         await pilot.press("2")
-        assert app.noted.named("answer") == [("Schema", "b.ts")]
+        assert app.noted.named("chat.answer") == [("Schema", "b.ts")]
 
 
 async def test_a_question_is_answered_by_the_cursor_the_mouse_and_by_letting_go():
@@ -102,7 +102,7 @@ async def test_a_question_is_answered_by_the_cursor_the_mouse_and_by_letting_go(
         await pilot.click(offset=(10, row))
         await pilot.click(offset=(10, row))
         await pilot.pause()
-        assert app.noted.named("answer") == [
+        assert app.noted.named("chat.answer") == [
             ("Schema", "a.ts"),
             ("Schema", ""),
             ("Schema", ""),
@@ -115,7 +115,7 @@ async def test_a_question_is_answered_by_a_typed_path():
     async with app.run_test(size=(40, 14)) as pilot:
         app.query_one(Input).focus()
         await pilot.press(*"s/1.ts", "enter")
-        assert app.noted.named("answer") == [("Schema", "s/1.ts")]
+        assert app.noted.named("chat.answer") == [("Schema", "s/1.ts")]
         app.show(planned(looked("miss", state="skipped")))
         await pilot.pause()
         assert not app.query_one(Input).display
@@ -132,7 +132,7 @@ async def test_a_question_about_a_secret_offers_a_mask_all_of_it_or_nothing():
         assert not app.query_one(Input).display
         for key in ("enter", "1", "2", "0", "x"):
             await pilot.press(key)
-        answers = [answer for _, answer in app.noted.named("answer")]
+        answers = [answer for _, answer in app.noted.named("chat.answer")]
         assert answers == ["mask", "mask", "send", "", ""]
 
 
@@ -150,7 +150,7 @@ async def test_the_file_under_the_cursor_is_opened():
     async with app.run_test(size=(40, 14)) as pilot:
         await pilot.press("o")
         await pilot.press("down", "down", "enter")
-        assert app.noted.named("open_file") == [("src/a.ts",), ("src/b.ts",)]
+        assert app.noted.named("files.open") == [("src/a.ts",), ("src/b.ts",)]
 
 
 async def test_many_files_are_folded_until_asked_for():
@@ -207,12 +207,12 @@ async def test_an_action_is_retried_let_go_and_its_patterns_are_changed_by_key()
     app = shown(planned(looked("miss", "hit", state="loaded", loaded=("a.ts",), others=("b.ts",))))
     async with app.run_test(size=(50, 14)) as pilot:
         await pilot.press("r", "x")
-        assert app.noted.named("decide") == [("Schema", "", PATTERNS), ("Schema",)]
+        assert app.noted.named("chat.decide") == [("Schema", "", PATTERNS), ("Schema",)]
         await pilot.press("e")
         assert app.query_one(Input).value == "src/schema.ts | **/schema.ts | **/*Schema*"
         app.query_one(Input).value = "lib/s.ts |**/{s,t}.ts| "
         await pilot.press("enter")
-        assert app.noted.named("decide")[-1] == ("Schema", "", ["lib/s.ts", "**/{s,t}.ts"])
+        assert app.noted.named("chat.decide")[-1] == ("Schema", "", ["lib/s.ts", "**/{s,t}.ts"])
         assert not app.query_one(Input).display
 
 
@@ -222,7 +222,7 @@ async def test_another_match_is_taken_from_the_list_or_by_its_name():
         assert app.line_with("lib/b.ts").endswith("or this")
         await pilot.press("end", "enter")
         await pilot.press("c", *"c.ts", "enter")
-        assert app.noted.named("decide") == [("Schema", "lib/b.ts"), ("Schema", "c.ts")]
+        assert app.noted.named("chat.decide") == [("Schema", "lib/b.ts"), ("Schema", "c.ts")]
 
 
 async def test_of_files_of_one_name_one_or_all_are_taken():
@@ -233,5 +233,5 @@ async def test_of_files_of_one_name_one_or_all_are_taken():
         await pilot.press("0")
         await pilot.press("2")
         await pilot.press("x")
-        assert app.noted.named("decide") == [("Schema", "", (), True)]
-        assert app.noted.named("answer") == [("Schema", "b/s.ts"), ("Schema", "")]
+        assert app.noted.named("chat.decide") == [("Schema", "", (), True)]
+        assert app.noted.named("chat.answer") == [("Schema", "b/s.ts"), ("Schema", "")]

@@ -27,8 +27,8 @@ def reviewed(*changes: Change, checkpoints: tuple[Checkpoint, ...] = ()) -> Note
     session = NotedSession(State(review=ReviewSlice(changes, checkpoints)))
     session.diffs = {"c1": API, "c2": NEW}
     session.effects = {
-        "apply": lambda picks=(): decided(session.state, picks, "applied"),
-        "skip": lambda picks=(): decided(session.state, picks, "skipped"),
+        "review.apply": lambda picks=(): decided(session.state, picks, "applied"),
+        "review.skip": lambda picks=(): decided(session.state, picks, "skipped"),
     }
     return session
 
@@ -82,8 +82,8 @@ async def test_each_key_decides_one_hunk_and_goes_on_to_the_next():
         assert str(app.pane.title_text) == "Review · new.py 2/2 · hunk 1/1"
         await pilot.press("a")
         await pilot.pause()
-        assert app.noted.named("apply") == [([seen("c1", 0)],), ([seen("c2", 0)],)]
-        assert app.noted.named("skip") == [([seen("c1", 1)],)]
+        assert app.noted.named("review.apply") == [([seen("c1", 0)],), ([seen("c2", 0)],)]
+        assert app.noted.named("review.skip") == [([seen("c1", 1)],)]
         assert "2 applied ·  u undo" in app.text
 
 
@@ -98,7 +98,7 @@ async def test_keys_pressed_faster_than_they_are_done_decide_one_hunk_each():
         pane.action_apply()
         await pilot.pause()
         await app.workers.wait_for_complete()
-        assert app.noted.named("apply") == [([seen("c1", 0)],), ([seen("c1", 1)],), ([seen("c2", 0)],)]
+        assert app.noted.named("review.apply") == [([seen("c1", 0)],), ([seen("c1", 1)],), ([seen("c2", 0)],)]
 
 
 async def test_all_is_asked_for_while_a_reply_is_still_coming_and_not_when_nothing_can_come():
@@ -108,7 +108,7 @@ async def test_all_is_asked_for_while_a_reply_is_still_coming_and_not_when_nothi
         async with app.run_test(size=(80, 24)) as pilot:
             await pilot.press("A")
             await pilot.pause()
-            assert app.noted.named("apply") == asked
+            assert app.noted.named("review.apply") == asked
 
 
 async def test_a_file_and_all_are_decided_at_once():
@@ -116,11 +116,11 @@ async def test_a_file_and_all_are_decided_at_once():
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("d")
         await pilot.pause()
-        assert app.noted.named("skip") == [([seen("c1")],)]
+        assert app.noted.named("review.skip") == [([seen("c1")],)]
         await pilot.press("A")
         await pilot.press("A")
         await pilot.pause()
-        assert app.noted.named("apply") == [((),)]
+        assert app.noted.named("review.apply") == [((),)]
 
 
 async def test_keys_walk_through_hunks_and_files_and_the_place_is_kept():
@@ -137,7 +137,7 @@ async def test_keys_walk_through_hunks_and_files_and_the_place_is_kept():
         await pilot.press("p")
         await pilot.pause()
         assert app.line_with("+ thirty")[1] == "▌"
-        assert [call[0] for call in session.named("diff")] == ["c1", "c2"]
+        assert [call[0] for call in session.named("review.diff")] == ["c1", "c2"]
     again = PaneApp(ReviewPane, session)
     async with again.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -155,7 +155,7 @@ async def test_the_mouse_does_what_the_keys_do():
         words = app.text.split("\n")[-1]
         await pilot.click(offset=(words.index("skip"), 23))
         await pilot.pause()
-        assert app.noted.named("skip") == [([seen("c2", 0)],)]
+        assert app.noted.named("review.skip") == [([seen("c2", 0)],)]
         await pilot.pause()
         lines = app.text.split("\n")
         await pilot.click(offset=(20, next(y for y, line in enumerate(lines) if "+ thirty" in line)))
@@ -168,14 +168,16 @@ async def test_undo_goes_back_to_what_it_opened_again():
     first, second = CHANGES
     applied = replace(second, hunks=("applied",), state="applied")
     session = reviewed(first, applied, checkpoints=(point,))
-    session.effects["undo"] = lambda: State(review=ReviewSlice(CHANGES, (replace(point, undone=True),)))
+    session.effects["review.undo"] = lambda: State(
+        review=ReviewSlice(CHANGES, (replace(point, undone=True),))
+    )
     app = PaneApp(ReviewPane, session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("u")
         await pilot.pause()
         assert str(app.pane.title_text) == "Review · new.py 2/2 · hunk 1/1"
         await pilot.press("U")
-        assert session.named("redo") == [()]
+        assert session.named("review.redo") == [()]
 
 
 async def test_the_file_is_opened_at_the_hunk():
@@ -186,7 +188,7 @@ async def test_the_file_is_opened_at_the_hunk():
         await pilot.pause()
         await pilot.press("o")
         await pilot.pause()
-        assert session.named("open_file") == [("src/api.py", 31)]
+        assert session.named("files.open") == [("src/api.py", 31)]
 
 
 async def test_a_comment_is_written_below_and_shown_with_its_change():
@@ -197,10 +199,10 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         await pilot.pause()
         await pilot.press("c", *"why?", "enter")
         await pilot.pause()
-        assert session.named("comment") == [(seen("c1", 1), "why?")]
+        assert session.named("review.comment") == [(seen("c1", 1), "why?")]
         await pilot.press("c", "x", "escape")
         await pilot.pause()
-        assert len(session.named("comment")) == 1 and not session.named("take_back")
+        assert len(session.named("review.comment")) == 1 and not session.named("review.take_back")
         noted = replace(CHANGES[0], comments=(Comment("why?", 1),))
         app.show(State(review=ReviewSlice((noted, CHANGES[1]))))
         await pilot.pause()
@@ -217,12 +219,12 @@ async def test_a_hunk_is_edited_by_hand():
         assert "src/api.py: what hunk 1 puts there" in app.text
         await pilot.press("end", *" more", "f2")
         await pilot.pause()
-        assert session.named("edit_hunk") == [(seen("c1", 0), "four more\n")]
+        assert session.named("review.edit_hunk") == [(seen("c1", 0), "four more\n")]
         await pilot.press("e")
         await pilot.pause()
         await pilot.press("x", "escape")
         await pilot.pause()
-        assert len(session.named("edit_hunk")) == 1
+        assert len(session.named("review.edit_hunk")) == 1
 
 
 async def test_what_is_written_is_about_the_hunk_that_was_seen_and_stays_where_that_is_gone():
@@ -230,7 +232,7 @@ async def test_what_is_written_is_about_the_hunk_that_was_seen_and_stays_where_t
         raise SessionError("It was another", "look again")
 
     session = reviewed(*CHANGES)
-    session.effects |= {"edit_hunk": gone, "comment": gone}
+    session.effects |= {"review.edit_hunk": gone, "review.comment": gone}
     app = PaneApp(ReviewPane, session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -244,13 +246,13 @@ async def test_what_is_written_is_about_the_hunk_that_was_seen_and_stays_where_t
             await pilot.press(last)
             await pilot.pause()
             if key == "e":
-                assert session.named("edit_hunk") == [(seen("c1", 0), "mine four\n")]
+                assert session.named("review.edit_hunk") == [(seen("c1", 0), "mine four\n")]
                 assert "mine four" in app.text  # the dialog is there again
                 await pilot.press("escape")
             else:
-                assert session.named("comment") == [(seen("c1", 0), "why?")]
+                assert session.named("review.comment") == [(seen("c1", 0), "why?")]
                 await pilot.press("c", "enter")
-                assert session.named("comment")[1] == (Pick("c1", 0, "a:z"), "why?")
+                assert session.named("review.comment")[1] == (Pick("c1", 0, "a:z"), "why?")
         await pilot.press("escape")
 
 
@@ -265,7 +267,7 @@ async def test_applied_hunks_files_and_todos_are_taken_back():
         await pilot.pause()
         await pilot.press("n", "x", "X", "Z")
         await pilot.pause()
-        assert session.named("take_back") == [
+        assert session.named("review.take_back") == [
             ([seen("c1", 1)],),
             ([seen("c1")],),
             ([seen("c1"), seen("c2")],),
@@ -282,7 +284,7 @@ async def test_the_changes_of_a_todo_are_decided_together():
         await pilot.pause()
         await pilot.press("t")
         await pilot.pause()
-        assert session.named("apply") == [([seen("c1"), seen("c2")],)]
+        assert session.named("review.apply") == [([seen("c1"), seen("c2")],)]
         assert str(app.pane.title_text).startswith("Review · other.py")
 
 
@@ -323,10 +325,10 @@ async def test_a_conflict_shows_three_sides_and_is_settled_place_by_place():
         await pilot.press("3")
         await pilot.pause()
         assert app.line_with("+ new")[1] == "▌" and "✓ theirs" in app.text
-        assert session.named("settle") == []
+        assert session.named("review.settle") == []
         await pilot.press("1")
         await pilot.pause()
-        assert session.named("settle") == [("c1", ["yours", "both"], {}, "abc")]
+        assert session.named("review.settle") == [("c1", ["yours", "both"], {}, "abc")]
 
 
 async def test_a_conflict_of_two_sub_tasks_names_both_and_is_given_back_to_one():
@@ -363,7 +365,7 @@ async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse(
         rows = app.text.split("\n")
         await pilot.click(offset=(6, max(y for y, row in enumerate(rows) if "theirs: what" in row)))
         await pilot.pause()
-        assert session.named("settle") == [("c1", ["theirs", "theirs"], {0: "by mine\nnew\n"}, "abc")]
+        assert session.named("review.settle") == [("c1", ["theirs", "theirs"], {0: "by mine\nnew\n"}, "abc")]
 
 
 async def test_any_apply_is_undone_from_the_list_after_a_look_at_what_it_would_do():
@@ -372,7 +374,9 @@ async def test_any_apply_is_undone_from_the_list_after_a_look_at_what_it_would_d
         Checkpoint("k2", 2, (FileStep("new.py", "", "c"),), (Pick("c2"),), undone=True),
     )
     session = reviewed(*CHANGES, checkpoints=points)
-    session.answers["preview"] = lambda name: [Preview(API if name == "k1" else NEW, merged=name == "k1")]
+    session.answers["review.preview"] = lambda name: [
+        Preview(API if name == "k1" else NEW, merged=name == "k1")
+    ]
     app = PaneApp(ReviewPane, session)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.pause()
@@ -384,7 +388,7 @@ async def test_any_apply_is_undone_from_the_list_after_a_look_at_what_it_would_d
         assert "+ four" in app.text and "src/api.py: merged with what changed since" in app.text
         await pilot.press("enter")
         await pilot.pause()
-        assert session.named("undo") == [("k1",)] and session.named("redo") == []
+        assert session.named("review.undo") == [("k1",)] and session.named("review.redo") == []
 
 
 async def test_a_conflict_and_how_a_place_was_found_are_told():
@@ -400,12 +404,14 @@ async def test_a_conflict_and_how_a_place_was_found_are_told():
 async def test_a_change_that_conflicts_is_skipped_as_a_whole():
     conflict = replace(CHANGES[0], state="conflict", reason="Line 5 is another now.")
     session = reviewed(conflict)
-    session.effects["skip"] = lambda picks: State(review=ReviewSlice((replace(conflict, state="skipped"),)))
+    session.effects["review.skip"] = lambda picks: State(
+        review=ReviewSlice((replace(conflict, state="skipped"),))
+    )
     app = PaneApp(ReviewPane, session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("s")
         await pilot.pause()
-        assert session.named("skip") == [([seen("c1")],)]
+        assert session.named("review.skip") == [([seen("c1")],)]
         assert "1 skipped ·  u undo" in app.text
 
 
@@ -428,7 +434,7 @@ async def test_changes_without_lines_and_an_empty_review_are_told_in_words():
         assert "a.py becomes b.py" in app.text
         await pilot.press("a")
         await pilot.pause()
-        assert session.named("apply") == [([seen("c3", None)],)]
+        assert session.named("review.apply") == [([seen("c3", None)],)]
         app.show(State())
         await pilot.pause()
         assert "Nothing is written before" in app.text

@@ -151,8 +151,8 @@ async def test_a_pane_that_someone_works_in_is_not_covered(workspace: Path) -> N
     change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
     async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(100, 30)) as it:
         await it.press("f3")
-        await it.session.submit("change src/api.py")
-        await it.session.finished()
+        await it.session.chat.submit("change src/api.py")
+        await it.session.chat.finished()
         await it.pilot.pause(0.2)
         assert it.session.state.review.open
         assert it.pane("files").display
@@ -161,8 +161,8 @@ async def test_a_pane_that_someone_works_in_is_not_covered(workspace: Path) -> N
 async def test_titles_of_tabs_always_fit(workspace: Path) -> None:
     change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
     async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(80, 24)) as it:
-        await it.session.submit("change src/api.py")
-        await it.session.finished()
+        await it.session.chat.submit("change src/api.py")
+        await it.session.chat.finished()
         for width in (80, 60, 50):
             await it.pilot.resize_terminal(width, 24)
             await it.press("f5")
@@ -236,7 +236,7 @@ async def test_the_same_key_copies_what_is_selected(workspace: Path, monkeypatch
 
 async def test_errors_become_notices(workspace: Path) -> None:
     async with on_screen(workspace) as it:
-        await it.session.open_file("README.md")
+        await it.session.files.open("README.md")
         await it.press("f4", "x")
         await it.press("ctrl+o", "x")
         await it.asked()
@@ -248,7 +248,7 @@ async def test_nothing_is_drawn_while_nothing_happens(workspace: Path) -> None:
     async with on_screen(workspace, [reply("Hello.", message="**Hi**")]) as it:
         await it.press(*"hello", "enter")
         await it.shows("Hi")
-        await it.session.finished()
+        await it.session.chat.finished()
         await it.pilot.pause(0.8)
         timers = [
             timer

@@ -27,8 +27,8 @@ def the_editor(it: Driven) -> Editor:
 async def test_the_editor_shows_the_lines_that_it_showed(tmp_path: Path, size: tuple[int, int]) -> None:
     (tmp_path / "long.py").write_text("".join(f"line_{number} = {'x' * 300}\n" for number in range(1, 500)))
     async with open_session(tmp_path, services=False) as session:
-        await session.open_file("long.py", 40)
-        session.scroll_buffer("long.py", (300, 12))
+        await session.files.open("long.py", 40)
+        session.files.scroll("long.py", (300, 12))
         session.set_layout(replace(session.state.layout, focus="buffers"))
     async with on_screen(tmp_path, size=size, session="last") as it:
         await it.until(lambda: the_editor(it).scroll_place == (300, 12), "the place")
@@ -37,7 +37,7 @@ async def test_the_editor_shows_the_lines_that_it_showed(tmp_path: Path, size: t
         assert the_editor(it).place == ((39, 0), (39, 0)), "the cursor is where it was too"
         the_editor(it).scroll_to(8, 200, animate=False)
         await it.until(lambda: it.session.state.buffers.open[0].scroll == (200, 8), "another to be kept")
-        await it.session.open_file("long.py", 20)
+        await it.session.files.open("long.py", 20)
         await it.shows("line_20 ")
 
 

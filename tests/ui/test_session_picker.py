@@ -34,8 +34,8 @@ def workspace(tmp_path: Path) -> Path:
 
 async def make(workspace: Path, request: str, answer: str) -> str:
     async with open_session(workspace, [reply(answer)]) as session:
-        await session.submit(request)
-        await session.finished()
+        await session.chat.submit(request)
+        await session.chat.finished()
         return session.state.session.id
 
 
@@ -47,7 +47,7 @@ async def program(workspace: Path, session: str = "", pick: bool = False) -> Asy
         found = await opening.open_session(
             Opening(workspace, choice.session, overrides=("model=scripted",), read_only=choice.read_only)
         )
-        found.model = ScriptedModel([])
+        found.models.model = ScriptedModel([])
         return found
 
     app = WorkspaceApp(
@@ -130,7 +130,7 @@ async def refuses_every_text(driven: Driven) -> None:
     """Nothing can be typed that would be lost, and the key that forks is named."""
     session = driven.app.session
     assert session is not None
-    await session.open_file("a.py")
+    await session.files.open("a.py")
     for keys in (
         ("f7", *"lost"),
         ("f7", "ctrl+j"),
@@ -165,7 +165,7 @@ async def test_open_elsewhere_is_forked_or_looked_at(workspace: Path, choice: st
             assert (session.state.session.id == name) is (choice == "read")
             if choice == "read":
                 with pytest.raises(Exception, match="only be read"):
-                    await session.submit("more")
+                    await session.chat.submit("more")
                 await refuses_every_text(driven)
 
 
@@ -174,9 +174,9 @@ async def test_a_fork_begins_after_the_turn_that_is_chosen(workspace: Path, here
     change = reply("Two.", fileChanges=[{"path": "a.py", "edits": [{"search": "a = 1", "replace": "a = 2"}]}])
     async with open_session(workspace, [reply("One."), change]) as session:
         for request in ("first", "set a.py to two"):
-            await session.submit(request)
-            await session.finished()
-        await session.apply()
+            await session.chat.submit(request)
+            await session.chat.finished()
+        await session.review.apply()
         name = session.state.session.id
     async with program(workspace, name) as driven:
         await driven.until(lambda: driven.screen.ready, "the panes")
@@ -192,7 +192,7 @@ async def test_a_fork_begins_after_the_turn_that_is_chosen(workspace: Path, here
     async with open_session(workspace, session=choice.session, services=False) as session:
         assert session.state.turn.number == 1
         assert "These files were changed after that turn" in session.state.chat.messages[-1].text
-        await session.undo()
+        await session.review.undo()
         assert (workspace / "a.py").read_text() == "a = 1\n"
 
 

@@ -31,7 +31,7 @@ async def at_work(folder: Path, model: GoalModel, *tasks: SubTask) -> AsyncGener
     """The screen with the focus on these sub-tasks."""
 
     def prepare(session: Session) -> None:
-        session.model = model
+        session.models.model = model
 
     async with on_screen(folder, prepare=prepare) as driven:
         await driven.session.journal.record(e.SubTasksProposed(tasks))

@@ -24,8 +24,8 @@ async def test_the_words_that_are_kept_take_its_place(tmp_path: Path) -> None:
             kept.append(text)
             return True
 
-        it.session.summary = summary  # type: ignore[method-assign]
-        it.session.edit_summary = edit  # type: ignore[method-assign]
+        it.session.chat.summary = summary  # type: ignore[method-assign]
+        it.session.chat.edit_summary = edit  # type: ignore[method-assign]
         await it.press("ctrl+o", "J")
         await it.shows("Four questions.")
         await it.press(*"Yes. ", "f2")

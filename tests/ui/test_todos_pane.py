@@ -34,10 +34,10 @@ async def test_keys_tick_remove_and_reorder():
         await pilot.press("space", "down", "d", "K", "J")
         await pilot.pause()
         assert app.noted.calls == [
-            ("toggle_todo", "t1"),
-            ("remove_todo", "t2"),
-            ("move_todo", "t2", -1),
-            ("move_todo", "t2", 1),
+            ("todos.toggle", "t1"),
+            ("todos.remove", "t2"),
+            ("todos.move", "t2", -1),
+            ("todos.move", "t2", 1),
         ]
 
 
@@ -46,7 +46,7 @@ async def test_a_todo_is_added_in_the_line_at_the_bottom():
     async with app.run_test(size=(24, 8)) as pilot:
         await pilot.press("a", *"do it", "enter")
         await pilot.pause()
-        assert app.noted.named("add_todo") == [("do it",)]
+        assert app.noted.named("todos.add") == [("do it",)]
         assert not app.query_one(Input).display and app.query_one(Rows).has_focus
 
 
@@ -58,7 +58,7 @@ async def test_a_todo_is_edited_and_escape_leaves_it_as_it_was():
         await pilot.press("!", "enter")
         await pilot.press("e", "x", "escape")
         await pilot.pause()
-        assert app.noted.named("edit_todo") == [("t2", "Add timeouts!")]
+        assert app.noted.named("todos.edit") == [("t2", "Add timeouts!")]
         assert app.query_one(Rows).has_focus
 
 
@@ -70,7 +70,7 @@ async def test_the_mouse_ticks_and_unfolds_details():
         assert "wrap fetch()" not in app.text
         await pilot.click(Rows, offset=(8, 1))
         await pilot.pause()
-        assert app.noted.named("toggle_todo") == [("t3",)]
+        assert app.noted.named("todos.toggle") == [("t3",)]
         assert "wrap fetch() and push()" in app.text
 
 

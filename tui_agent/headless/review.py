@@ -39,7 +39,7 @@ async def _answered(session: Session) -> None:
     """Wait for the model, where it is asked again for what conflicts."""
     if session.state.turn.running:
         await session.start_services()
-        await session.finished()
+        await session.chat.finished()
 
 
 async def _carry_out(session: Session, options: DecideOptions) -> None:
@@ -49,15 +49,15 @@ async def _carry_out(session: Session, options: DecideOptions) -> None:
             raise SessionError(f"There is no change {name}", "`tui-agent sessions show` lists them")
     match options.decision:
         case "apply":
-            await session.apply([Pick(name) for name in changes])
+            await session.review.apply([Pick(name) for name in changes])
         case "skip":
-            await session.skip([Pick(name) for name in changes])
+            await session.review.skip([Pick(name) for name in changes])
         case "undo":
             for checkpoint in _checkpoints(session.state, changes, undone=False):
-                await session.undo(checkpoint)
+                await session.review.undo(checkpoint)
         case "redo":
             for checkpoint in _checkpoints(session.state, changes, undone=True):
-                await session.redo(checkpoint)
+                await session.review.redo(checkpoint)
 
 
 def _checkpoints(state: State, changes: tuple[str, ...], undone: bool) -> list[str]:

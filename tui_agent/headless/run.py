@@ -81,15 +81,15 @@ async def _turn(
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(_stop(session)))
     await session.start_services()
-    await session.wait_for_files()
+    await session.files.ready()
     for file in options.open:
-        await session.open_file(file.path, file.first, last_line=file.last)
+        await session.files.open(file.path, file.first, last_line=file.last)
     if options.open:
-        await session.activate_buffer(options.open[0].path)
+        await session.files.activate(options.open[0].path)
     before = session.state.usage.session
     proposed = len(session.state.review.changes)
-    await session.submit(options.prompt, options.attach)
-    await session.finished()
+    await session.chat.submit(options.prompt, options.attach)
+    await session.chat.finished()
     await session.subtasks.settled()
     turn = session.state.turn
     left = ""
@@ -112,7 +112,7 @@ def _count(out: Sequence[str]) -> str:
 
 
 async def _stop(session: Session) -> None:
-    await session.stop()
+    await session.chat.stop()
     await session.subtasks.stop_all()
 
 
@@ -124,10 +124,10 @@ async def apply_all(session: Session, before: int) -> str:
     while True:
         proposed = len(session.state.review.changes)
         try:
-            await session.apply()
+            await session.review.apply()
             break
         except errors.TuiAgentError as error:
-            await session.finished()  # the model is asked again for what conflicts, a few times only
+            await session.chat.finished()  # the model is asked again for what conflicts, a few times only
             if len(session.state.review.changes) == proposed:
                 return str(error)
     left = [change for change in session.state.review.changes[before:] if change.state in LEFT]

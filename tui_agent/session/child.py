@@ -44,17 +44,17 @@ class ChildSession:
         self.session.workspace.start(paths)
 
     async def take_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
-        await self.session.submit(text, attachments)
-        await self.session.finished()
+        await self.session.chat.submit(text, attachments)
+        await self.session.chat.finished()
 
     async def apply(self, picks: Sequence[Pick]) -> None:
-        await self.session.apply(picks)
+        await self.session.review.apply(picks)
 
     async def subtasks_settled(self) -> None:
         await self.session.subtasks.settled()
 
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
-        return await self.session.earlier(before, count)
+        return await self.session.chat.earlier(before, count)
 
     async def close(self) -> None:
         await self.session.close()
@@ -75,10 +75,10 @@ async def open_child(
         folders=parent.folders,
         workspace=Workspace(Path(copy.root), child=parent.workspace.child, watched=False, aliases=aliases),
         start_folder=parent.start_folder,
-        model=parent.paced_model(),
-        model_name=parent.model_name,
+        model=parent.models.paced(),
+        model_name=parent.models.name,
         interactive=False,
-        part=SubTaskPart(part, capacity, parent.requests),
+        part=SubTaskPart(part, capacity, parent.models.requests),
     )
     await journal.record(e.SessionStarted(folder.name, copy.root))
     for digest, choice in parent.state.secrets.items():

@@ -12,11 +12,13 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.git_folder import find_git_folder
 from tui_agent.files.text import TextFile, encode
+from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
-from tui_agent.review.decisions import Decisions
+from tui_agent.review.review import Review
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, RunningCommand
+from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -33,16 +35,21 @@ class Commands:
     """Starts commands, tells of them, and stops them. What they printed is in the blobs."""
 
     def __init__(
-        self, journal: Journal, workspace: Workspace, blobs: Blobs, decisions: Decisions, settings: Settings
+        self, journal: Journal, workspace: Workspace, blobs: Blobs, review: Review, settings: Settings
     ) -> None:
         self._journal = journal
         self._workspace = workspace
         self._blobs = blobs
-        self._decisions = decisions
+        self._review = review
         self._settings = settings
         self._hidden: HiddenFiles | None = None
         self._runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    @call(changes=True)
     async def run(self, command: str, *, by: By = "person", timeout: float | None = None) -> str:
         """Start a command in the person's shell, in a view of its own; its id. Returns when it runs.
 
@@ -101,26 +108,33 @@ class Commands:
             await self._say_once(f"Commands use the virtual environment {environment} of this folder")
         return number
 
+    @call(changes=True)
     async def stop(self) -> None:
         """Stop every command that runs; what they printed is kept."""
+        await self._stop()
+
+    async def _stop(self) -> None:
         for run, _ in self._runs.values():
             run.stop()
         await self.ended()
 
+    @call(changes=False)
     async def ended(self) -> None:
         """Wait until no command runs."""
         while self._runs:
             await asyncio.wait([task for _, task in self._runs.values()])
 
+    @call(changes=False)
     async def close(self) -> None:
-        await self.stop()
+        """Stop what runs."""
+        await self._stop()
 
     async def _seeds(self) -> tuple[list[Seed], tuple[str, ...]]:
         """What is in the view instead of what is in the folder, and the paths of what is pending."""
         from tui_agent.trial.hidden import HiddenFiles
         from tui_agent.trial.plan import Seed
 
-        targets, missing = await self._decisions.would_write()
+        targets, missing = await self._review.would_write()
         for sentence in missing:
             await self._journal.record(e.NoticeGiven("warning", f"Not part of the trial: {sentence}"))
         contents: dict[str, bytes | None] = {

@@ -1,14 +1,121 @@
-"""Which model answers: the child that runs litellm, a recording, either of them recorded."""
+"""Which model answers, and how often it may be asked: the child that runs litellm, a recording, either recorded."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from tui_agent.model.client import Model
+from tui_agent.errors import NoModel, SessionError
+from tui_agent.log.journal import Journal
+from tui_agent.model.client import Model, Reaching
+from tui_agent.model.pacing import Allowance, Pace, PacedModel
+from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.settings.schema import Settings
+from tui_agent.store import events as e
 from tui_agent.store.events import ModelChosen, ModelStatusChanged
-from tui_agent.store.state import ModelSlice
+from tui_agent.store.state import ModelSlice, State
 from tui_agent.store.store import Store
+from tui_agent.turn.exchange import chosen
+
+
+class ModelAccess:
+    """The model of a session: its name, the pace and the number of requests that all keep who ask it.
+
+    With `shared` it is that of a sub-task: what it asks counts where its parent's model is asked, and only there.
+    """
+
+    def __init__(
+        self, journal: Journal, settings: Settings, model: Model, name: str, shared: Allowance | None = None
+    ) -> None:
+        self.model = model
+        self.name = name
+        self.requests = Allowance(settings.limits.requests) if shared is None else shared
+        self._shared = shared is not None
+        self._journal = journal
+        self._settings = settings
+        self._pace = Pace()
+        self._files: ProviderFiles | None = None
+        journal.store.subscribe(self._on_event)
+
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    def paced(self) -> PacedModel:
+        """The model at the pace that all have to keep who ask it."""
+        return PacedModel(self.model, self._pace, None if self._shared else self.requests)
+
+    def apart(self) -> PacedModel:
+        """The same for what counts to no prompt."""
+        return PacedModel(self.model, self._pace)
+
+    def renew(self) -> None:
+        """The person has asked for something: as many requests as a prompt may make, from now on."""
+        if not self._shared:
+            self.requests.renew()
+
+    async def start(self) -> None:
+        """Start the model's child, where a model is chosen."""
+        if self.name:
+            await self.model.start()
+
+    async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> None:
+        """Answer with another model from the next request on, which is a reset. Raises a `ModelError`.
+
+        `environment` are the variables by which it is reached, where it needs any.
+        """
+        if self.state.session.rehearsal:
+            raise SessionError(
+                "The rehearsal answers from its recording", "start `tui-agent --model NAME` for a real model"
+            )
+        self.name = name.strip()
+        if environment and isinstance(self.model, Reaching):
+            await self.model.reach(environment)
+        await self.model.start()
+        await self.get_ready()
+
+    async def get_ready(self) -> None:
+        """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""
+        name = self.name
+        if not name:
+            raise NoModel(
+                "No model is configured",
+                "start with --model NAME, set `model` in settings.toml, or try `tui-agent demo`",
+            )
+        event = chosen(self._settings, name, await self.model.abilities(name))
+        if not is_chosen(self.state.model, event):
+            await self._journal.record(event)
+
+    def files(self) -> ProviderFiles | None:
+        """Where files are uploaded; None where that is off, or nothing there could take them."""
+        wanted = self._settings.files_api == "on"
+        if self._files is None and wanted and isinstance(self.model, TakesFiles):
+            self._files = ProviderFiles(self.model)
+        return self._files
+
+    async def forget_uploads(self) -> None:
+        """After a resume: what an earlier process uploaded means nothing any more, and is removed."""
+        uploads = self.state.conversation
+        if uploads.uploads and not uploads.uploads_ended:
+            await self._journal.record(e.UploadsEnded())
+            if store := self.files():
+                store.adopt(self.state.model.name, uploads.uploads)
+
+    async def end_uploads(self) -> None:
+        if self._files is None:
+            return
+        sentence = await self._files.close()
+        left = [e.NoticeGiven("warning", sentence)] if sentence else []
+        ended = [e.UploadsEnded()] if self.state.conversation.uploads else []
+        await self._journal.record(*left, *ended)
+
+    async def close(self) -> None:
+        """End the child."""
+        await self.model.close()
+
+    def _on_event(self, event: e.Event, state: State) -> None:
+        if isinstance(event, e.ModelChosen) and not state.session.read_only:
+            self.name = event.name  # a fallback that a turn took stays
 
 
 def make_model(

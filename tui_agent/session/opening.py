@@ -14,7 +14,6 @@ from tui_agent.log import catalog, storage
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.session.models import make_model
-from tui_agent.session.read_only import ReadOnlySession
 from tui_agent.session.session import Session
 from tui_agent.settings import loading, trust
 from tui_agent.settings.folders import Folders, close_to_others, user_folders, why_not_writable
@@ -58,8 +57,7 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
     store = Store(state)
     journal = Journal(store, kept.log, kept.number)
     model, name = make_model(loaded.settings, replay, opening.record, store)
-    kind = ReadOnlySession if opening.read_only else Session
-    session = kind(
+    session = Session(
         journal=journal,
         storage=kept,
         loaded=loaded,
@@ -69,6 +67,7 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
         model=model,
         model_name=name,
         interactive=opening.interactive,
+        follows=opening.read_only,
     )
     await _begin(session, opening, replay, trusted, not_kept)
     if opening.interactive and not trusted and await asyncio.to_thread(_brings_settings, workspace):

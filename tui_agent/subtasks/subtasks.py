@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
+from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
@@ -49,10 +50,12 @@ class SubTasks:
     def state(self) -> State:
         return self._journal.store.state
 
+    @call(changes=False)
     def child(self, task: str) -> Child | None:
         """The session of a sub-task that runs; None before it has one, and afterwards."""
         return self._scheduler.child(task)
 
+    @call(changes=False)
     async def close(self) -> None:
         """Stop all that run."""
         if self._made is not None:
@@ -60,6 +63,7 @@ class SubTasks:
 
     # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
 
+    @call(changes=True)
     async def add(
         self, task: str, goal: str, files: Sequence[str] = (), dependencies: Sequence[str] = ()
     ) -> None:
@@ -68,21 +72,25 @@ class SubTasks:
             raise SessionError(f"There is a sub-task {task} already", "give the new one another id")
         await self._put(SubTask(task, goal, tuple(files), tuple(dependencies)))
 
+    @call(changes=True)
     async def edit(self, task: str, goal: str, files: Sequence[str]) -> None:
         """Reword a task; what runs is not touched by it."""
         found = self._still(task)
         await self._put(replace(found, goal=goal, files=tuple(files)))
 
+    @call(changes=True)
     async def connect(self, task: str, dependencies: Sequence[str]) -> None:
         """Let a task wait for these and no others."""
         found = self._still(task)
         await self._put(replace(found, dependencies=tuple(dict.fromkeys(dependencies))))
 
+    @call(changes=True)
     async def tick(self, task: str) -> None:
         """Mark a task for the batch (with autonomy `auto`: to run by itself), or take the mark away."""
         found = self._task(task)
         await self._journal.record(e.SubTaskChanged(replace(found, auto_execute=not found.auto_execute)))
 
+    @call(changes=True)
     async def remove(self, task: str) -> None:
         """Take a task out of the graph; what waits for it waits no more."""
         self._still(task)
@@ -90,6 +98,7 @@ class SubTasks:
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
+    @call(changes=True)
     async def run(self, task: str) -> None:
         """Let a task begin as soon as it can: now, or when what it waits for is done."""
         found = self._task(task)
@@ -100,6 +109,7 @@ class SubTasks:
         self._renew()
         await self._journal.record(e.SubTasksWanted((task,)))
 
+    @call(changes=True)
     async def run_ticked(self) -> None:
         """Approve the batch: all that is marked begins as soon as it can."""
         if self._manual:
@@ -116,6 +126,7 @@ class SubTasks:
         self._renew()
         await self._journal.record(e.SubTasksWanted(tuple(ticked)))
 
+    @call(changes=True)
     async def retry(self, task: str) -> None:
         """Rerun a task that has ended, or was skipped. What it had proposed and nobody decided about gives way."""
         found = self._may(task, "pending")
@@ -127,16 +138,19 @@ class SubTasks:
             await self._redo.retract(found, f"“{task}” runs again")
             await self._journal.record(e.SubTaskMoved(task, "pending"), *wanted)
 
+    @call(changes=True)
     async def skip(self, task: str) -> None:
         """Let a task go: those that wait for it may begin."""
         self._may(task, "skipped")
         await self._journal.record(e.SubTaskMoved(task, "skipped"))
 
+    @call(changes=True)
     async def stop(self, task: str) -> None:
         """Stop a task that runs, or is wanted: it is cancelled until it is retried."""
         self._task(task)
         await self._stop([task])
 
+    @call(changes=True)
     async def stop_all(self) -> None:
         """Stop all that run, and let none of the others begin."""
         await self._stop([task.id for task in self.state.subtasks.tasks])
@@ -147,16 +161,19 @@ class SubTasks:
             await self._journal.record(e.SubTasksWanted(wanted, wanted=False))
         await self._scheduler.stop(names)
 
+    @call(changes=False)
     async def settled(self) -> None:
         """Wait until no sub-task runs, and none that is wanted can begin."""
         await self._scheduler.settled()
 
+    @call(changes=True)
     async def redo(self, change: str, task: str) -> None:
         """Settle a conflict of two sub-tasks by letting one of them do its part again, on top of the other."""
         self._renew()
         with self._scheduler.held():
             await self._redo.redo(change, task)
 
+    @call(changes=False)
     async def state_of(self, task: str) -> State:
         """The session of a task's newest run as it is now, or as it ended. Raises `SessionError` for one without."""
         return await self._scheduler.state_of(self._task(task))

@@ -257,7 +257,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
     def action_stop(self) -> None:
         if self.session:
-            self.ask(self.session.stop())
+            self.ask(self.session.chat.stop())
 
     def action_theme(self) -> None:
         self.owner.next_theme()

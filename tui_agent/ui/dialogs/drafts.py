@@ -27,7 +27,7 @@ async def commit(app: App[object], session: Session) -> None:
     async def get() -> str | None:
         nonlocal plan
         try:
-            plan = await session.commit_plan()
+            plan = await session.review.commit_plan()
             dialog.retitle(_title(session, plan))
             dialog.can_be_kept = True
             return await _draft(session, plan)
@@ -41,7 +41,7 @@ async def commit(app: App[object], session: Session) -> None:
     if message is None or plan is None:
         return
     try:
-        await session.commit(message, plan)
+        await session.review.commit(message, plan)
     except TuiAgentError as error:
         await session.notice(str(error), "error")
 
@@ -50,7 +50,7 @@ async def _draft(session: Session, plan: CommitPlan) -> str:
     """The model's words, none where no model answers: the person writes them then."""
     try:
         await session.notice("Asking the model for a commit message…")
-        return await session.draft_commit(plan)
+        return await session.review.draft_commit(plan)
     except ModelError as error:
         await session.notice(f"{error}; write the message yourself", "warning")
         return ""
@@ -70,7 +70,7 @@ async def edit_summary(app: App[object], session: Session) -> None:
     async def get() -> str | None:
         nonlocal summary
         try:
-            summary = await session.summary()
+            summary = await session.chat.summary()
         except TuiAgentError as error:
             await session.notice(str(error), "error")
             return None
@@ -81,7 +81,7 @@ async def edit_summary(app: App[object], session: Session) -> None:
     text = await app.push_screen_wait(TextDialog("Summary of older messages", get(), wrap=True))
     if text is not None and text.strip() and text != summary:
         try:
-            await session.edit_summary(text)
+            await session.chat.edit_summary(text)
         except TuiAgentError as error:
             await session.notice(str(error), "error")
 
@@ -93,7 +93,7 @@ async def go_on(app: App[object], session: Session, text: str) -> bool:
 
     async def get() -> str | None:
         try:
-            memory = await session.memory()
+            memory = await session.chat.memory()
         except TuiAgentError as error:
             await session.notice(str(error), "error")
             return None
@@ -106,7 +106,7 @@ async def go_on(app: App[object], session: Session, text: str) -> bool:
     if edited is None or not edited.strip():
         return False
     try:
-        await session.go_on(words, edited)
+        await session.chat.go_on(words, edited)
     except TuiAgentError as error:
         await session.notice(str(error), "error")
         return False

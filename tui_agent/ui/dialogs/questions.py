@@ -45,7 +45,7 @@ async def choose_model(app: App[object], session: Session) -> None:
     environment = next((it.environment for it in found if it.model == name), {})
     try:
         await session.notice(f"Getting {name} ready …")
-        await session.choose_model(name, environment)
+        await session.models.choose(name, environment)
         await session.notice(f"{name} answers from the next request on{_to_keep(session, name, environment)}")
     except TuiAgentError as error:
         await session.notice(str(error), "error")
@@ -96,7 +96,7 @@ async def ask_for_trust(app: WorkspaceApp) -> None:
     if not choice:
         return
     if choice.startswith(_FILE):
-        await session.open_file(choice.removeprefix(_FILE))
+        await session.files.open(choice.removeprefix(_FILE))
         return
     try:
         if choice == "trust":

@@ -351,7 +351,7 @@ async def show_sent(app: WorkspaceApp) -> None:
     from tui_agent.ui.dialogs.context import SentView
 
     if app.session is not None:
-        await app.push_screen_wait(SentView(app.session.sent))
+        await app.push_screen_wait(SentView(app.session.chat.sent))
 
 
 async def _forked(session: str) -> str:

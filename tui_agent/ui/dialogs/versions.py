@@ -49,7 +49,7 @@ class FileDiff(Dialog[None], inherit_bindings=False):
         super().__init__()
         self._session = session
         self._path = path
-        self._versions: Sequence[Version] = session.versions()
+        self._versions: Sequence[Version] = session.review.versions()
         self._at = 0
         self._hunk = 0
         self._diff: Diff | str = ""
@@ -85,7 +85,7 @@ class FileDiff(Dialog[None], inherit_bindings=False):
 
     async def _fetch(self, version: str) -> None:
         try:
-            self._diff = diff = await self._session.version_diff(self._path, version)
+            self._diff = diff = await self._session.review.version_diff(self._path, version)
             await self.query_one("#two" if self._in_two else "#one", DiffView).get_ready(diff)
         except TuiAgentError as error:
             self._diff = str(error)
@@ -198,7 +198,7 @@ class History(Dialog[str | None], inherit_bindings=False):
 
     async def _fetch(self, name: str) -> None:
         try:
-            self._previews[name] = await self._session.preview(name)
+            self._previews[name] = await self._session.review.preview(name)
         except TuiAgentError as error:
             self._previews[name] = str(error)
         self._show()

@@ -174,12 +174,12 @@ class BuffersPane(Pane):
             text = editor.changed_text
             if text is not None and text != buffer.text:
                 editor.told, editor.agreed = (cursor, anchor), text
-                self.session.edit_buffer(path, text, cursor, anchor)
+                self.session.files.edit(path, text, cursor, anchor)
             elif (cursor, anchor) != editor.told:
                 editor.told = (cursor, anchor)
-                self.session.move_cursor(path, cursor, anchor)
+                self.session.files.move_cursor(path, cursor, anchor)
             if editor.size and editor.scroll_place != (buffer.scroll or (0, 0)):
-                self.session.scroll_buffer(path, editor.scroll_place)
+                self.session.files.scroll(path, editor.scroll_place)
 
     async def flush(self) -> None:
         if self._timer is not None:
@@ -190,15 +190,15 @@ class BuffersPane(Pane):
 
     def action_save(self) -> None:
         if active := self.session.state.buffers.active:
-            self.act(self.session.save_buffer(active), text_waits=False)
+            self.act(self.session.files.save(active), text_waits=False)
 
     def action_overwrite(self) -> None:
         if active := self.session.state.buffers.active:
-            self.act(self.session.save_buffer(active, overwrite=True), text_waits=False)
+            self.act(self.session.files.save(active, overwrite=True), text_waits=False)
 
     def action_reload(self) -> None:
         if active := self.session.state.buffers.active:
-            self.act(self.session.reload_buffer(active))
+            self.act(self.session.files.reload(active))
 
     def action_diff(self) -> None:
         from tui_agent.ui.dialogs.versions import FileDiff
@@ -208,11 +208,11 @@ class BuffersPane(Pane):
 
     def action_close(self) -> None:
         if active := self.session.state.buffers.active:
-            self.act(self.session.close_buffer(active))
+            self.act(self.session.files.close(active))
 
     def action_discard(self) -> None:
         if active := self.session.state.buffers.active:
-            self.act(self.session.close_buffer(active, discard=True))
+            self.act(self.session.files.close(active, discard=True))
 
     def action_next_tab(self) -> None:
         self._step(1)
@@ -231,7 +231,7 @@ class BuffersPane(Pane):
 
     async def _bring(self, path: str) -> None:
         focused = self.has_focus_within
-        await self.session.activate_buffer(path)
+        await self.session.files.activate(path)
         if focused:
             self.call_later(self.enter)
 

@@ -61,7 +61,7 @@ class ChatPane(Pane):
     def compose(self) -> Iterable[Widget]:
         choices = NextSteps()
         state = self.session.state
-        yield Transcript(self.session, read_position(state.layout.place.get(self.ID), state.chat.total))
+        yield Transcript(self.session.chat, read_position(state.layout.place.get(self.ID), state.chat.total))
         yield NewBelow()
         yield Static("", id="progress", markup=False)
         yield QueuedMessages()
@@ -130,7 +130,7 @@ class ChatPane(Pane):
         value = self.prompt.value
         if value != self._draft:
             self._draft = value
-            self.session.set_draft(value)
+            self.session.chat.set_draft(value)
 
     async def flush(self) -> None:
         if self._draft_timer is not None:
@@ -152,7 +152,7 @@ class ChatPane(Pane):
             if text.startswith("!"):
                 await self.session.commands.run(text[1:])
             else:
-                await self.session.submit(text)
+                await self.session.chat.submit(text)
         except TuiAgentError:
             self.prompt.put_before(text)
             raise
@@ -181,14 +181,14 @@ class ChatPane(Pane):
         queue = self.session.state.input.queue
         if queue:
             self.prompt.put_before(queue[-1])
-            self.act(self.session.set_queue(queue[:-1]), text_waits=False)
+            self.act(self.session.chat.set_queue(queue[:-1]), text_waits=False)
 
     def on_queued_messages_removed(self, message: QueuedMessages.Removed) -> None:
         queue = list(self.session.state.input.queue)
         if message.index < len(queue):
             self.prompt.put_before(queue.pop(message.index))
             self.prompt.focus()
-            self.act(self.session.set_queue(queue), text_waits=False)
+            self.act(self.session.chat.set_queue(queue), text_waits=False)
 
     def on_approval_line_approval_pressed(self) -> None:
         self.go_to("subtasks")
@@ -202,7 +202,7 @@ class ChatPane(Pane):
 
     def on_prompt_mention_changed(self, message: Prompt.MentionChanged) -> None:
         picker = self.query_one(MentionList)
-        picker.show([] if message.query is None else self.session.find(message.query, MentionList.ROWS))
+        picker.show([] if message.query is None else self.session.files.find(message.query, MentionList.ROWS))
         self.prompt.picking = picker.display
 
     def on_prompt_picker_key(self, message: Prompt.PickerKey) -> None:

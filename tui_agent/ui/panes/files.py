@@ -26,7 +26,7 @@ class FilesPane(Pane):
     SLICES = ("workspace", "known", "buffers")
 
     def compose(self) -> Iterable[Widget]:
-        yield FileTree(self.session.folder)
+        yield FileTree(self.session.files.folder)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self.show(self.session.state))
@@ -61,7 +61,7 @@ class FilesPane(Pane):
         self.act(self._opened(path), changes=("buffers",))
 
     async def _opened(self, path: str) -> None:
-        await self.session.open_file(path)
+        await self.session.files.open(path)
         if self.has_focus_within:
             self.go_to("buffers")
 
@@ -69,7 +69,7 @@ class FilesPane(Pane):
         self.app.push_screen(Chooser("Find a file", self._found), self._chosen)
 
     def _found(self, query: str) -> list[ChooserRow]:
-        return [ChooserRow(path, label(path)) for path in self.session.find(query, FOUND)]
+        return [ChooserRow(path, label(path)) for path in self.session.files.find(query, FOUND)]
 
     def _chosen(self, path: str | None) -> None:
         if path:
@@ -85,7 +85,7 @@ class FilesPane(Pane):
         draft = self.session.state.input.draft
         gap = " " if draft and not draft.endswith((" ", "\n")) else ""
         name = f'@"{path}"' if " " in path else f"@{path}"
-        self.session.set_draft(f"{draft}{gap}{name} ")
+        self.session.chat.set_draft(f"{draft}{gap}{name} ")
         if self.has_focus_within:
             self.go_to("chat")
 

@@ -178,7 +178,7 @@ class KnownPane(Pane):
 
     def action_open(self) -> None:
         if self._files.cursor:
-            self.act(self.session.open_file(self._files.cursor), changes=("buffers",))
+            self.act(self.session.files.open(self._files.cursor), changes=("buffers",))
 
     def action_toggle_stale(self) -> None:
         """Show all files, or only those that are not what the model saw."""

@@ -68,9 +68,9 @@ class PlanPane(Pane):
             case "all":
                 self._take_all()
             case "other":
-                self.act(self.session.decide(self._plan.actions[int(index)].action.name, path))
+                self.act(self.session.chat.decide(self._plan.actions[int(index)].action.name, path))
             case "file" | "left":
-                self.act(self.session.open_file(path), changes=("buffers",))
+                self.act(self.session.files.open(path), changes=("buffers",))
             case "more" | "action" if index:
                 self._unfolded ^= {int(index)}
                 self._draw()
@@ -79,12 +79,12 @@ class PlanPane(Pane):
         if self._waiting_for:
             self._answer("")
         elif (action := self._under_cursor()) is not None:
-            self.act(self.session.decide(action.action.name))
+            self.act(self.session.chat.decide(action.action.name))
 
     def action_retry(self) -> None:
         """Look for the file of the action under the cursor again."""
         if (action := self._under_cursor()) is not None:
-            self.act(self.session.decide(action.action.name, "", action.action.patterns))
+            self.act(self.session.chat.decide(action.action.name, "", action.action.patterns))
 
     @writes
     def action_edit(self) -> None:
@@ -105,7 +105,7 @@ class PlanPane(Pane):
         if kind == "action":
             path = next(iter(self._plan.actions[int(index)].loaded), "")
         if path:
-            self.act(self.session.open_file(path), changes=("buffers",))
+            self.act(self.session.files.open(path), changes=("buffers",))
 
     def on_key(self, event: events.Key) -> None:
         """A digit answers the open question; 0 lets the file go."""
@@ -136,11 +136,11 @@ class PlanPane(Pane):
             return
         if kind == "patterns":
             patterns = [part.strip() for part in typed.split(_BETWEEN.strip()) if part.strip()]
-            self.act(self.session.decide(name, "", patterns))
+            self.act(self.session.chat.decide(name, "", patterns))
         elif name == self._waiting_for:
             self._answer(typed)
         else:
-            self.act(self.session.decide(name, typed))
+            self.act(self.session.chat.decide(name, typed))
         self._rows.focus()
 
     def on_input_blurred(self, event: Input.Blurred) -> None:
@@ -185,13 +185,13 @@ class PlanPane(Pane):
 
     def _take_all(self) -> None:
         if self._waiting_for:
-            self.act(self.session.decide(self._waiting_for, "", (), True))
+            self.act(self.session.chat.decide(self._waiting_for, "", (), True))
             self._rows.focus()
 
     def _answer(self, path: str) -> None:
         if not self._waiting_for:
             return
-        self.act(self.session.answer(self._waiting_for, path))
+        self.act(self.session.chat.answer(self._waiting_for, path))
         self._rows.focus()
 
     def _draw(self) -> None:

@@ -30,34 +30,34 @@ class ReviewPane(Deciding):
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def action_apply(self) -> None:
-        self._act(self._decide(self.session.apply, self._changes, file=False))
+        self._act(self._decide(self.session.review.apply, self._changes, file=False))
 
     def action_skip(self) -> None:
-        self._act(self._decide(self.session.skip, self._changes, file=False))
+        self._act(self._decide(self.session.review.skip, self._changes, file=False))
 
     def action_apply_file(self) -> None:
-        self._act(self._decide(self.session.apply, self._changes, file=True))
+        self._act(self._decide(self.session.review.apply, self._changes, file=True))
 
     def action_skip_file(self) -> None:
-        self._act(self._decide(self.session.skip, self._changes, file=True))
+        self._act(self._decide(self.session.review.skip, self._changes, file=True))
 
     def action_apply_todo(self) -> None:
-        self._act(self._decide_todo(self.session.apply, self._changes))
+        self._act(self._decide_todo(self.session.review.apply, self._changes))
 
     def action_skip_todo(self) -> None:
-        self._act(self._decide_todo(self.session.skip, self._changes))
+        self._act(self._decide_todo(self.session.review.skip, self._changes))
 
     def action_apply_all(self) -> None:
-        self._act(self._decide_all(self.session.apply))
+        self._act(self._decide_all(self.session.review.apply))
 
     def action_skip_all(self) -> None:
-        self._act(self._decide_all(self.session.skip))
+        self._act(self._decide_all(self.session.review.skip))
 
     def action_undo(self) -> None:
         self._act(self._undo())
 
     def action_redo(self) -> None:
-        self._act(self.session.redo())
+        self._act(self.session.review.redo())
 
     def action_take_back(self) -> None:
         if (change := self._change()) and self._place:
@@ -84,7 +84,7 @@ class ReviewPane(Deciding):
 
     def action_open(self) -> None:
         if change := self._change():
-            self._act(self.session.open_file(change.path, self._line()))
+            self._act(self.session.files.open(change.path, self._line()))
 
     def action_diff(self) -> None:
         from tui_agent.ui.dialogs.versions import FileDiff
@@ -110,7 +110,7 @@ class ReviewPane(Deciding):
 
         async def keep(new: str) -> None:
             try:
-                await self.session.edit_hunk(which, new)
+                await self.session.review.edit_hunk(which, new)
             except TuiAgentError:
                 self.app.push_screen(TextDialog(about, new), edited)  # what was written stays there
                 raise
@@ -202,7 +202,7 @@ class ReviewPane(Deciding):
 
     async def _comment(self, about: Pick, text: str) -> None:
         try:
-            await self.session.comment(about, text)
+            await self.session.review.comment(about, text)
         except TuiAgentError:
             self._input.value = text  # stays there for the next comment
             raise

@@ -197,7 +197,7 @@ class ReviewBody(Vertical):
             self._conflicts[_key(change)] = await self._choices(change)
         if self._conflicts.get(_key(change)) is None and _key(change) not in self._diffs:
             try:
-                self._diffs[_key(change)] = diff = await self._session.diff(change.id)
+                self._diffs[_key(change)] = diff = await self._session.review.diff(change.id)
                 await self._columns.get_ready(diff)
             except TuiAgentError as error:
                 self._diffs[_key(change)] = str(error)
@@ -215,7 +215,7 @@ class ReviewBody(Vertical):
     async def _choices(self, change: Change) -> ConflictChoices | None:
         """The conflict to choose in; None where there is none to show: by now both agree, or it cannot be read."""
         try:
-            view = await self._session.conflict(change.id)
+            view = await self._session.review.conflict(change.id)
         except TuiAgentError:
             return None
         return ConflictChoices(view) if view.conflicts else None

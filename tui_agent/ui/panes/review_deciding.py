@@ -113,7 +113,7 @@ class Deciding(Pane):
         """Take the last apply back, and go to the first hunk that it opens again."""
         async with self._deciding:
             points = [point for point in self.session.state.review.checkpoints if not point.undone]
-            await self.session.undo()
+            await self.session.review.undo()
             self.show(self.session.state)
             if points and points[-1].picks:
                 first = points[-1].picks[0]
@@ -121,13 +121,15 @@ class Deciding(Pane):
 
     def _take_back(self, picks: Sequence[Pick]) -> None:
         if picks:
-            self._act(self.session.take_back(picks))
+            self._act(self.session.review.take_back(picks))
 
     def _go_back_over(self, checkpoint: str | None) -> None:
         points = {point.id: point for point in self.session.state.review.checkpoints}
         if checkpoint in points:
             undone = points[checkpoint].undone
-            self._act(self.session.redo(checkpoint) if undone else self.session.undo(checkpoint))
+            self._act(
+                self.session.review.redo(checkpoint) if undone else self.session.review.undo(checkpoint)
+            )
 
     def _take(self, side: Side) -> None:
         """Choose a side at the current place of the conflict; with the last one it is settled."""
@@ -145,7 +147,9 @@ class Deciding(Pane):
         choosing, change = self._body.choosing, self._change()
         if choosing is not None and change is not None and choosing.decided:
             self._body.forget_conflict(change)
-            self._act(self.session.settle(change.id, choosing.sides, choosing.by_hand, choosing.view.now))
+            self._act(
+                self.session.review.settle(change.id, choosing.sides, choosing.by_hand, choosing.view.now)
+            )
         self._draw()
 
     def _step(self, step: int) -> None:

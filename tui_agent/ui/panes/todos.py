@@ -45,7 +45,7 @@ class TodosPane(Pane):
     async def action_toggle(self, attribute_name: str = "") -> None:
         """Tick the todo under the cursor, or open it again. The argument is that of the action it replaces."""
         if todo := self._current():
-            self.act(self.session.toggle_todo(todo.id))
+            self.act(self.session.todos.toggle(todo.id))
 
     @writes
     def action_add(self) -> None:
@@ -58,15 +58,15 @@ class TodosPane(Pane):
 
     def action_remove(self) -> None:
         if todo := self._current():
-            self.act(self.session.remove_todo(todo.id))
+            self.act(self.session.todos.remove(todo.id))
 
     def action_move_up(self) -> None:
         if todo := self._current():
-            self.act(self.session.move_todo(todo.id, -1))
+            self.act(self.session.todos.move(todo.id, -1))
 
     def action_move_down(self) -> None:
         if todo := self._current():
-            self.act(self.session.move_todo(todo.id, 1))
+            self.act(self.session.todos.move(todo.id, 1))
 
     def on_lined_chosen(self, event: Lined.Chosen) -> None:
         """Unfold or fold the details of the todo."""
@@ -76,15 +76,15 @@ class TodosPane(Pane):
 
     def on_lined_marked(self, event: Lined.Marked) -> None:
         event.stop()
-        self.act(self.session.toggle_todo(event.key))
+        self.act(self.session.todos.toggle(event.key))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         text = event.value.strip()
         if text and self._editing:
-            self.act(self.session.edit_todo(self._editing, text))
+            self.act(self.session.todos.edit(self._editing, text))
         elif text:
-            self.act(self.session.add_todo(text))
+            self.act(self.session.todos.add(text))
         self._stop_writing()
 
     def on_key(self, event: events.Key) -> None:

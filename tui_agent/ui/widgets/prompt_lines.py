@@ -159,7 +159,7 @@ class NoModelLine(Static):
         self.display = False
 
     def show(self) -> None:
-        self.display = not self._session.model_name
+        self.display = not self._session.models.name
         if self.display and not self._looked:
             self._looked = True
             self.run_worker(self._look())

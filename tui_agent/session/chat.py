@@ -1,52 +1,62 @@
-"""What a front end can ask of a session about the conversation: send, stop, answer, look back, go on."""
+"""The conversation of a session: sent, stopped, answered, looked back at, gone on with."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.context import memory
 from tui_agent.errors import SessionError
+from tui_agent.log.calls import call
+from tui_agent.log.journal import Journal
+from tui_agent.log.storage import Storage
+from tui_agent.session.turns import Turns
 from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage, Decision, State
 from tui_agent.turn.context import TurnContext
 
 if TYPE_CHECKING:
-    from tui_agent.log.journal import Journal
-    from tui_agent.log.storage import Storage
-    from tui_agent.session.turns import Turns
-    from tui_agent.session.watching import Watching
+    from tui_agent.log.exchanges import Exchange
 
 
-class ChatCalls:
-    """The part of a session that is about what is said; turns are run by its `Turns`."""
+class Chat:
+    """What a front end asks about what is said; `Turns` runs the turns.
 
-    journal: Journal
-    storage: Storage
-    _turns: Turns
-    _watching: Watching
+    `log` is where what happened can be read, None where it is in memory alone; `look` finds out what became of the
+    files that the model knows.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        storage: Storage,
+        turns: Turns,
+        *,
+        log: Path | None,
+        context: Callable[[], TurnContext],
+        look: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._journal = journal
+        self._storage = storage
+        self._turns = turns
+        self._log = log
+        self._context = context
+        self._look = look
+        self._lost = set(storage.lost)
 
     @property
     def state(self) -> State:
-        raise NotImplementedError
+        return self._journal.store.state
 
-    @property
-    def log_path(self) -> Path | None:
-        raise NotImplementedError
-
-    def _turn_context(self) -> TurnContext:
-        raise NotImplementedError
-
-    async def _say_lost(self, lost: Sequence[str]) -> None:
-        raise NotImplementedError
-
+    @call(changes=True)
     async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
         """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done."""
         await self._turns.submit(text, attachments)
 
+    @call(changes=False)
     async def memory(self) -> str:
         """What the next request to go on tells the model of the state of the work, to be read and edited.
 
@@ -61,35 +71,42 @@ class ChatCalls:
             return self.state.input.memory
         from tui_agent.turn.memory import remembered
 
-        await self._watching.look_at_known()
+        await self._look()
         return memory.untitled(remembered(self.state, self.state.turn.number + 1, {}))
 
+    @call(changes=True)
     async def go_on(self, text: str, remembered: str) -> None:
         """Send a message that asks to go on, with these words in place of the memory that would be built."""
-        await self.journal.record(e.MemoryEdited(remembered))
+        await self._journal.record(e.MemoryEdited(remembered))
         await self.submit(text)
 
+    @call(changes=False)
     async def finished(self) -> None:
         """Wait until no turn runs and none is queued."""
         await self._turns.finished()
 
+    @call(changes=False)
     async def stop(self) -> None:
         """Stop the running turn; what came so far is kept. Nothing happens when none runs."""
         await self._turns.stop()
 
+    @call(changes=True)
     def set_draft(self, text: str) -> None:
         """What is in the chat's input; kept within a second."""
         if text != self.state.input.draft:
-            self.journal.grow(e.DraftChanged(text))
+            self._journal.grow(e.DraftChanged(text))
 
+    @call(changes=True)
     async def set_queue(self, queue: Sequence[str]) -> None:
         """The messages that wait for the turn to end, as the person left them."""
         await self._turns.set_queue(queue)
 
+    @call(changes=True)
     async def answer(self, action: str, path: str = "") -> None:
         """Answer the plan's open question: the path that `action` means, or nothing to let it go."""
         await self._turns.answer(action, path)
 
+    @call(changes=True)
     async def decide(
         self, action: str, path: str = "", patterns: Sequence[str] = (), everything: bool = False
     ) -> None:
@@ -97,18 +114,20 @@ class ChatCalls:
         that its name fits, or nothing to let it go. With the plan's own patterns it is looked for again."""
         await self._turns.decide(Decision(action, path, tuple(patterns), everything))
 
+    @call(changes=False)
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
         """Up to `count` messages of the transcript from before message number `before`, oldest first."""
-        if self.log_path is None or before <= 1:
+        if self._log is None or before <= 1:
             return ()
         from tui_agent.log.transcript import messages_before
 
         lost: list[str] = []
-        keep = self.storage.log is not None
-        found = await asyncio.to_thread(messages_before, self.log_path, before, count, keep, lost)
+        keep = self._storage.log is not None
+        found = await asyncio.to_thread(messages_before, self._log, before, count, keep, lost)
         await self._say_lost(lost)
         return found
 
+    @call(changes=False)
     async def summary(self) -> str:
         """The summary that stands for older messages, as the model gets it; empty where there is none."""
         sent = next((it for it in self.state.conversation.messages if it.kind == "summary"), None)
@@ -116,11 +135,32 @@ class ChatCalls:
             return ""
         from tui_agent.turn.conversation import words_of
 
-        message = json.loads(await asyncio.to_thread(self.storage.blobs.get_text, sent.blob))
+        message = json.loads(await asyncio.to_thread(self._storage.blobs.get_text, sent.blob))
         return words_of(str(message["content"]))
 
+    @call(changes=True)
     async def edit_summary(self, text: str) -> bool:
         """Put the person's words in place of the summary of older messages; False where there is none."""
         from tui_agent.turn.conversation import edit_summary
 
-        return await edit_summary(self._turn_context(), text, self.journal.record)
+        return await edit_summary(self._context(), text, self._journal.record)
+
+    @call(changes=False)
+    async def sent(self) -> list[Exchange]:
+        """What the model was sent and what it answered, in order. Empty where nothing is kept."""
+        from tui_agent.log.exchanges import exchanges
+        from tui_agent.log.log import events_of
+
+        path = self._log
+        if path is None:
+            return []
+        lost: list[str] = []
+        found = await asyncio.to_thread(lambda: list(exchanges(events_of(path, lost), self._storage.blobs)))
+        await self._say_lost(lost)
+        return found
+
+    async def _say_lost(self, lost: Sequence[str]) -> None:
+        """Say once that a record cannot be read: opening does not look at those that a snapshot stands for."""
+        fresh = [sentence for sentence in lost if sentence not in self._lost]
+        self._lost.update(fresh)
+        await self._journal.record(*(e.NoticeGiven("warning", sentence) for sentence in fresh))

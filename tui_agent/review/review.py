@@ -1,4 +1,4 @@
-"""The person's decisions about changes: shown, worked on, applied, skipped, undone and redone."""
+"""The review of a session: changes shown, worked on, applied, skipped, undone and redone, compared and committed."""
 
 from __future__ import annotations
 
@@ -15,39 +15,82 @@ from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, Outdated, SessionError
 from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
+from tui_agent.git.client import CommitPlan
+from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.review.apply import Applier
 from tui_agent.review.conflicts import ConflictResolver
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.undo import Preview, UndoHistory
 from tui_agent.review.unfinished import recorded_names
-from tui_agent.review.versions import Versions
+from tui_agent.review.versions import Version, Versions
 from tui_agent.review.writer import Target, Writer
 from tui_agent.store import events as e
+from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
 
-class Decisions:
-    """One decision at a time: each waits for the one before it."""
+class Review:
+    """What a front end asks about changes. One decision at a time: each waits for the one before it.
+
+    `look` finds files that are no longer where they were; `complete` waits for the reply that is being proposed, and is
+    false where somebody waits for it already; `ask_again` sends what conflicts back to the model; `draft` lets the
+    model write a commit message.
+    """
 
     def __init__(
-        self, journal: Journal, workspace: Workspace, blobs: Blobs, open_files: OpenFiles, folder: Path
+        self,
+        journal: Journal,
+        workspace: Workspace,
+        blobs: Blobs,
+        open_files: OpenFiles,
+        folder: Path,
+        *,
+        look: Callable[[], Awaitable[None]],
+        complete: Callable[[], Awaitable[bool]],
+        ask_again: Callable[[Sequence[Change]], None],
+        draft: Callable[[str], Awaitable[str]],
     ) -> None:
         self._journal = journal
         self._blobs = blobs
+        self._look = look
+        self._complete = complete
+        self._ask_again = ask_again
+        self._draft = draft
         self._writer = Writer(journal, workspace, blobs, open_files, folder)
         self._applier = Applier(journal, workspace, blobs, self._writer)
         self._history = UndoHistory(journal, blobs, self._writer)
-        self.versions = Versions(journal, workspace, self._writer)
+        self._versions = Versions(journal, workspace, self._writer)
         self._conflicts = ConflictResolver(journal, blobs, self._writer)
         self._one_at_a_time = asyncio.Lock()
 
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    @call(changes=False)
     async def diff(self, change_id: str) -> Diff:
-        """The change as it can be shown; a file that goes shows every line as removed."""
+        """A change as it can be shown; a file that goes shows every line as removed. Raises `SessionError` for an id
+        that is not there."""
         return await asyncio.to_thread(self._diff, self._named(change_id))
 
-    async def apply(self, picks: Sequence[Pick]) -> None:
-        """Write what was picked, or with no picks every open change, all or nothing. Raises `EditFailed`."""
+    @call(changes=True)
+    async def apply(self, picks: Sequence[Pick] = ()) -> None:
+        """Write what was picked (nothing picked: all that is pending), all or nothing.
+
+        All that is pending waits for a reply that is still being proposed, and says so. Raises `EditFailed` where
+        something conflicts; the model is then asked again for it, as if in the turn that proposed it.
+        """
+        if picks or await self._complete():
+            await self._look()
+            before = self.state.review.changes
+            try:
+                await self._apply(picks)
+            except EditFailed:
+                self._ask_again([change for change in self.state.review.changes if change not in before])
+                raise
+
+    async def _apply(self, picks: Sequence[Pick]) -> None:
         async with self._alone():
             picks = await self._as_seen(picks)
             changes = self._open_changes(picks)
@@ -55,27 +98,32 @@ class Decisions:
                 self._refuse_broken_batch(changes)
             await self._looked_at_again(lambda: self._applier.apply(changes, picks))
 
+    @call(changes=False)
     async def would_write(self) -> tuple[list[Target], list[str]]:
         """What the files would be with every open change, and what has no place now."""
         async with self._one_at_a_time:
             return await self._applier.would_write(self._journal.store.state.review.open)
 
-    async def skip(self, picks: Sequence[Pick]) -> None:
-        """Decide against what was picked; with no picks against every change that is open or conflicts."""
+    @call(changes=True)
+    async def skip(self, picks: Sequence[Pick] = ()) -> None:
+        """Decide against what was picked (nothing picked: all that is pending or in conflict)."""
         async with self._one_at_a_time:
             picks = await self._as_seen(picks)
-            waiting = [change for change in self._journal.store.state.review.changes if change.waits]
+            waiting = [change for change in self.state.review.changes if change.waits]
             for change in self._open_changes(picks) if picks or not waiting else waiting:
                 state, hunks = skip(change, picks)
                 await self._journal.record(
                     e.ChangeMoved(change.id, state, hunks), e.ModelOwesNews(_skipped(change, picks))
                 )
 
+    @call(changes=True)
     async def take_back(self, picks: Sequence[Pick]) -> None:
-        """Take decisions back: what was applied leaves its file again, what was skipped waits again.
+        """Take decisions back: what was applied leaves its file again (what was
+        written since stays), what was skipped waits again.
 
         Raises `EditFailed` where nothing of it is decided.
         """
+        await self._look()
         async with self._alone():
             picks = await self._as_seen(picks)
             changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
@@ -86,44 +134,102 @@ class Decisions:
             if applied:
                 await self._looked_at_again(lambda: self._history.take_back(applied, picks))
 
+    @call(changes=False)
     async def preview(self, checkpoint: str) -> list[Preview]:
-        """What going back over an apply would do, file by file; nothing is written."""
+        """What undoing that apply (or redoing it, where it is undone) would do to each file as it is now."""
         return await self._history.preview(checkpoint)
 
+    @call(changes=False)
     async def conflict(self, change_id: str) -> ConflictView:
-        """A change that conflicts, place by place."""
+        """The places where a change and the file as it is now disagree."""
         return await self._conflicts.conflict(self._named(change_id))
 
+    @call(changes=True)
     async def settle(
-        self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
+        self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
     ) -> None:
-        """Settle a conflict: a side, or a text, for each place."""
+        """Settle a conflict, a side for each place in order; `by_hand` are texts instead, by place from 0.
+
+        `seen` is the hash of the file that was shown (`ConflictView.now`): refused where it is another by now.
+        """
         async with self._alone():
             change = self._named(change_id)
             if change.state != "conflict":
                 raise SessionError(f"{change.path} is {change.state}", "only a conflict is settled")
-            await self._conflicts.settle(change, sides, by_hand, seen)
+            await self._conflicts.settle(change, sides, by_hand or {}, seen)
 
+    @call(changes=True)
     async def edit_hunk(self, pick: Pick, text: str) -> None:
-        """Let a hunk add another text than the one that was proposed."""
+        """Let a hunk that waits add this text instead of the one that was proposed."""
         async with self._one_at_a_time:
             (pick,) = await self._as_seen([pick])
             await self._conflicts.edit_hunk(self._named(pick.change), pick.hunk or 0, text)
 
+    @call(changes=True)
     async def comment(self, pick: Pick, text: str) -> None:
-        """Say something about a change to the model, with the next request."""
+        """Say something about a hunk to the model: it is a fact in the next request."""
         if text.strip():
             async with self._one_at_a_time:
                 (pick,) = await self._as_seen([pick])
                 await self._conflicts.comment(self._named(pick.change), pick, text.strip())
 
-    async def undo(self, checkpoint: str) -> None:
+    @call(changes=True)
+    async def undo(self, checkpoint: str = "") -> None:
+        """Take back an apply: the one named, or the last that was not undone."""
+        await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.undo(checkpoint))
 
-    async def redo(self, checkpoint: str) -> None:
+    @call(changes=True)
+    async def redo(self, checkpoint: str = "") -> None:
+        """Do again what was undone: the apply named, or the last that was undone."""
+        await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.redo(checkpoint))
+
+    # ── git ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @call(changes=False)
+    def versions(self) -> list[Version]:
+        """What a file can be compared with: the last commit, and every apply that git keeps."""
+        return self._versions.all()
+
+    @call(changes=False)
+    async def version_diff(self, path: str, version: str) -> Diff:
+        """A file as it is now, unsaved text included, against a version."""
+        return await self._versions.diff(path, version)
+
+    @call(changes=False)
+    async def commit_plan(self) -> CommitPlan:
+        """What a commit would hold. Raises `SessionError` where there is nothing to commit."""
+        return await self._versions.commit_plan()
+
+    @call(changes=True)
+    async def draft_commit(self, plan: CommitPlan) -> str:
+        """The message that the model would give it; a small request of its own. Raises a `ModelError`."""
+        return await self._draft(await self._versions.for_model(plan))
+
+    @call(changes=True)
+    async def commit(self, message: str, plan: CommitPlan) -> str:
+        """Commit what the plan says, and nothing else; the commit's name. Hooks are not run."""
+        return await self._versions.commit(message, plan)
+
+    # ── for the session ──────────────────────────────────────────────────────────────────────────────────
+
+    @call(changes=False)
+    def keep_no_versions(self) -> None:
+        """Let git keep nothing of what is applied from now on."""
+        self._versions.keep_none()
+
+    @call(changes=False)
+    async def close(self) -> None:
+        """Wait until every apply so far has its commit."""
+        await self._versions.settled()
+
+    @call(changes=False)
+    async def heal(self) -> list[str]:
+        """Settle what a crash, or a disk that failed, left half done; sentences on what was done."""
+        return await self._writer.heal(recorded_names(self.state.review))
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
@@ -144,16 +250,12 @@ class Decisions:
         except Outdated:
             await write()
 
-    async def heal(self) -> list[str]:
-        """Settle what a crash, or a disk that failed, left half done; sentences on what was done."""
-        return await self._writer.heal(recorded_names(self._journal.store.state.review))
-
     def _refuse_broken_batch(self, changes: Sequence[Change]) -> None:
         """A batch is all the changes of one turn: one that failed or conflicts blocks it."""
         turns = {change.turn for change in changes}
         broken = [
             change
-            for change in self._journal.store.state.review.changes
+            for change in self.state.review.changes
             if change.turn in turns and change.state in ("failed", "conflict")
         ]
         if broken:
@@ -164,7 +266,7 @@ class Decisions:
 
     def _open_changes(self, picks: Sequence[Pick]) -> list[Change]:
         """The changes that a decision is about, oldest first. Raises `SessionError` for what cannot be decided."""
-        review = self._journal.store.state.review
+        review = self.state.review
         if not picks:
             if not review.open:
                 raise SessionError("Nothing is pending", "ask the model for a change first")
@@ -203,7 +305,7 @@ class Decisions:
         return hunks(base or "", new or "")
 
     def _named(self, change_id: str) -> Change:
-        change = self._journal.store.state.review.change(change_id)
+        change = self.state.review.change(change_id)
         if change is None:
             raise SessionError(f"There is no change {change_id}", "choose one from the review")
         return change

@@ -1,0 +1,93 @@
+"""The files of a session: the index, and what is open in the editor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui_agent.log.calls import call
+from tui_agent.log.journal import Journal
+from tui_agent.review.open_files import OpenFiles
+from tui_agent.session.freshness import FreshnessWatch
+from tui_agent.store import events as e
+from tui_agent.store.state import State
+from tui_agent.workspace.workspace import Workspace
+
+
+class Files:
+    """What a front end asks about files; `OpenFiles` and the index carry it out."""
+
+    def __init__(
+        self, journal: Journal, workspace: Workspace, open_files: OpenFiles, freshness: FreshnessWatch
+    ) -> None:
+        self._journal = journal
+        self._workspace = workspace
+        self._open_files = open_files
+        self._freshness = freshness
+
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    @call(changes=False)
+    async def ready(self) -> None:
+        """Wait until the index is complete."""
+        await self._workspace.ready()
+
+    @call(changes=False)
+    def paths(self) -> Sequence[str]:
+        """Every path of the index, sorted, with `/` between folders."""
+        return self._workspace.index.paths
+
+    @call(changes=False)
+    def folder(self, path: str = "") -> tuple[list[str], list[str]]:
+        """The names of the folders and of the files directly in a folder; `""` is the root."""
+        return self._workspace.index.folder(path)
+
+    @call(changes=False)
+    def find(self, query: str, limit: int = 20) -> list[str]:
+        """The paths most like `query`, best first: the `@` picker."""
+        return self._workspace.index.fuzzy(query, limit)
+
+    @call(changes=False)
+    async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
+        """Open a file in the editor and bring it to the front; `line` counts from 1, 0 is where it was.
+
+        With a `last_line` the lines from one to the other are selected.
+        """
+        await self._open_files.open(path, line, last_line)
+
+    @call(changes=False)
+    async def activate(self, path: str) -> None:
+        if self.state.buffers.active != path and self.state.buffers.get(path) is not None:
+            await self._journal.record(e.BufferActivated(path))
+
+    @call(changes=True)
+    def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
+        """The editor's text is now this; kept within a second. (line, column) count from 0."""
+        self._open_files.edit(path, text, cursor, anchor)
+        self._freshness.on_text(path)
+
+    @call(changes=False)
+    def move_cursor(self, path: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
+        self._open_files.move_cursor(path, cursor, anchor)
+
+    @call(changes=False)
+    def scroll(self, path: str, scroll: tuple[int, int]) -> None:
+        """The editor shows the file from this line and column on."""
+        self._open_files.scroll(path, scroll)
+
+    @call(changes=True)
+    async def save(self, path: str, overwrite: bool = False) -> None:
+        """Write an open file; refused with `Outdated` where the disk has moved on, unless `overwrite`."""
+        await self._open_files.save(path, overwrite)
+        await self._freshness.look_at([path])
+
+    @call(changes=False)
+    async def reload(self, path: str) -> None:
+        """Take the text from disk; unsaved edits are given up."""
+        await self._open_files.load(path)
+
+    @call(changes=False)
+    async def close(self, path: str, discard: bool = False) -> None:
+        """Close an open file; refused while it has unsaved text, unless `discard`."""
+        await self._open_files.close(path, discard)

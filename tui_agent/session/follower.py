@@ -1,0 +1,94 @@
+"""A session that another process writes, followed: what is added to its log is shown here."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tui_agent.errors import SessionError
+from tui_agent.log.journal import Journal
+from tui_agent.log.tail import News, Tail
+from tui_agent.review.open_files import OpenFiles
+from tui_agent.store import events as e
+
+#: What the person does here for themselves: where they look is theirs, whatever the writer looks at.
+_OWN = ("layout", "cursor:", "scroll:")
+#: Seconds between two looks at the log.
+EVERY = 1.0
+
+
+class Follower:
+    """Folds what another process adds to the log at `path`, behind record `number`. It takes no lock, and writes
+    nothing."""
+
+    def __init__(self, journal: Journal, open_files: OpenFiles, path: Path, number: int) -> None:
+        self._journal = journal
+        self._open_files = open_files
+        self._tail = Tail(path, number)
+        self._task: asyncio.Task[None] | None = None
+
+    async def take_up(self) -> None:
+        """Read the open files; a turn that runs elsewhere is not ended here."""
+        await self._rest_without_writer()
+        await self._open_files.restore()
+
+    def start(self) -> None:
+        """Begin to look, again and again."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._follow(), name="following")
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _follow(self) -> None:
+        """Look again and again, until the log cannot be read any more."""
+        try:
+            while True:
+                await asyncio.sleep(EVERY)
+                news = await asyncio.to_thread(self._tail.news)
+                if news is not None:
+                    await self._take(news)
+                await self._rest_without_writer()
+        except SessionError as error:
+            await self._warn(f"What is added elsewhere is not shown any more, {error}")
+
+    async def _take(self, news: News) -> None:
+        for event in news.events:
+            if isinstance(event, e.Growing) and event.key.startswith(_OWN):
+                continue
+            await self._fold(event)
+        for key in news.given_up:
+            if key.startswith("buffer:"):
+                await self._open_files.load(key.removeprefix("buffer:"))
+        for sentence in news.lost:
+            await self._warn(sentence)
+
+    async def _fold(self, event: e.Lasting | e.Growing) -> None:
+        match event:
+            case e.BufferEdited():
+                self._journal.tell(replace(event, from_outside=True))
+            case e.FreshnessChanged() if self._is_known(event):
+                pass  # seen here too, and said
+            case e.BufferOpened(path) | e.BufferSaved(path):
+                self._journal.tell(event)
+                await self._open_files.load(path)
+            case e.ReplyGrew():
+                self._journal.tell(event)
+                self._journal.tell(e.PhaseChanged("streaming"))
+            case _:
+                self._journal.tell(event)
+
+    def _is_known(self, event: e.FreshnessChanged) -> bool:
+        entry = self._journal.store.state.known.files.get(event.path)
+        return entry is None or (entry.freshness, entry.renamed_to) == (event.freshness, event.renamed_to)
+
+    async def _rest_without_writer(self) -> None:
+        """A turn whose process is gone does not run."""
+        if self._journal.store.state.turn.running and not await asyncio.to_thread(self._tail.is_written):
+            self._journal.tell(e.PhaseChanged("idle"))
+
+    async def _warn(self, sentence: str) -> None:
+        await self._journal.record(e.NoticeGiven("warning", sentence))
