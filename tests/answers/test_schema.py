@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.answers import schema
-from tui_agent.answers.items import KEYS
+from tui_agent.answers.reply_builder import KEYS
 from tui_agent.errors import SettingsError
 
 CONFIG = Path(__file__).parents[2] / "config"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.answers import fenced, patches
+from tui_agent.answers import patches, prose
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import forms
 from tui_agent.edits.ground import Ground, every
@@ -89,13 +89,13 @@ def test_a_diff_says_what_becomes_of_the_last_newline() -> None:
 
 def test_a_diff_of_a_new_file() -> None:
     diff = "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,2 @@\n+one\n+two\n"
-    [request] = fenced.changes(diff).changes
+    [request] = prose.changes(diff).changes
     assert forms.propose(request, None) == forms.Proposal("create", "one\ntwo\n")
     assert propose(None, diff="@@ -0,0 +1 @@\n+one\n").new_text == "one\n"
 
 
 def test_an_envelope_moves_and_changes() -> None:
-    [request] = fenced.changes(
+    [request] = prose.changes(
         "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@ def g(x):\n-    return get(x)\n"
         "+    return put(x)\n*** End Patch"
     ).changes

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from tui_agent.answers import foreign
+from tui_agent.answers import markers
 
 #: A line that could begin, divide or end something; all others are passed over.
 _FENCE = r"[ \t]++(?:`{3}|~{3})"
@@ -15,7 +15,7 @@ _HOT = re.compile(
     r"\n(?=[ \t`~<>=@|\d*+d-])(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)"
     r"[ \t]*+(?:>[ \t>]*+)?(?:`{3}|~{3}|[<>]{5}|={5}|\|{7}"
     rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCE})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCE})|\*(?:\*\* [A-Z]|{_FENCE})"
-    rf"|@@|diff --|</?(?:{foreign.TAGS})\b|\d{{1,9}}+[.)]{_FENCE})"
+    rf"|@@|diff --|</?(?:{markers.TAGS})\b|\d{{1,9}}+[.)]{_FENCE})"
 )
 #: More lines that could mean something are in no answer that somebody wants to read.
 MOST_HOT = 20_000

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from tui_agent.answers import lenient
+from tui_agent.answers import lenient_json
 
 #: How many places of a text are tried for the beginning of an object.
 MAX_TRIES = 10
@@ -172,7 +172,7 @@ def _rest(text: str, end: int) -> str:
 
 
 def _broken(text: str, start: int, before: str) -> ReadObject:
-    read = lenient.read(text, start)
+    read = lenient_json.read(text, start)
     if not isinstance(read.value, dict):
         return ReadObject({}, before=before)
     if read.whole:

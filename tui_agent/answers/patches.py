@@ -1,4 +1,4 @@
-"""Patches of one or many files as changes: unified diffs, and the `*** Begin Patch` envelope."""
+"""What is found in an answer, in order: changes, refusals by file, and sentences; and patches of many files as such."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tui_agent.answers import names, unified
 from tui_agent.answers.lines import MOST_LINES
+from tui_agent.answers.markers import Block
 from tui_agent.answers.unified import Closes, Section, SectionKind
 from tui_agent.answers.values import ChangeRequest, Refusal
 
@@ -39,7 +40,7 @@ def sections(text: str) -> tuple[Section, ...]:
     if is_envelope(text):
         at = next((n for n, line in enumerate(lines) if begins_envelope(line)), -1)
         return tuple(envelope(lines, at + 1, len(lines), ended=at < 0)[0])
-    return tuple(unified.in_field(lines))
+    return tuple(unified.read(lines)[0])
 
 
 def requests(text: str, like: ChangeRequest) -> list[Item]:
@@ -184,3 +185,67 @@ def envelope(
         at += 1
     section()
     return found, at, ended
+
+
+class Findings:
+    """`cut` says that the answer's end is missing: then what is not finished is only said, and not refused."""
+
+    def __init__(self, cut: bool) -> None:
+        self.cut = cut
+        self.items: list[Item] = []
+        #: Files of which something was not finished in a cut answer.
+        self.dropped: set[str] = set()
+
+    def say(self, sentence: str) -> None:
+        self.items.append(sentence)
+
+    def refuse(self, path: str, why: str) -> None:
+        """Refuse a change: by its file where that is known."""
+        self.items.append(Refusal(path, why))
+
+    def unfinished(self, path: str, what: str) -> None:
+        """Something that does not end, such as "the fenced block"."""
+        if self.cut:
+            whose = f" for {path}" if path else ""
+            self.dropped.add(path)
+            self.say(f"{what[:1].upper()}{what[1:]}{whose} was not finished and is dropped.")
+        else:
+            self.refuse(path, f"{what} was not finished")
+
+    def sections(self, found: Sequence[Section], path: str = "") -> None:
+        """The files of a patch; `path` is that of a diff that does not name its own."""
+        for section in found:
+            if section.path or section.fault:
+                self.items.extend(items([section], ChangeRequest("")))
+            elif path:
+                named = Section(
+                    path, section.kind, section.body, section.rename_to, section.fault, section.note
+                )
+                self.items.extend(items([named], ChangeRequest("")))
+            else:
+                self.refuse("", "a diff does not name its file")
+
+    def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
+        """The files of the envelope that line `at` opens; the line after it."""
+        found, end, ended = envelope(lines, at + 1, len(lines), closes=closes)
+        if not ended:
+            self.say(f"A patch in the answer does not end with {END}; its last file is dropped.")
+            last, found = found[-1:], found[:-1]
+            self.dropped.update(one.path for one in last)
+            if not self.cut:
+                self.items.extend(Refusal(one.path, f"its patch does not end with {END}") for one in last)
+        self.sections(found)
+        return max(end, at + 1)
+
+    def blocks(self, path: str, found: Sequence[Block]) -> None:
+        """Blocks of one file as one change, or as the reason why none of them is taken."""
+        fault = next((block.fault for block in found if block.fault), "")
+        if not path:
+            self.refuse("", "a SEARCH block does not name its file")
+        elif found[-1].open:
+            self.unfinished(path, "the SEARCH block")
+        elif fault:
+            self.refuse(path, f"a SEARCH block is not certain: {fault}")
+        else:
+            edits = tuple(block.edit for block in found if block.edit)
+            self.items.append(ChangeRequest(path, edits=edits, fenced=True))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from tui_agent.answers import objects
-from tui_agent.answers.escapes import joined
+from tui_agent.answers.lenient_json import joined
 
 FallbackKind = Literal["ask_user", "skip", "create_new"]
 #: Who wrote a pattern.
@@ -54,7 +54,7 @@ class Plan(Struct, frozen=True):
     source: Literal["model", "words"] = "words"
     files: tuple[FileAction, ...] = ()
     directories: tuple[DirectoryAction, ...] = ()
-    #: What was mended or left out while it was read, a sentence each.
+    #: What was coerced or left out while it was read, a sentence each.
     faults: tuple[str, ...] = ()
 
 
@@ -76,12 +76,12 @@ def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
 
 def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
     from tui_agent.answers import schema
-    from tui_agent.answers.mend import mended
+    from tui_agent.answers.schema import coerced
 
     part = planning["properties"].get("actions", {}).get("items", {})
     good, faults = [], []
     for number, item in enumerate(items):
-        typed = mended(part, _typed(item))
+        typed = coerced(part, _typed(item))
         found = schema.check(part, judged(typed), f"actions[{number}]")
         faults.extend(found)
         if not found:

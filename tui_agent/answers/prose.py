@@ -1,32 +1,397 @@
-"""Plain text as an answer: what of it sums it up."""
+"""Changes in the prose of an answer: one pass over its lines yields changes, refusals with their reason, or prose.
+
+What looks like a change and cannot be read with certainty is never content: it is refused. A fence holds a form of
+edit, a whole file, or only something that is shown.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import islice
 
-_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
-_SENTENCE = re.compile(r".{12,}?[.!?…](?=\s)", re.DOTALL)
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-#: A summary longer than this is cut down to its first sentence.
-LONG = 300
-#: What sums an answer up is near its beginning or its end.
-_LOOKED_AT = 50_000
+from msgspec import Struct
 
+from tui_agent.answers import markers, names, patches, unified
+from tui_agent.answers.lines import Inside, Lines
+from tui_agent.answers.patches import Findings
+from tui_agent.answers.values import ChangeRequest, Refusal
 
-def summary_of(text: str) -> str:
-    """The last paragraph that is not code, a heading or a table; of a single one, its first sentence. One line."""
-    if len(text) > 2 * _LOOKED_AT:
-        text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
-    blocks = [block.strip() for block in _PARAGRAPH.split(_FENCE.sub("\n\n", text).strip())]
-    worded = [block for block in blocks if block and not block.startswith(("#", "|", "```", "~~~"))]
-    if not worded:
-        return _one_line(blocks[0])[:LONG] if blocks else ""
-    last = worded[-1]
-    if len(worded) > 1 and len(last) <= LONG:
-        return _one_line(last)
-    first = _SENTENCE.match(last)
-    return _one_line(first[0] if first else last)[:LONG]
+_QUOTED = re.compile(r"[ \t]*>[ \t>]*")
+_FILE_LINE = re.compile(r"\*\*\* (?:Add|Update|Delete) File:[ \t]*(\S.*)")
+_OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*(.*)")
+_DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
+#: What is shown in these is output or something to type, not a file.
+_OUTPUT = frozenset({"console", "output", "shell-session", "log"})
+_PLAIN = frozenset({"text", "plaintext"})
+_MARKDOWN = frozenset({"markdown", "md", "mdx"})
+#: How many lines that could mean something are looked at where a few are enough.
+_FEW = 200
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _opens(line: str) -> re.Match[str] | None:
+    """The opening of a fence, at any indentation and behind the mark of a list: what is before it, mark, words."""
+    match = _OPENING.match(line)
+    return None if match is None or ("`" in match[2] and "`" in match[3]) else match
+
+
+class _Fence:
+    """A fence that line `at` opens; `label` is the line of prose above it."""
+
+    def __init__(self, lines: Lines, at: int, label: str, findings: Findings) -> None:
+        opening = _OPENING.match(lines.all[at])
+        assert opening is not None
+        self.at, self.label = at, label
+        self.mark, self.info = opening[2], opening[3].strip()
+        self.language = self.info.split(maxsplit=1)[0].lower() if self.info else ""
+        self.named = names.in_info(self.info)
+        before = opening[1]
+        self.prefix = " " * len(before.expandtabs(4)) if before.strip() else before
+        self.text = lines
+        self.lines: Sequence[str] = Inside(lines.all, self.prefix) if self.prefix else lines.all
+        self.findings = findings
+        self.begin = lines.below(at + 1)
+
+    def read(self) -> int:
+        """Take what is in it; the line after it."""
+        nested: list[int] = []
+        for number in self.text.hot_from(self.at + 1):
+            words = self._words(number)
+            if words == "":
+                return self._without_form(number, nested)
+            if words:
+                nested.append(number)
+            elif form := self._form(number):
+                return self._with_form(form, number)
+        self._never_closed()
+        return len(self.text)
+
+    def closes(self, at: int) -> bool:
+        """Whether the fence is over at the line: it closes it, or is indented less than it."""
+        line = self.lines[at]
+        return line == Inside.LESS or self._of_kind(line) == ""
+
+    def _words(self, at: int) -> str | None:
+        """The words behind a fence of this kind, empty for one that closes this one; None for any other line."""
+        line = self.lines[at]
+        return self._of_kind(self.text.all[at].lstrip() if line == Inside.LESS else line)
+
+    def _of_kind(self, line: str) -> str | None:
+        other = _OPENING.match(line) if line[:4].lstrip()[:1] == self.mark[0] else None
+        if other is None or other[2][0] != self.mark[0] or len(other[2]) < len(self.mark) or other[1].strip():
+            return None
+        return other[3].strip()
+
+    def _form(self, at: int) -> str:
+        """Which form of edit begins at the line; none where it is part of some program's output."""
+        line = self.lines[at]
+        if patches.begins_envelope(line):
+            return "patch"
+        if markers.begins_block(line):
+            return "block"
+        output = self.language in _OUTPUT or self.language in _PLAIN
+        shown = output and self.begin < at
+        return "diff" if not shown and unified.begins(self.lines, at) else ""
+
+    def _with_form(self, form: str, at: int) -> int:
+        if form == "patch" and not self.named:
+            return self._patches(at)
+        if form == "block":
+            return self._blocks()
+        mail = self.lines[self.begin].startswith(("From ", "Index: "))
+        if self.begin < at and self.language not in _DIFFS and not mail:
+            why = "a fence holds a change among other text, so what is meant is not certain"
+            self.findings.refuse(self.named or names.in_sure_label(self.label), why)
+            return self._end(at) + 1
+        return self._patches(at) if form == "patch" else self._diff()
+
+    def _end(self, at: int) -> int:
+        """The line that closes the fence."""
+        return next((number for number in self.text.hot_from(at) if self.closes(number)), len(self.text))
+
+    def _patches(self, at: int) -> int:
+        """One envelope or several; what else the fence holds is the command that they are given to."""
+        end = self.findings.envelope(self.lines, at, self.closes)
+        for number in self.text.hot_from(end):
+            if number < end:
+                continue
+            if self.closes(number):
+                return number + 1
+            if patches.begins_envelope(self.lines[number]):
+                end = self.findings.envelope(self.lines, number, self.closes)
+        return end
+
+    def _diff(self) -> int:
+        found, end = unified.read(self.lines, self.at + 1, closes=self.closes)
+        named = self.named or names.in_label(self.label) or names.mentioned(self.label)
+        closed = end < len(self.text)
+        last = (found[-1].path if found else "") or named
+        if not closed:
+            self.findings.unfinished(last, "the fenced block" if last else "the fenced block for a diff")
+        elif self.lines[end] == Inside.LESS and not _opens(self.text.all[end]):
+            self.findings.refuse(last, "its diff is indented less than the fence around it")
+        elif found and markers.is_markdown(last) and found[-1].short:
+            why = "its diff has fewer lines than its `@@` line says, and its fence may end at one of the file's own"
+            self.findings.refuse(last, why)
+        else:
+            if not found:
+                self.findings.refuse(named, "a fenced diff holds no change")
+            self.findings.sections(found, named)
+            return end + 1
+        self.findings.sections(found[:-1], named)
+        return end + 1
+
+    def _blocks(self) -> int:
+        """Search/replace blocks; a line between them may name the file of those below it."""
+        path = self.named or names.in_label(self.label) or names.mentioned(self.label)
+        found: list[markers.Block] = []
+        at = self.begin
+        while at < len(self.text) and not self.closes(at):
+            line = self.lines[at]
+            if markers.begins_block(line):
+                block = markers.read_block(self.lines, at, self.text.hot_from(at + 1))
+                found.append(block)
+                if block.open:
+                    at = self._end(at + 1)
+                    break
+                at = block.end
+            elif not line.strip():
+                at += 1
+            elif named := names.in_label(line):
+                if found:
+                    self.findings.blocks(path, found)
+                path, found = named, []
+                at += 1
+            else:
+                found.append(markers.Block(at, None, "the fence holds other text beside its blocks"))
+                at = self._next_block(at + 1)
+        if at >= len(self.text) and not (found and found[-1].open):
+            self.findings.unfinished(path, "the fenced block")
+        elif found:
+            self.findings.blocks(path, found)
+        return at + 1
+
+    def _next_block(self, at: int) -> int:
+        hot = self.text.hot_from(at)
+        return next((n for n in hot if self.closes(n) or markers.begins_block(self.lines[n])), len(self.text))
+
+    def _without_form(self, end: int, nested: Sequence[int]) -> int:
+        """A whole file where a path is named, else only something that is shown."""
+        if self.language in _DIFFS and not self.named.endswith((".diff", ".patch")):
+            return self._diff()
+        path = "" if self.language in _OUTPUT else self.named
+        labelled = not self.named and self.language not in _OUTPUT | _PLAIN
+        if labelled:
+            path = names.in_sure_label(self.label)
+        if not path:
+            self._say_what_is_hidden(end, nested)
+            return end + 1
+        size = len(self.prefix)
+        text = "".join(self.text.all[number][size:] + "\n" for number in range(self.at + 1, end))
+        if doubt := self._doubt(path, end, nested):
+            self.findings.refuse(path, doubt)
+        elif form := markers.edit_form(path, text):
+            self.findings.refuse(path, f"“{form[:60]}” looks like the beginning of an edit, not of the file")
+        else:
+            self.findings.items.append(ChangeRequest(path, content=text, fenced=True, labelled=labelled))
+        return end + 1
+
+    def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
+        """Why it is not certain that the fence holds the whole text of the file; empty where it is."""
+        if nested:
+            return "the fence holds fences itself, so its end is not certain; put a longer fence around it"
+        inside = range(self.at + 1, end)
+        if self.prefix and any(self.lines[number] == Inside.LESS for number in inside):
+            return "some of its lines are indented less than the fence around them"
+        closing = self.text.all[end]
+        if len(closing) - len(closing.lstrip()) > len(self.prefix):
+            return "the line that closes its fence is indented otherwise, so its end is not certain"
+        if not self._ends_surely(path, end):
+            return (
+                "another fence may follow inside it, so its end is not certain; put a longer fence around it"
+            )
+        return ""
+
+    def _ends_surely(self, path: str, end: int) -> bool:
+        """Whether the line that closes the fence cannot be one inside of it that opens another.
+
+        Then another bare fence would follow, and the line below would be its text.
+        """
+        words = (self._words(number) for number in islice(self.text.hot_from(end + 1), _FEW))
+        follows = next((found for found in words if found is not None), None)
+        bare = follows == "" or (follows is None and self.findings.cut)
+        below = end + 1 < len(self.text) and bool(self.text.all[end + 1].strip())
+        if markers.is_markdown(path) or self.language in _MARKDOWN:
+            return not bare and not below
+        return not (bare and below)
+
+    def _never_closed(self) -> None:
+        """It runs to the end of the answer: nothing below it is read, which is said where that is a change."""
+        is_diff = self.language in _DIFFS
+        path = self.named or ("" if is_diff else names.in_sure_label(self.label))
+        if path or is_diff:
+            self.findings.unfinished(path, "the fenced block" if path else "the fenced block for a diff")
+        else:
+            inner = [number for number in self.text.hot_from(self.at + 1) if self._words(number)]
+            self._say_what_is_hidden(len(self.text), inner)
+
+    def _say_what_is_hidden(self, end: int, nested: Sequence[int]) -> None:
+        """A fence that names no file can hide a change: a fence inside that does, or a marker that is not exact."""
+        for number in nested:
+            if inner := names.in_info(self._words(number) or ""):
+                self.findings.refuse(inner, "its fence is inside another one, which names no file")
+        for number in islice(self.text.hot_from(self.at + 1), _FEW):
+            line = self.text.all[number].strip()
+            if number >= end or self.language in _OUTPUT:
+                return
+            if markers.resembles_block(line) or unified.begins_hunk(line) or line == patches.BEGIN:
+                what = f"“{line[:60]}” in a fence looks like a change in a form that cannot be read"
+                self.findings.refuse(names.in_sure_label(self.label), what)
+                return
+
+
+class Found(Struct, frozen=True):
+    """What a text holds. `faults` are sentences about all that cannot be read, that of `refused` files too."""
+
+    changes: tuple[ChangeRequest, ...] = ()
+    faults: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+def changes(text: str, cut: bool = False) -> Found:
+    """The changes in a prose answer, in their order; `cut` says that its end is missing."""
+    scan = _Scan(text.replace("\r\n", "\n"), cut)
+    scan.read()
+    made: list[ChangeRequest] = []
+    refused: list[Refusal] = []
+    faults: dict[str, None] = {}
+    for item in scan.findings.items:
+        match item:
+            case ChangeRequest() if item.delete and item.path in scan.findings.dropped:
+                pass  # what should take its place is missing
+            case ChangeRequest():
+                made.append(item)
+            case Refusal():
+                refused.append(item)
+                faults[item.sentence] = None
+            case str():
+                faults[item] = None
+    return Found(tuple(made), tuple(faults), tuple(refused))
+
+
+class _Scan:
+    """One pass over the lines outside of fences."""
+
+    def __init__(self, text: str, cut: bool) -> None:
+        self.lines = Lines(text)
+        self.findings = Findings(cut)
+        #: The first line that belongs to nothing that was read.
+        self.floor = 0
+        self._never_closed: set[str] = set()
+
+    def read(self) -> None:
+        if excess := self.lines.excess:
+            self.findings.refuse("", f"the answer has {excess}, and none in so many is read")
+            return
+        at = 0
+        while (at := self.lines.next_hot(at)) < len(self.lines):
+            at = self._line(at)
+
+    def _label(self, at: int) -> str:
+        return self.lines.above(at, self.floor)
+
+    def _line(self, at: int) -> int:
+        """Read what begins in the line; the line after it."""
+        lines = self.lines.all
+        line = lines[at]
+        if _opens(line):
+            end = _Fence(self.lines, at, self._label(at), self.findings).read()
+        elif patches.begins_envelope(line):
+            end = self.findings.envelope(lines, at, None)
+        elif unified.begins(lines, at):
+            end = self._diff(at)
+        elif markers.begins_block(line):
+            end = self._block(at)
+        else:
+            self._say_what_resembles(at, line)
+            return self._tag(at, line)
+        self.floor = end
+        return end
+
+    def _diff(self, at: int) -> int:
+        found, end = unified.read(self.lines.all, at, bare=True)
+        if self.findings.cut and not self._goes_on_after(end):
+            self.findings.say("The diff in the answer was not finished; its last file is dropped.")
+            found = found[:-1]
+        self.findings.sections(found)
+        return max(end, at + 1)
+
+    def _goes_on_after(self, end: int) -> bool:
+        """Whether something follows the diff that is not the beginning of more of it, as far as it came."""
+        at, last = self.lines.below(end), self.lines.last()
+        if at != last - 1:
+            return at < last
+        return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
+
+    def _block(self, at: int) -> int:
+        label = self._label(at)
+        block = markers.read_block(self.lines.all, at, self.lines.hot_from(at + 1))
+        self.findings.blocks(names.in_label(label) or names.mentioned(label), [block])
+        return at + 1 if block.open else block.end
+
+    def _say_what_resembles(self, at: int, line: str) -> None:
+        """Say what looks like a change and is none that can be read."""
+        quoted = None if line.lstrip().startswith(">>>>>") else _QUOTED.match(line)
+        bare = line[quoted.end() :] if quoted else line.strip()
+        fence = _opens(bare) if quoted else None
+        if header := _FILE_LINE.match(bare):
+            why = f"its patch does not begin with a line `{patches.BEGIN}`"
+            self.findings.refuse(names.plain(header[1].rstrip()), why)
+        elif fence and (names.in_info(fence[3]) or fence[3].strip().lower() in _DIFFS):
+            self.findings.refuse("", "it is quoted, and what is quoted is not read")
+        elif (
+            markers.resembles_block(bare)
+            or unified.begins_hunk(bare)
+            or bare.startswith("diff --git ")
+            or bare.rstrip() == patches.BEGIN
+        ):
+            what = f"“{bare[:60].strip()}” looks like the beginning of a change in a form that cannot be read"
+            self.findings.refuse(names.in_sure_label(self._label(at)), what)
+
+    def _tag(self, at: int, line: str) -> int:
+        """Pass over a change that is wrapped in tags, and say so; the line after it."""
+        found = markers.tag(line)
+        if found is None or found.closing:
+            return at + 1
+        lines = self.lines.all
+        below = self.lines.below(at + 1)
+        if below < len(lines) and patches.begins_envelope(lines[below]):
+            return below  # only a wrapping
+        path = found.path or next(filter(None, map(markers.path_inside, lines[at : at + 4])), "")
+        path = path if names.is_path(path) else ""
+        if not found.sure:
+            path = path or names.in_sure_label(self._label(at))
+            marked = below < len(lines) and (
+                markers.resembles_block(lines[below]) or unified.begins(lines, below)
+            )
+            if not path and not marked:
+                return at + 1
+        end = self._closing_tag(at, found.name)
+        if end is None and not path:
+            return at + 1
+        self.findings.refuse(
+            names.plain(path), f"it is wrapped in <{found.name}>, a form that is not read here"
+        )
+        self.floor = at + 1 if end is None else end + 1
+        return self.floor
+
+    def _closing_tag(self, at: int, name: str) -> int | None:
+        if f"</{name}>" in self.lines.all[at]:
+            return at
+        if name in self._never_closed:
+            return None
+        for number in self.lines.hot_from(at + 1):
+            if self.lines.all[number].lstrip().startswith(f"</{name}"):
+                return number
+        self._never_closed.add(name)
+        return None

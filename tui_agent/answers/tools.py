@@ -7,10 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tui_agent.answers import lenient, objects
-from tui_agent.answers.escapes import joined
-from tui_agent.answers.items import Items
-from tui_agent.answers.prose import summary_of
+from tui_agent.answers import lenient_json, objects
+from tui_agent.answers.lenient_json import joined
+from tui_agent.answers.reply_builder import ReplyBuilder, summary_of
 from tui_agent.answers.schema import FUNCTIONS, SEARCH, Schema
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.model.client import CallChunk
@@ -62,11 +61,11 @@ class ToolsReader:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
         text = joined("".join(self._text))
         message = text.strip()
-        items = Items(self._response)
+        builder = ReplyBuilder(self._response)
         self._name_calls()
-        calls = [self._read(call, items, cut) for call in self._calls]
-        items.take_prose(text, cut)
-        return replace(items.reply(summary_of(message), message, cut), calls=tuple(calls))
+        calls = [self._read(call, builder, cut) for call in self._calls]
+        builder.take_prose(text, cut)
+        return replace(builder.reply(summary_of(message), message, cut), calls=tuple(calls))
 
     def _name_calls(self) -> None:
         """Each call gets an id of its own, under which it is answered."""
@@ -76,28 +75,28 @@ class ToolsReader:
                 call.id = f"{self._prefix}_{number}"
             taken.add(call.id)
 
-    def _read(self, call: _Call, items: Items, cut: bool) -> ToolCall:
+    def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
         raw = "".join(call.pieces).strip()
-        before, taken = len(items.faults), items.count
-        value, whole, strict = _arguments(raw, call.name, cut, items.faults)
+        before, taken = len(builder.faults), builder.count
+        value, whole, strict = _arguments(raw, call.name, cut, builder.faults)
         if call.name == SEARCH:
             if whole:
-                items.take_search(value)
+                builder.take_search(value)
         elif call.name not in FUNCTIONS:
             called = (
                 f"There is no function {call.name[:60]!r}" if call.name.strip() else "The call has no name"
             )
-            items.faults[before:] = [f"{called}; there are {_names()}."]
+            builder.faults[before:] = [f"{called}; there are {_names()}."]
         else:
             parameter, key = FUNCTIONS[call.name]
             if whole and not value:
-                items.faults.append(f"{call.name}: the arguments are empty; `{parameter}` is needed.")
-            _take(value, parameter, key, call.name, items)
+                builder.faults.append(f"{call.name}: the arguments are empty; `{parameter}` is needed.")
+            _take(value, parameter, key, call.name, builder)
         arguments = raw if strict else json.dumps(value)
-        fault = "" if whole and items.count > taken else " ".join(items.faults[before:])
+        fault = "" if whole and builder.count > taken else " ".join(builder.faults[before:])
         if fault:
-            del items.faults[before:]
-            fault = _told(fault, items.count - taken)
+            del builder.faults[before:]
+            fault = _told(fault, builder.count - taken)
         return ToolCall(call.id, call.name or "unknown", arguments, fault)
 
 
@@ -108,14 +107,14 @@ def _told(fault: str, taken: int) -> str:
     return f"Error: {fault} Of this call {first} taken. Send the others again."
 
 
-def _take(value: dict[str, Any], parameter: str, key: str, name: str, items: Items) -> None:
+def _take(value: dict[str, Any], parameter: str, key: str, name: str, builder: ReplyBuilder) -> None:
     entries = value.get(parameter)
     if entries is None and value:
         others = [entry for entry in value.values() if isinstance(entry, list)]
         entries = others[0] if len(value) == 1 and others else [value]
     if entries is None and not value:
         return
-    items.take(key, entries, f"{name}.{parameter}")
+    builder.take(key, entries, f"{name}.{parameter}")
 
 
 def _arguments(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool, bool]:
@@ -147,7 +146,7 @@ def _is_strict(raw: str) -> bool:
 
 def _lenient(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
     start = raw.find("{")
-    read = lenient.read(raw, start) if start >= 0 else lenient.Lenient(None, 0, False, 0)
+    read = lenient_json.read(raw, start) if start >= 0 else lenient_json.Lenient(None, 0, False, 0)
     value = read.value if isinstance(read.value, dict) else {}
     if read.whole:
         return value, True

@@ -60,7 +60,9 @@ class _File:
         return not (self.git or self.old or self.new or self.body or self.fault)
 
     def section(self) -> Section:
-        old, new = self._names()
+        bare = bool(self.git and self.git[0] and self.git[0] == self.git[1])
+        both = (self.old, self.new or self.old) if self.old or self.new else self.git or ("", "")
+        old, new = names.sides(*both, bare)
         path, move = new if old == names.NOTHING else old, None
         kind: SectionKind = "update"
         fault, note = self.fault, ""
@@ -91,24 +93,12 @@ class _File:
         body, move = tuple(self.body), move and names.plain(move)
         return Section(names.plain(path), kind, body, move, fault, note, self.short)
 
-    def _names(self) -> tuple[str, str]:
-        bare = bool(self.git and self.git[0] and self.git[0] == self.git[1])
-        if self.old or self.new:
-            return names.sides(self.old, self.new or self.old, bare)
-        return names.sides(*self.git, bare) if self.git else ("", "")
 
+class _Reader:
+    """Reads line by line; `at` is the next one."""
 
-class _Unified:
-    """Reads from line `at` to `end` at most.
-
-    `closes` tells the lines that close a fence around the diff. Without one and with `bare` the diff is in
-    running text: then only the counts of its hunks say where it ends, and what they leave open is a fault.
-    """
-
-    def __init__(
-        self, lines: Sequence[str], at: int, end: int, *, bare: bool = False, closes: Closes | None = None
-    ) -> None:
-        self.lines, self.at, self.end = lines, at, end
+    def __init__(self, lines: Sequence[str], at: int, bare: bool, closes: Closes | None) -> None:
+        self.lines, self.at, self.end = lines, at, len(lines)
         self.bare, self.closes = bare, closes
         self.file = _File()
         self.found: list[Section] = []
@@ -168,7 +158,8 @@ class _Unified:
         elif self.closes is not None and self.closes(self.at):
             return False
         elif self.outside:
-            return not self.bare and self._step()
+            if self.bare:
+                return False
         elif line.startswith("@@"):
             return self._hunk()
         elif file.git and not file.body and self._extended(line):
@@ -176,11 +167,7 @@ class _Unified:
         elif self.bare:
             return not line.strip() and self._goes_on()
         elif line[:1] in ("+", "-", " ") and line.strip() and (not file.git or file.body):
-            return self._unnumbered()
-        self.at += 1
-        return True
-
-    def _step(self) -> bool:
+            return self._uncounted(self.at)  # a hunk without any `@@`
         self.at += 1
         return True
 
@@ -240,10 +227,6 @@ class _Unified:
         while at < self.end and not self.lines[at].strip():
             at += 1
         return at
-
-    def _unnumbered(self) -> bool:
-        """Lines of a hunk that has no `@@` at all."""
-        return self._uncounted(self.at)
 
     def _hunk(self) -> bool:
         """Take one hunk from its `@@` line on; False where the diff ends with it."""
@@ -358,11 +341,13 @@ class _Unified:
                     break
                 if self.closes is not None and self.closes(at):
                     break
-                if self.bare and (line.strip() or self._list_follows(self._below(at))):
-                    break
                 if self.bare:
-                    body.extend(lines[at : self._below(at)])
-                    at = self._below(at)
+                    below = self._below(at)
+                    over = line.strip() or below >= self.end or lines[below][:1] not in ("+", "-", " ")
+                    if over or _BULLET.match(lines[below]):
+                        break  # prose follows, or a list in it
+                    body.extend(lines[at:below])
+                    at = below
                     continue
             if line.rstrip() == "--" and at + 1 < self.end and _VERSION.match(lines[at + 1]):
                 self.outside = True
@@ -379,26 +364,16 @@ class _Unified:
             )
         return at < self.end
 
-    def _list_follows(self, at: int) -> bool:
-        """Whether the diff is over at the line: prose follows, or a list in it."""
-        return (
-            at >= self.end or self.lines[at][:1] not in ("+", "-", " ") or bool(_BULLET.match(self.lines[at]))
-        )
 
+def read(
+    lines: Sequence[str], at: int = 0, *, bare: bool = False, closes: Closes | None = None
+) -> tuple[list[Section], int]:
+    """The files of a diff from a line on, and the line after it; one without any header has an empty path.
 
-def in_field(lines: Sequence[str]) -> list[Section]:
-    """The files of a diff that is all of the lines; one without any header has an empty path."""
-    return _Unified(lines, 0, len(lines)).read()[0]
-
-
-def in_fence(lines: Sequence[str], at: int, closes: Closes) -> tuple[list[Section], int]:
-    """The files of a diff in a fence, and the line at which it ends: that of the closing fence, or the last."""
-    return _Unified(lines, at, len(lines), closes=closes).read()
-
-
-def in_prose(lines: Sequence[str], at: int) -> tuple[list[Section], int]:
-    """The files of a diff in running text, and the line after it."""
-    return _Unified(lines, at, len(lines), bare=True).read()
+    `closes` tells the lines that close a fence around the diff. Without one and with `bare` the diff is in
+    running text: then only the counts of its hunks say where it ends, and what they leave open is a fault.
+    """
+    return _Reader(lines, at, bare, closes).read()
 
 
 def begins(lines: Sequence[str], at: int) -> bool:

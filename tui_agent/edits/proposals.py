@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tui_agent.answers import foreign
+from tui_agent.answers import markers
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms
 from tui_agent.edits.change import Change, ChangeKind
@@ -132,7 +132,7 @@ def _ready(
 
 def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen) -> str:
     """Why only the person's own pick may apply the new text; empty where it may be applied with all others."""
-    if not foreign.may_hold_patches(request.path) and (marker := leftover(base_text or "", new)):
+    if not markers.may_hold_patches(request.path) and (marker := leftover(base_text or "", new)):
         return f"its new text holds what looks like the marker of an edit or a conflict, `{marker}`"
     if request.content is None or base_text is None:
         return ""

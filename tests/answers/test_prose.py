@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.answers import fenced
+from tui_agent.answers import prose
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 
 DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n x\n-a\n+b\n"
@@ -43,7 +43,7 @@ ENVELOPE = """*** Begin Patch
 )
 def test_a_fence_that_names_its_path_is_content(opening: str) -> None:
     close = "~~~" if "~~~" in opening else "```"
-    found = fenced.changes(f"Here you are.\n\n{opening}\nx = 1\n\ny = 2\n{close}\nDone.")
+    found = prose.changes(f"Here you are.\n\n{opening}\nx = 1\n\ny = 2\n{close}\nDone.")
     labelled = not opening.startswith(("```", "~~~"))
     request = ChangeRequest("src/a.py", content="x = 1\n\ny = 2\n", fenced=True, labelled=labelled)
     assert found.changes == (request,)
@@ -66,24 +66,24 @@ def test_a_fence_that_names_its_path_is_content(opening: str) -> None:
     ],
 )
 def test_other_fences_are_no_changes(text: str) -> None:
-    assert fenced.changes(text).changes == ()
+    assert prose.changes(text).changes == ()
 
 
 def test_a_diff_fence_is_a_change_for_each_file() -> None:
     text = "```diff\n" + DIFF + DIFF.replace("src/a", "src/c") + "```"
-    assert [change.path for change in fenced.changes(text).changes] == ["src/a.py", "src/c.py"]
-    assert fenced.changes(text).changes[0].diff == "@@ -1,2 +1,2 @@\n x\n-a\n+b"
+    assert [change.path for change in prose.changes(text).changes] == ["src/a.py", "src/c.py"]
+    assert prose.changes(text).changes[0].diff == "@@ -1,2 +1,2 @@\n x\n-a\n+b"
 
 
 def test_a_bare_diff_in_prose_is_a_change() -> None:
-    found = fenced.changes(f"This does it:\n\n{DIFF}\nThat is all.")
+    found = prose.changes(f"This does it:\n\n{DIFF}\nThat is all.")
     assert [(change.path, change.diff) for change in found.changes] == [
         ("src/a.py", "@@ -1,2 +1,2 @@\n x\n-a\n+b")
     ]
 
 
 def test_a_diff_without_a_name_is_a_fault() -> None:
-    found = fenced.changes("```diff\n@@ -1 +1 @@\n-a\n+b\n```")
+    found = prose.changes("```diff\n@@ -1 +1 @@\n-a\n+b\n```")
     assert found.changes == ()
     assert "does not name its file" in found.faults[0]
 
@@ -92,14 +92,14 @@ def test_a_diff_without_a_name_is_a_fault() -> None:
     "text", [ENVELOPE, f"So:\n\n{ENVELOPE}\nDone.", f"```\n{ENVELOPE}```", f"```patch\n{ENVELOPE}```"]
 )
 def test_an_envelope_is_a_change_for_each_file(text: str) -> None:
-    added, updated, deleted = fenced.changes(text).changes
+    added, updated, deleted = prose.changes(text).changes
     assert added == ChangeRequest("new.py", content="one\ntwo\n")
     assert (updated.path, updated.rename_to, updated.diff) == ("src/a.py", "src/b.py", "@@ def f():\n-a\n+b")
     assert deleted == ChangeRequest("old.py", delete=True)
 
 
 def test_an_envelope_without_its_end_loses_the_last_file() -> None:
-    found = fenced.changes(ENVELOPE.replace("*** End Patch\n", ""), cut=True)
+    found = prose.changes(ENVELOPE.replace("*** End Patch\n", ""), cut=True)
     assert [change.path for change in found.changes] == ["new.py", "src/a.py"]
     assert "does not end" in found.faults[0]
 
@@ -111,50 +111,50 @@ def test_search_blocks_are_edits() -> None:
     ]
     text = "src/a.py\n```python\n" + "\n".join(blocks) + "```"
     edits = (SearchReplace("old\n", "new\n"), SearchReplace("gone\n", ""))
-    assert fenced.changes(text).changes == (ChangeRequest("src/a.py", edits=edits, fenced=True),)
+    assert prose.changes(text).changes == (ChangeRequest("src/a.py", edits=edits, fenced=True),)
 
 
 def test_an_incomplete_search_block_is_a_fault() -> None:
-    found = fenced.changes("src/a.py\n```\n<<<<<<< SEARCH\nold\n=======\nnew\n```")
+    found = prose.changes("src/a.py\n```\n<<<<<<< SEARCH\nold\n=======\nnew\n```")
     assert (found.changes, len(found.faults)) == ((), 1)
 
 
 def test_a_fence_that_was_not_closed_is_a_fault() -> None:
-    found = fenced.changes("```python src/a.py\nx = 1\n", cut=True)
+    found = prose.changes("```python src/a.py\nx = 1\n", cut=True)
     assert found.changes == ()
     assert "src/a.py" in found.faults[0]
 
 
 def test_a_fence_with_fences_inside_has_no_certain_end() -> None:
-    found = fenced.changes("```markdown README.md\n# A\n```bash\nmake\n```\nmore\n```\n")
+    found = prose.changes("```markdown README.md\n# A\n```bash\nmake\n```\nmore\n```\n")
     assert found.changes == ()
     assert "README.md" in found.faults[0]
-    longer = fenced.changes("````markdown README.md\n# A\n```bash\nmake\n```\nmore\n````\n")
+    longer = prose.changes("````markdown README.md\n# A\n```bash\nmake\n```\nmore\n````\n")
     assert longer.changes[0].content == "# A\n```bash\nmake\n```\nmore\n"
 
 
 @given(st.text(alphabet="`~ab/.\n*#-+@ <>=SEARCH", max_size=200), st.booleans())
 def test_nothing_raises(text: str, cut: bool) -> None:
-    fenced.changes(text, cut)
+    prose.changes(text, cut)
 
 
 @pytest.mark.parametrize("end", ["", "@", "@@", "\n@@ -9", "-", "--- ", "d", "\ndiff --gi"])
 def test_a_cut_diff_that_may_go_on_is_dropped(end: str) -> None:
-    assert not fenced.changes(DIFF + end, cut=True).changes
-    assert fenced.changes(DIFF + "\nThis is", cut=True).changes
+    assert not prose.changes(DIFF + end, cut=True).changes
+    assert prose.changes(DIFF + "\nThis is", cut=True).changes
 
 
 def test_cut_at_every_character_nothing_incomplete_is_found() -> None:
     text = f"Do this:\n\n```python src/z.py\nx = 1\n```\n\n{ENVELOPE}"
-    whole = fenced.changes(text).changes
+    whole = prose.changes(text).changes
     for end in range(len(text)):
-        assert set(fenced.changes(text[:end], cut=True).changes) <= set(whole)
+        assert set(prose.changes(text[:end], cut=True).changes) <= set(whole)
 
 
 def test_hostile_prose_takes_time_in_proportion() -> None:
     for text in ("```\n" * 100_000, "`" * 500_000, "--- a\n+++ b\n" * 50_000, "*** Begin Patch\n" * 50_000):
-        assert fenced.changes(text).changes == ()
+        assert prose.changes(text).changes == ()
 
 
 def test_an_envelope_that_is_talked_about_is_none() -> None:
-    assert fenced.changes("The `*** Begin Patch` form:\n\n- one\n- two\n") == fenced.Found()
+    assert prose.changes("The `*** Begin Patch` form:\n\n- one\n- two\n") == prose.Found()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.answers import lenient
+from tui_agent.answers import lenient_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.text(),
@@ -35,7 +35,7 @@ VALUES = st.recursive(
     ],
 )
 def test_certain_mistakes_are_read(text: str, value: Any) -> None:
-    read = lenient.read(text)
+    read = lenient_json.read(text)
     assert (read.value, read.whole, read.fault) == (value, True, -1)
 
 
@@ -50,7 +50,7 @@ def test_certain_mistakes_are_read(text: str, value: Any) -> None:
     ],
 )
 def test_an_uncertain_mistake_ends_the_reading_before_its_entry(text: str) -> None:
-    read = lenient.read(text)
+    read = lenient_json.read(text)
     assert not read.whole
     assert read.fault > 0
     assert read.value == {"a": [{"c": "x"}]}
@@ -60,14 +60,14 @@ def test_an_uncertain_mistake_ends_the_reading_before_its_entry(text: str) -> No
 @given(VALUES)
 def test_what_json_writes_is_read_as_json_reads_it(value: Any) -> None:
     text = json.dumps({"value": value})
-    assert lenient.read(text).value == json.loads(text)
+    assert lenient_json.read(text).value == json.loads(text)
 
 
 @given(VALUES, st.data())
 def test_a_prefix_never_holds_what_the_whole_does_not(value: Any, data: st.DataObject) -> None:
     whole = {"first": value, "list": [{"n": 1, "v": value}, {"n": 2, "v": value}]}
     text = json.dumps(whole)
-    read = lenient.read(text[: data.draw(st.integers(0, len(text) - 1))])
+    read = lenient_json.read(text[: data.draw(st.integers(0, len(text) - 1))])
     assert not read.whole
     for key, entry in (read.value or {}).items():
         assert (
@@ -77,15 +77,15 @@ def test_a_prefix_never_holds_what_the_whole_does_not(value: Any, data: st.DataO
 
 @given(st.text(alphabet="{}[]\",:'\\ab1 \n/*tn-"))
 def test_no_text_breaks_it(text: str) -> None:
-    lenient.read(text)
+    lenient_json.read(text)
 
 
 @pytest.mark.parametrize("sign", ["[", '{"a":', "[{"])
 def test_what_is_nested_too_deep_is_refused_and_not_followed(sign: str) -> None:
-    read = lenient.read(sign * 1_000_000)
+    read = lenient_json.read(sign * 1_000_000)
     assert not read.whole
-    assert read.end <= (lenient.MAX_DEPTH + 1) * len(sign)
+    assert read.end <= (lenient_json.MAX_DEPTH + 1) * len(sign)
 
 
 def test_a_number_without_end_is_no_number() -> None:
-    assert not lenient.read('{"a": ' + "9" * 100_000 + "}").whole
+    assert not lenient_json.read('{"a": ' + "9" * 100_000 + "}").whole

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent.answers.mend import mended
+from tui_agent.answers.schema import coerced
 
 PART = {
     "type": "object",
@@ -45,4 +45,4 @@ PART = {
     ],
 )
 def test_what_certainly_means_the_shape_gets_it(value: Any, meant: Any) -> None:
-    assert mended(PART, value) == meant
+    assert coerced(PART, value) == meant

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tui_agent.answers import fenced, foreign, names, patches, plans, same_file, schema
-from tui_agent.answers.escapes import has_half, joined
-from tui_agent.answers.mend import mended
+from tui_agent.answers import markers, names, patches, plans, prose, same_file, schema
+from tui_agent.answers.lenient_json import has_half, joined
+from tui_agent.answers.schema import coerced
 from tui_agent.answers.values import (
     ChangeRequest,
     NextStep,
@@ -44,7 +45,7 @@ class _Bad(Exception):
     """An item that cannot be used; the sentence says why."""
 
 
-class Items:
+class ReplyBuilder:
     """Collects the parts of one reply, and a sentence about each that cannot be used.
 
     `response` is the schema of a reply; with none, only what building the values itself needs is checked.
@@ -82,7 +83,7 @@ class Items:
         label = label or key
         if isinstance(value, list):
             value = self._bounded(value, label)
-        value = mended(part, value)
+        value = coerced(part, value)
         if value is None:
             return
         if not isinstance(value, list):
@@ -122,7 +123,7 @@ class Items:
 
     def take_prose(self, text: str, cut: bool) -> None:
         """Read the changes in prose. Beside changes of their own they are only shown, so that others are said."""
-        found = fenced.changes(text, cut)
+        found = prose.changes(text, cut)
         if not self.changes and not self.refused:
             self.changes.extend(found.changes)
             self.refused.extend(found.refused)
@@ -140,7 +141,7 @@ class Items:
     def take_search(self, value: Any, label: str = "search_text") -> None:
         """Read the arguments of a call: one search."""
         part = self._parts.get("searches", {}).get("items", {})
-        self.searches.extend(self._built(self._good([mended(part, value)], part, label), _search))
+        self.searches.extend(self._built(self._good([coerced(part, value)], part, label), _search))
 
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
         changes, refused = same_file.joined(self.changes, self.refused)
@@ -263,7 +264,7 @@ def _changes(item: Item) -> list[patches.Item]:
     change = _change(item)
     if has_half("".join(_written(change))):
         raise _Bad("the text holds half of a surrogate pair, which no file can hold; send it again")
-    if change.content is not None and (form := foreign.edit_form(change.path, change.content)):
+    if change.content is not None and (form := markers.edit_form(change.path, change.content)):
         raise _Bad(f"`content` begins like an edit (`{form[:60]}`), and takes only the text of the file")
     found = patches.requests(change.diff, change) if change.diff is not None else [change]
     if not all(request.path for request in found if isinstance(request, ChangeRequest)):
@@ -319,3 +320,31 @@ def _written(change: ChangeRequest) -> Iterator[str]:
     yield from (change.path, change.content or "", "\n", change.diff or "", "\n", change.rename_to or "")
     for edit in change.edits:
         yield from ("\n", edit.search, "\n", edit.replace)
+
+
+_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+_SENTENCE = re.compile(r".{12,}?[.!?…](?=\s)", re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+#: A summary longer than this is cut down to its first sentence.
+LONG = 300
+#: What sums an answer up is near its beginning or its end.
+_LOOKED_AT = 50_000
+
+
+def summary_of(text: str) -> str:
+    """The last paragraph that is not code, a heading or a table; of a single one, its first sentence. One line."""
+    if len(text) > 2 * _LOOKED_AT:
+        text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
+    blocks = [block.strip() for block in _PARAGRAPH.split(_FENCE.sub("\n\n", text).strip())]
+    worded = [block for block in blocks if block and not block.startswith(("#", "|", "```", "~~~"))]
+    if not worded:
+        return _one_line(blocks[0])[:LONG] if blocks else ""
+    last = worded[-1]
+    if len(worded) > 1 and len(last) <= LONG:
+        return _one_line(last)
+    first = _SENTENCE.match(last)
+    return _one_line(first[0] if first else last)[:LONG]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
