@@ -1,0 +1,96 @@
+"""Which checks a project has, and what the output of known runners says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.trial.checks import Check, Counts, Place, counts, found_in, places
+
+PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "nothing": ({"README.md": ""}, []),
+    "pytest in pyproject": (
+        {"pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n"},
+        ["pytest", "ruff"],
+    ),
+    "pytest by a conftest": ({"tests/conftest.py": ""}, ["pytest"]),
+    "unittest": ({"tests/test_a.py": "import unittest\n"}, ["unittest"]),
+    "npm": ({"package.json": '{"scripts": {"test": "jest"}}', "tsconfig.json": "{}"}, ["test", "tsc"]),
+    "npm without a test": (
+        {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'},
+        [],
+    ),
+    "cargo and go": ({"Cargo.toml": "", "go.mod": ""}, ["cargo", "go"]),
+    "make": ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, ["make"]),
+    "make beside pytest": ({"Makefile": "test:\n", "pytest.ini": ""}, ["pytest"]),
+    "mypy in setup.cfg": ({"setup.cfg": "[mypy]\nstrict = true\n"}, ["mypy"]),
+    "broken files": ({"package.json": "[" * 100_000, "pyproject.toml": "[["}, []),
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_checks_are_found_by_the_files_of_a_project(name: str, tmp_path: Path) -> None:
+    files, expected = PROJECTS[name]
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert [check.name for check in found_in(tmp_path)] == expected
+
+
+def test_the_package_manager_is_that_of_the_lock_file(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "vitest"}}')
+    (tmp_path / "pnpm-lock.yaml").write_text("")
+    assert found_in(tmp_path)[0].command == "pnpm test"
+
+
+OUTPUTS: list[tuple[str, Counts]] = [
+    ("....\n4 passed in 0.03s\n", Counts(4, 0)),
+    ("=== 1 failed, 12 passed, 2 skipped in 3.21s ===\n", Counts(12, 1)),
+    ("1 failed in 0.10s\n", Counts(0, 1)),
+    ("ERROR a.py\n1 error in 0.10s\n", Counts(0, 1)),
+    ("1 failed, 2 passed, 1 error in 0.10s\n", Counts(2, 2)),
+    ("Ran 3 tests in 0.001s\n\nOK\n", Counts(3, 0)),
+    ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1)\n", Counts(3, 2)),
+    ("test result: FAILED. 3 passed; 1 failed; 0 ignored\n", Counts(3, 1)),
+    ("Tests:       1 failed, 1 skipped, 7 passed, 9 total\n", Counts(7, 1)),
+    ("Tests:       7 passed, 7 total\n", Counts(7, 0)),
+    (" Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n", Counts(2, 1)),
+    ("# tests 3\n# pass 2\n# fail 1\n", Counts(2, 1)),
+    ("  3 passing (5ms)\n  1 failing\n", Counts(3, 1)),
+    ("--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\nFAIL\n", Counts(1, 1)),
+    ("a.py:1:1: F401 unused\nFound 2 errors.\n", Counts(None, 2)),
+    ("Found 1 error in 1 file (checked 3 source files)\n", Counts(None, 1)),
+    ("✖ 3 problems (2 errors, 1 warning)\n", Counts(None, 3)),
+    ("everything is fine\n", Counts()),
+]
+
+
+@pytest.mark.parametrize(("output", "expected"), OUTPUTS)
+def test_the_summary_of_a_known_runner_is_read(output: str, expected: Counts) -> None:
+    assert counts(output) == expected
+
+
+def test_failing_lines_are_places_in_files_that_are_there() -> None:
+    output = (
+        "tests/test_a.py:12: AssertionError\n"
+        '  File "shop/api.py", line 3, in total\n'
+        "src/a.ts(4,5): error TS1\n"
+        "./b.go:7:2: undefined\n"
+        "nowhere.py:1: nothing\n"
+        "tests/test_a.py:12: again\n"
+    )
+    there = {"tests/test_a.py", "shop/api.py", "src/a.ts", "b.go"}
+    assert places(output, there.__contains__) == [
+        Place("tests/test_a.py", 12),
+        Place("shop/api.py", 3),
+        Place("src/a.ts", 4),
+        Place("b.go", 7),
+    ]
+
+
+def test_a_check_concerns_the_files_that_it_names() -> None:
+    assert Check("a", "a").concerns(["x"])
+    assert Check("a", "a", files=("*.py",)).concerns(["deep/x.py"])
+    assert Check("a", "a", files=("src/*.ts",)).concerns(["src/a.ts"])
+    assert not Check("a", "a", files=("*.py",)).concerns(["x.rs"])
