@@ -1,23 +1,26 @@
-"""Commands that the person runs: in a view of the folder with all that is pending, whose writes are thrown away."""
+"""Commands of the person: in a view of the folder with all that is pending, or in the folder itself."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.git_folder import find_git_folder
+from tui_agent.files.private import write_private
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
-from tui_agent.store.commands import By, CommandResult, RunningCommand
+from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand, Where
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
@@ -29,19 +32,28 @@ if TYPE_CHECKING:
 
 #: Letters of head and tail together that a result keeps; the blob holds more.
 SHOWN = 16_000
+STORE = "commands.json"
 
 
 class Commands:
     """Starts commands, tells of them, and stops them. What they printed is in the blobs."""
 
     def __init__(
-        self, journal: Journal, workspace: Workspace, blobs: Blobs, review: Review, settings: Settings
+        self,
+        journal: Journal,
+        workspace: Workspace,
+        blobs: Blobs,
+        review: Review,
+        settings: Settings,
+        store: Path,
     ) -> None:
         self._journal = journal
         self._workspace = workspace
         self._blobs = blobs
         self._review = review
         self._settings = settings
+        #: Folders in which the person lets commands run for real.
+        self._store = store
         self._hidden: HiddenFiles | None = None
         self._runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
@@ -56,56 +68,93 @@ class Commands:
         Raises `SessionError` where the command is empty, or this machine has no such view.
         """
         from tui_agent.trial.plan import plan
+
+        _check(command)
+        root = self._workspace.root
+        seeds, pending = await self._seeds()
+        trial = self._settings.trial
+        folders = await asyncio.to_thread(_git_folders, str(root))
+        made = await asyncio.to_thread(plan, root, seeds=seeds, git_folders=folders, tools=trial.tools)
+        variables, environment = _variables(str(root), made.home, trial.env)
+        number = await self._start(
+            command, by, "trial", pending, timeout, lambda run: run.in_view(made, _shell(command), variables)
+        )
+        if environment:
+            await self._say_once(f"Commands use the virtual environment {environment} of this folder")
+        return number
+
+    @call(changes=True)
+    async def run_here(self, command: str) -> str:
+        """Start a command of the person in the real folder, where what it writes stays; its id.
+
+        Raises `SessionError` where the command is empty or cannot be started.
+        """
+        _check(command)
+        root = str(self._workspace.root)
+        return await self._start(
+            command, "person", "workspace", (), None, lambda run: run.in_folder(root, _shell(command))
+        )
+
+    @call(changes=False)
+    def may_run_here(self) -> bool:
+        """Whether the person has said that commands may run in this folder itself."""
+        return str(self._workspace.root) in self._allowed()
+
+    @call(changes=True)
+    def allow_here(self) -> None:
+        """Let commands run in this folder itself from now on, in later sessions too. Raises OSError."""
+        paths = sorted({*self._allowed(), str(self._workspace.root)})
+        write_private(self._store, json.dumps(paths).encode())
+
+    def _allowed(self) -> list[str]:
+        try:
+            found = json.loads(self._store.read_bytes())
+        except (OSError, ValueError):
+            return []
+        return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
+
+    async def _start(
+        self,
+        command: str,
+        by: By,
+        where: Where,
+        pending: Sequence[str],
+        timeout: float | None,
+        start: Callable[[Run], Awaitable[Result]],
+    ) -> str:
         from tui_agent.trial.run import Run
 
-        if not command.strip():
-            raise SessionError("There is no command behind the !", "type one, such as !pytest")
-        root = str(self._workspace.root)
-        seeds, pending = await self._seeds()
-        made = await asyncio.to_thread(
-            plan,
-            self._workspace.root,
-            seeds=seeds,
-            git_folders=await asyncio.to_thread(_git_folders, root),
-            tools=self._settings.trial.tools,
-        )
-        variables, environment = _variables(root, made.home, self._settings.trial.env)
+        loop = asyncio.get_running_loop()
         number = str(self._journal.store.state.commands.total + 1)
-        begun = asyncio.get_running_loop().create_future()
+        isolated: Isolated = "overlay" if where == "trial" else "none"
+        begun: asyncio.Future[None] = loop.create_future()
 
         def told(output: Output) -> None:
             self._journal.tell(e.CommandPrinted(number, output.last_line(), output.size))
 
         run = Run(timeout, told, lambda: begun.done() or begun.set_result(None))
-        shell = os.environ.get("SHELL") or "/bin/sh"
 
         async def follow() -> None:
             try:
-                result = await run.in_view(made, [shell, "-c", command], variables)
-            except BaseException as error:
-                if not begun.done():
-                    begun.set_exception(error)
-                    return
-                raise
-            ended = await asyncio.to_thread(self._result, number, command, by, result, pending)
+                result = await start(run)
+            except Exception as error:
+                if begun.done():
+                    raise
+                begun.set_exception(error)
+                return
+            ran = RunningCommand(number, command, by, where, isolated, 0.0)
+            ended = await asyncio.to_thread(self._result, ran, result, pending)
             await self._journal.record(e.CommandEnded(ended))
 
-        task = asyncio.get_running_loop().create_task(follow(), name=f"command {number}")
+        task = loop.create_task(follow(), name=f"command {number}")
         self._runs[number] = run, task
         task.add_done_callback(lambda _: self._runs.pop(number, None))
-        started = e.CommandStarted(number, command, by, "trial", "overlay", time.time())
         try:
             await begun
-        except TuiAgentError:
-            raise
         except Exception as error:
-            raise SessionError(
-                f"There is no trial view on this machine ({error})", "run it with !! in the real folder"
-            ) from error
-        await self._journal.record(started)
+            raise SessionError(f"The command could not be started ({error})", _remedy(where)) from error
+        await self._journal.record(e.CommandStarted(number, command, by, where, isolated, time.time()))
         told(run.output)  # what came before it was known to run
-        if environment:
-            await self._say_once(f"Commands use the virtual environment {environment} of this folder")
         return number
 
     @call(changes=True)
@@ -155,28 +204,26 @@ class Commands:
                 seeds.append(Seed(path, "gone") if content is None else Seed(path, "file", content))
         return seeds, tuple(contents)
 
-    def _result(
-        self, number: str, command: str, by: By, result: Result, pending: Sequence[str]
-    ) -> CommandResult:
+    def _result(self, ran: RunningCommand, result: Result, pending: Sequence[str]) -> CommandResult:
         from tui_agent.trial.output import head_and_tail, plain
 
         content = result.output.content()
         shown, cut = head_and_tail(plain(content.decode("utf-8", "replace")), SHOWN)
         return CommandResult(
-            number,
-            command,
-            by,
-            "trial",
-            "overlay",
-            result.status,
-            result.how,
-            result.seconds,
-            shown,
-            cut,
-            self._blobs.put(content) if content else "",
-            tuple(change.path for change in result.changes),
-            tuple(pending),
-            result.left,
+            id=ran.id,
+            command=ran.command,
+            by=ran.by,
+            where=ran.where,
+            isolated=ran.isolated,
+            status=result.status,
+            how=result.how,
+            seconds=result.seconds,
+            output=shown,
+            cut=cut,
+            blob=self._blobs.put(content) if content else "",
+            changed=tuple(change.path for change in result.changes),
+            pending=tuple(pending),
+            left=result.left,
         )
 
     async def _say_once(self, sentence: str) -> None:
@@ -192,6 +239,21 @@ def interrupted(running: Sequence[RunningCommand]) -> list[e.CommandEnded]:
         )
         for one in running
     ]
+
+
+def _check(command: str) -> None:
+    if not command.strip():
+        raise SessionError("There is no command behind the !", "type one, such as !pytest")
+
+
+def _shell(command: str) -> list[str]:
+    return [os.environ.get("SHELL") or "/bin/sh", "-c", command]
+
+
+def _remedy(where: Where) -> str:
+    if where == "trial":
+        return "this machine has no view for trial runs; run it with !! in the real folder"
+    return "look at what SHELL names"
 
 
 def _git_folders(root: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,8 @@ from tui_agent.trial.plan import Plan
 TOLD_EVERY = 1 / 30
 #: Bytes taken from the pipe at once.
 _CHUNK = 1 << 16
+#: Seconds from an interrupt to the end.
+INTERRUPTED = 0.3
 
 How = Literal["exit", "stopped", "time-out", "memory", "processes", "output"]
 
@@ -68,22 +71,25 @@ class Run:
 
     async def in_view(self, plan: Plan, argv: Sequence[str], variables: Mapping[str, str]) -> Result:
         """Runs it in a view of its own. Raises `NoView`."""
-        self._wake = asyncio.Event()
         since = time.time()
         async with View(plan) as view:
-            begun = time.monotonic()
-            ended = await self._follow(view, argv, variables)
-            seconds = time.monotonic() - begun
+            ended, seconds = await self._follow(_InView(view, argv, variables))
             await view.end()
             changes, full = await asyncio.to_thread(_read, view.layers, plan, since)
         how: How = self._stopping or ended.over or "exit"
         return Result(ended.status, how, seconds, self.output, changes, ended.left, full)
 
-    async def _follow(self, view: View, argv: Sequence[str], variables: Mapping[str, str]) -> Ended:
-        assert self._wake is not None
+    async def in_folder(self, folder: str, argv: Sequence[str]) -> Result:
+        """Runs it in the real folder, with the person's own environment: what it writes stays."""
+        ended, seconds = await self._follow(_InFolder(folder, argv))
+        return Result(ended.status, self._stopping or "exit", seconds, self.output)
+
+    async def _follow(self, command: _InView | _InFolder) -> tuple[Ended, float]:
+        """How it ended, and after how many seconds."""
+        self._wake = asyncio.Event()
         loop = asyncio.get_running_loop()
-        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        os.set_blocking(writing, True)
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(reading, False)
         closed, last, due = asyncio.Event(), -TOLD_EVERY, None
 
         def tell() -> None:
@@ -108,30 +114,83 @@ class Run:
             if due is None:
                 due = loop.call_at(max(last + TOLD_EVERY, loop.time()), tell)
 
+        begun, limit = time.monotonic(), None
         try:
-            number = view.run(argv, writing, env=variables, cwd=view.plan.workspace)
-            os.close(writing)
+            try:
+                await command.start(writing)
+            finally:
+                os.close(writing)
             if self._begun is not None:
                 self._begun()
             loop.add_reader(reading, read)
             if self._timeout is not None:
-                loop.call_later(self._timeout, self.stop, "time-out")
-            waiting = asyncio.ensure_future(view.ended(number))
+                limit = loop.call_later(self._timeout, self.stop, "time-out")
+            waiting = asyncio.ensure_future(command.ended())
             woken = asyncio.ensure_future(self._wake.wait())
             await asyncio.wait({waiting, woken}, return_when=asyncio.FIRST_COMPLETED)
             if not waiting.done():
-                view.stop(number)
-            ended = await waiting
+                command.stop()
+            ended, seconds = await waiting, time.monotonic() - begun
             woken.cancel()
             # everything that could still write has ended: only what is in the pipe is to come
             with suppress(TimeoutError):
                 await asyncio.wait_for(closed.wait(), 1.0)
-            return ended
+            return ended, seconds
         finally:
-            if due is not None:
-                due.cancel()
+            for timer in (due, limit):
+                if timer is not None:
+                    timer.cancel()
             loop.remove_reader(reading)
             os.close(reading)
+
+
+@dataclass(slots=True)
+class _InView:
+    view: View
+    argv: Sequence[str]
+    variables: Mapping[str, str]
+    number: int = 0
+
+    async def start(self, output: int) -> None:
+        self.number = self.view.run(self.argv, output, env=self.variables, cwd=self.view.plan.workspace)
+
+    async def ended(self) -> Ended:
+        return await self.view.ended(self.number)
+
+    def stop(self) -> None:
+        self.view.stop(self.number)
+
+
+@dataclass(slots=True)
+class _InFolder:
+    """A command in a session of its own, so that what it starts can be ended with it."""
+
+    folder: str
+    argv: Sequence[str]
+    process: asyncio.subprocess.Process | None = None
+
+    async def start(self, output: int) -> None:
+        self.process = await asyncio.create_subprocess_exec(
+            *self.argv,
+            cwd=self.folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+    async def ended(self) -> Ended:
+        assert self.process is not None
+        return Ended(await self.process.wait())
+
+    def stop(self) -> None:
+        self._signal(signal.SIGINT)
+        asyncio.get_running_loop().call_later(INTERRUPTED, self._signal, signal.SIGKILL)
+
+    def _signal(self, what: signal.Signals) -> None:
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, what)
 
 
 def _read(layers: int, plan: Plan, since: float) -> tuple[tuple[Written, ...], bool]:
