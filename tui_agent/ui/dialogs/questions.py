@@ -51,6 +51,29 @@ async def choose_model(app: App[object], session: Session) -> None:
         await session.notice(str(error), "error")
 
 
+async def may_run_here(app: App[object], session: Session, command: str) -> bool:
+    """Whether a command may run in the real folder, where what it writes stays; asked until it is always allowed."""
+    if session.commands.may_run_here():
+        return True
+    rows = [
+        ChooserRow("", label("No, leave it in the prompt")),
+        ChooserRow("once", label("Run it once")),
+        ChooserRow("always", label(f"Run it, and do not ask again in {session.workspace.root.name}")),
+    ]
+    question = Chooser(
+        f"Run in the real folder, where what it writes stays: {command}", lambda _: rows, "Enter chooses"
+    )
+    chosen = await app.push_screen_wait(question)
+    if chosen == "always":
+        try:
+            await asyncio.to_thread(session.commands.allow_here)
+        except OSError as error:
+            await session.notice(
+                f"This is asked again next time: it could not be kept ({error.strerror})", "warning"
+            )
+    return bool(chosen)
+
+
 def _to_keep(session: Session, name: str, environment: Mapping[str, str]) -> str:
     """What to do so that the next session has it too, where none is configured."""
     if session.loaded.settings.model:

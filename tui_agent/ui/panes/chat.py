@@ -145,7 +145,10 @@ class ChatPane(Pane):
         if text.strip():
             self.prompt.set_value("")
             self.transcript.follow()
-            self.act(self._send(text), text_waits=False)
+            if text.startswith("!!"):
+                self._run_here(text)
+            else:
+                self.act(self._send(text), text_waits=False)
 
     async def _send(self, text: str) -> None:
         try:
@@ -156,6 +159,20 @@ class ChatPane(Pane):
         except TuiAgentError:
             self.prompt.put_before(text)
             raise
+
+    @work(exclusive=True)
+    async def _run_here(self, text: str) -> None:
+        """Run a command in the real folder, once the person has said that commands may."""
+        from tui_agent.ui.dialogs.questions import may_run_here
+
+        try:
+            if text[2:].strip() and not await may_run_here(self.app, self.session, text[2:].strip()):
+                self.prompt.put_before(text)
+                return
+            await self.session.commands.run_here(text[2:])
+        except TuiAgentError as error:
+            self.prompt.put_before(text)
+            await self.session.notice(str(error), "error")
 
     @writes
     @work(exclusive=True)
