@@ -42,6 +42,7 @@ def test_json_is_one_object_with_all_of_it(run, monkeypatch, tmp_path):
     assert report["model"]["name"] == "openai/x"
     assert report["model"]["window"] == 1000
     assert "OPENAI_API_KEY" in report["model"]["keys"]
+    assert report["trial"] == {"isolated": "overlay", "why": ""}
     assert "sk-do-not-tell" not in outcome.out
 
 

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.trial import outside
 from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.plan import MEGABYTE, Limits, Seed, plan
 from tui_agent.trial.run import Result, Run
+from tui_agent.trial.rungs import Rung, probe
 
 PROBES = Path(__file__).parents[1] / "support" / "probes.py"
 
@@ -270,3 +272,11 @@ except NoView as error:
     chosen, _ = variables(str(root), made.home, os.environ)
     result = await Run().in_view(made, [sys.executable, "nested.py"], chosen)
     assert text(result).startswith("new namespaces: "), text(result)
+
+
+async def test_the_best_that_works_here_is_found_by_doing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await probe() == Rung("overlay")
+    monkeypatch.setattr(outside, "_PROGRAM", "import os; os._exit(1)")
+    worse = await probe()
+    assert worse.isolated == "none"
+    assert worse.why == "start: its program ended at once"

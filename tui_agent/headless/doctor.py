@@ -35,6 +35,7 @@ from tui_agent.model.providers import PROVIDERS, discover
 from tui_agent.settings import trust
 from tui_agent.settings.folders import Folders, user_folders, why_not_writable
 from tui_agent.settings.loading import LoadedSettings, load
+from tui_agent.trial.rungs import Rung, probe
 
 #: Seconds that the model's process may take to be ready on a slow machine.
 START_TIMEOUT = 60.0
@@ -76,6 +77,8 @@ class Report(Struct, frozen=True):
     trust: str
     model: ModelReport
     problems: tuple[str, ...]
+    #: What commands run in here, and why in nothing better.
+    trial: Rung = Rung("none")
     #: Bytes kept for undo and resume, and the limit that `sessions clean` brings them down to.
     store: int = 0
     store_limit: int = 0
@@ -138,6 +141,7 @@ async def examine(workspace: Path, folders: Folders) -> Report:
         trust=trust.standing(workspace, folders),
         model=model,
         problems=tuple(problems),
+        trial=await probe(),
         store=await asyncio.to_thread(used, folders.data),
         store_limit=loaded.settings.undo.max_bytes,
     )
@@ -185,6 +189,7 @@ def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], s
     over = report.store > report.store_limit
     kept = in_words(Cleaned(report.store, report.store), report.store_limit)
     yield "note" if over else "ok", kept.replace("--yes", "`tui-agent sessions clean --yes`")
+    yield "note" if report.trial.why else "ok", report.trial.in_words()
     if model.process.starts:
         yield "ok", f"the model's process starts in {model.process.seconds} s"
     yield ("ok", f"keys: {', '.join(model.keys)}") if model.keys else ("note", "no key in the environment")

@@ -89,9 +89,13 @@ class View:
         except BaseException:
             await self.end()
             raise
-        if "failed" in message:
+        if "ready" not in message:
             await self.end()
-            raise NoView(message["failed"], message["errno"], message["why"])
+            raise NoView(
+                message.get("failed", "start"),
+                message.get("errno", 0),
+                message.get("why", "its program ended at once"),
+            )
         self._reading = asyncio.create_task(self._read())
         return self
 
