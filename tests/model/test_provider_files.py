@@ -47,7 +47,7 @@ def workspace(tmp_path: Path) -> Path:
 
 def opened(workspace: Path, model: ChildModel, **options: Any) -> Any:
     def use(session: Session) -> None:
-        cast(Any, session).model = KeptOpen(model)
+        cast(Any, session).models.model = KeptOpen(model)
 
     settings = ("files_api=on", "planner_model=none", f"model={MODEL}")
     return open_session(workspace, prepare=use, overrides=settings, **options)
