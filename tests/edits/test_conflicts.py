@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.edits.conflicts import Region, regions, settled
-from tui_agent.edits.merge import merge, union
+from tui_agent.edits.merge import Region, merge, regions, settled, union
 
 BASE = "a\nb\nc\nd\ne\n"
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.edits import align, myers
-from tui_agent.edits.align import matches
+from tui_agent.edits import alignment
+from tui_agent.edits.alignment import matches
 from tui_agent.edits.change import Hunk
 from tui_agent.edits.hunks import compose, counts, diff_of, hunks, unified
 from tui_agent.edits.lines import split
@@ -68,11 +68,11 @@ def test_hunks_say_what_they_remove_and_add(base: str, new: str) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=IN_PLACE)
-@given(base=TEXTS, new=TEXTS, context=st.integers(0, 3), steps=st.sampled_from([0, 8, align.MAX_STEPS]))
+@given(base=TEXTS, new=TEXTS, context=st.integers(0, 3), steps=st.sampled_from([0, 8, alignment.MAX_STEPS]))
 def test_any_subset_is_what_git_apply_gives(
     folder: Path, monkeypatch: pytest.MonkeyPatch, base: str, new: str, context: int, steps: int
 ) -> None:
-    monkeypatch.setattr(align, "MAX_STEPS", steps)  # also what is given up on the way is a diff
+    monkeypatch.setattr(alignment, "MAX_STEPS", steps)  # also what is given up on the way is a diff
     diff = diff_of("f.txt", base, new)
     if not base:
         return  # git makes the file anew: there is nothing to apply a part to
@@ -148,19 +148,19 @@ def test_texts_that_have_nothing_to_do_with_each_other_are_compared_in_few_steps
     draw = random.Random(7)
     one, two = ("".join(f"{draw.randrange(kinds)}\n" for _ in range(4_000)) for _ in range(2))
     asked: list[int] = []
-    shortest = myers.matches
+    shortest = alignment.shortest_matches
 
-    def counted(old: list[str], new: list[str], most: int) -> list[myers.Match] | None:
+    def counted(old: list[str], new: list[str], most: int) -> list[alignment.Match] | None:
         found = shortest(old, new, most)
         edits = most if found is None else len(old) + len(new) - 2 * sum(length for *_, length in found)
         asked.append(edits * edits // 2)
         return found
 
-    monkeypatch.setattr(myers, "matches", counted)
+    monkeypatch.setattr(alignment, "shortest_matches", counted)
     parts = hunks(one, two)
     assert compose(one, parts, range(len(parts))) == two
     assert compose(one, parts, ()) == one
-    assert sum(asked) <= align.MAX_STEPS
+    assert sum(asked) <= alignment.MAX_STEPS
 
 
 def test_a_long_text_of_few_kinds_of_lines_shows_what_changed_and_little_more() -> None:
@@ -173,7 +173,7 @@ def test_a_long_text_of_few_kinds_of_lines_shows_what_changed_and_little_more() 
 
 
 def test_what_would_take_too_long_counts_as_different(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(align, "MAX_ROUNDS", 0)
+    monkeypatch.setattr(alignment, "MAX_ROUNDS", 0)
     assert hunks("a\nb\nc\n", "x\nb\ny\n") == (Hunk(0, ("a\n", "b\n", "c\n"), ("x\n", "b\n", "y\n")),)
 
 
@@ -184,7 +184,7 @@ SHORT = st.lists(st.sampled_from("abc"), max_size=12)
 def test_the_shortest_way_is_as_short_as_the_longest_common_subsequence_allows(
     old: list[str], new: list[str]
 ) -> None:
-    found = myers.matches(old, new, 100)
+    found = alignment.shortest_matches(old, new, 100)
     assert found is not None
     for i, j, length in found:
         assert old[i : i + length] == new[j : j + length]
@@ -204,7 +204,7 @@ def common(old: list[str], new: list[str]) -> int:
 
 
 def test_a_long_way_is_given_up() -> None:
-    assert myers.matches(["a"] * 50, ["b"] * 50, 99) is None
+    assert alignment.shortest_matches(["a"] * 50, ["b"] * 50, 99) is None
 
 
 def test_only_line_feeds_end_lines() -> None:

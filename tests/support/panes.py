@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
 from tui_agent.edits.change import Diff
-from tui_agent.edits.conflicts import ConflictView
+from tui_agent.edits.merge import ConflictView
 from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
 from tui_agent.settings.loading import LoadedSettings

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from support.panes import HOSTILE, NotedSession, PaneApp
 
 from tui_agent.edits.change import UNNAMED, Change, Checkpoint, Comment, Diff, FileStep, Hunk, HunkState, Pick
-from tui_agent.edits.conflicts import ConflictView, Region
+from tui_agent.edits.merge import ConflictView, Region
 from tui_agent.errors import FileError, SessionError
 from tui_agent.review.undo import Preview
 from tui_agent.store.state import ReviewSlice, State, TurnSlice

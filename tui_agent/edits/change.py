@@ -6,6 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tui_agent.files.blobs import Blobs
+from tui_agent.files.text import decode
+
 ChangeKind = Literal["edit", "create", "delete", "rename"]
 ChangeState = Literal["pending", "merged", "conflict", "applied", "skipped", "undone", "failed"]
 HunkState = Literal["pending", "applied", "skipped"]
@@ -137,3 +140,8 @@ class FileStep(Struct, frozen=True):
     path: str
     before: str
     after: str
+
+
+def text_under(blobs: Blobs, key: str) -> str | None:
+    """The text that is kept under a hash; None for the empty hash, which means that there is no file."""
+    return decode(blobs.get(key)).text if key else None

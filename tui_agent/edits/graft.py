@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from tui_agent.edits import indent
-from tui_agent.edits.align import matches
+from tui_agent.edits.alignment import matches
 from tui_agent.edits.near import Part
 from tui_agent.edits.words import LOOK_ALIKES, spans
 

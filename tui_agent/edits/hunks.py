@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from tui_agent.edits.align import matches
+from tui_agent.edits.alignment import matches
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.edits.lines import split
 

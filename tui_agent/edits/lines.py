@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui_agent.edits.align import matches
+from tui_agent.edits.alignment import matches
 
 BOM = "\ufeff"
 

@@ -12,7 +12,7 @@ from tui_agent.answers import markers
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms
 from tui_agent.edits.change import Change, ChangeKind
-from tui_agent.edits.elisions import leftover
+from tui_agent.edits.forms import leftover
 from tui_agent.edits.hunks import counts, hunks
 from tui_agent.edits.lines import plain
 from tui_agent.errors import EditFailed

@@ -1,4 +1,4 @@
-"""A change on a newer text than the one it was made against: merged three ways, or in conflict."""
+"""A change on another text than the one it was made against, or with another change: merged, or in conflict."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change
-from tui_agent.edits.hunks import counts, hunks
+from tui_agent.edits.change import Change, ChangeKind
+from tui_agent.edits.hunks import compose, counts, hunks
 from tui_agent.edits.merge import Merged, merge
 
 MERGED = "merged with what changed since the model saw it"
@@ -77,3 +77,97 @@ def _onto_another(change: Change, new: str, now: str, now_hash: str) -> Change:
     if now == new:
         return replace(change, state="applied", reason=THERE_ALREADY, hunks=("applied",) * len(change.hunks))
     return replace(change, state="conflict", reason="another file is there by now")
+
+
+#: The text under a hash; None for the empty hash, which means that there is no file.
+TextUnder = Callable[[str], str | None]
+PutText = Callable[[str], str]
+#: Who proposed a change that no sub-task did.
+CONVERSATION = "the conversation"
+
+
+def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
+    """`change` with what is left of `before` in it, from whose base it goes on. Blocking.
+
+    It may have begun where `before` ended, under a new name too: then both are what came of that, and `is_nothing`
+    where that is as it was. Where the two do not merge it is in the state `conflict`, with `before` for its rival.
+    """
+    ours, theirs = remaining(before, text_under), text_under(change.new) if change.new else None
+    follows = change.path == (before.rename_to or before.path)
+    if follows and ours == (text_under(change.base) if change.base else None):
+        return _on_top(before, change, theirs, text_under, put_text)
+    if ours is None or theirs is None or change.rename_to or (before.rename_to and not follows):
+        if ours == theirs and before.rename_to == change.rename_to:
+            return _both(before, replace(change, base=before.base))
+        return in_conflict(change, before, "one of them removes or renames it")
+    merged = merge(text_under(change.base) or "", ours, theirs)
+    if merged.conflicts:
+        return in_conflict(change, before, "both changed the same lines")
+    return _on_top(before, change, merged.text, text_under, put_text)
+
+
+def is_nothing(change: Change) -> bool:
+    """Whether it makes no difference: a file that was proposed and is not wanted any more."""
+    return change.kind == "delete" and not change.base
+
+
+def _on_top(
+    before: Change, change: Change, text: str | None, text_under: TextUnder, put_text: PutText
+) -> Change:
+    """Both as one change, from what `before` began with to a text (None: the file goes)."""
+    rename_to = "" if text is None else change.rename_to or before.rename_to
+    path = before.path
+    if not before.base:
+        path, rename_to = rename_to or path, ""
+    if text is None:
+        kind: ChangeKind = "delete"
+    elif not before.base:
+        kind = "create"
+    else:
+        kind = "rename" if rename_to else "edit"
+    one = replace(change, path=path, rename_to=rename_to, kind=kind, base=before.base)
+    return _both(before, with_texts(one, text_under(before.base) or "", text or "", put_text))
+
+
+def remaining(change: Change, text_under: TextUnder) -> str | None:
+    """The text of a change with all that is applied or may still be; None for a file that goes. Blocking."""
+    if change.kind == "delete" or not change.new:
+        return None
+    base, new = text_under(change.base) or "", text_under(change.new) or ""
+    chosen = {number for number, state in enumerate(change.hunks) if state != "skipped"}
+    if len(chosen) == len(change.hunks):
+        return new
+    return compose(base, hunks(base, new), chosen)
+
+
+def with_texts(change: Change, base: str, new: str, put_text: PutText) -> Change:
+    """The change with another new text on the text of its base, all of it to be decided. Blocking."""
+    parts = hunks(base, new)
+    added, removed = counts(parts)
+    hash_of_new = put_text(new) if change.kind != "delete" else ""
+    return replace(
+        change, new=hash_of_new, hunks=("pending",) * len(parts), added=added, removed=removed, rival=""
+    )
+
+
+def in_conflict(change: Change, rival: Change, why: str) -> Change:
+    """The change in conflict with another one; the sentence names who proposed the two."""
+    sides = f"{named(rival)} and {named(change)}"
+    return replace(change, state="conflict", rival=rival.id, reason=f"{sides} do not go together: {why}")
+
+
+def named(change: Change) -> str:
+    """Whose work a change holds, in words."""
+    return " with ".join(f"“{task}”" for task in change.tasks) or CONVERSATION
+
+
+def _both(before: Change, change: Change) -> Change:
+    return replace(
+        change,
+        tasks=tuple(dict.fromkeys((*before.tasks, *change.tasks))),
+        todo=change.todo or before.todo,
+        ask=before.ask or change.ask,
+        rung=change.rung if change.rung == before.rung else "",
+        by_hand=before.by_hand or change.by_hand,
+        comments=(*before.comments, *change.comments),
+    )

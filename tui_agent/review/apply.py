@@ -10,10 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.context.known import KnownFile
-from tui_agent.edits.change import Change, Checkpoint, Pick
+from tui_agent.edits.change import Change, Checkpoint, Pick, text_under
 from tui_agent.edits.rebase import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
-from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET

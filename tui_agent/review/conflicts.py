@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, Comment, HunkState, Pick
-from tui_agent.edits.conflicts import ConflictView, Side, regions, settled
+from tui_agent.edits.change import Change, Comment, HunkState, Pick, text_under
 from tui_agent.edits.hunks import compose, counts, hunks
-from tui_agent.edits.joining import in_conflict
-from tui_agent.edits.rebase import reworked
+from tui_agent.edits.merge import ConflictView, Side, regions, settled
+from tui_agent.edits.rebase import in_conflict, reworked
 from tui_agent.edits.resolve import place
-from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import encode

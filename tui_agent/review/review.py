@@ -7,11 +7,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tui_agent.edits.change import Change, Diff, Hunk, Pick
-from tui_agent.edits.conflicts import ConflictView, Side
+from tui_agent.edits.change import Change, Diff, Hunk, Pick, text_under
 from tui_agent.edits.hunks import diff_of, hunks, same_hunk
+from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
-from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, Outdated, SessionError
 from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs

@@ -7,11 +7,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeKind
-from tui_agent.edits.conflicts import ConflictView, Side, regions, settled
-from tui_agent.edits.joining import named, remaining, with_texts
-from tui_agent.edits.rebase import rebased
-from tui_agent.edits.texts import text_under
+from tui_agent.edits.change import Change, ChangeKind, text_under
+from tui_agent.edits.merge import ConflictView, Side, regions, settled
+from tui_agent.edits.rebase import named, rebased, remaining, with_texts
 from tui_agent.errors import EditFailed
 from tui_agent.files.blobs import Blobs
 from tui_agent.review.writer import Current

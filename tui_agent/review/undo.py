@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, Checkpoint, Diff, FileStep, Hunk, HunkState, Pick
+from tui_agent.edits.change import Change, Checkpoint, Diff, FileStep, Hunk, HunkState, Pick, text_under
 from tui_agent.edits.hunks import counts, diff_of, hunks
 from tui_agent.edits.resolve import (
     Conflict,
@@ -23,7 +23,6 @@ from tui_agent.edits.resolve import (
     take_back,
     undo,
 )
-from tui_agent.edits.texts import text_under
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode

@@ -10,9 +10,8 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeKind, FileStep
-from tui_agent.edits.joining import is_nothing, joined, with_texts
-from tui_agent.edits.texts import text_under
+from tui_agent.edits.change import Change, ChangeKind, FileStep, text_under
+from tui_agent.edits.rebase import is_nothing, joined, with_texts
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
 from tui_agent.review.rivals import given_up

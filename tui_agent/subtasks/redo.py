@@ -7,10 +7,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change
-from tui_agent.edits.joining import remaining, with_texts
+from tui_agent.edits.change import Change, text_under
 from tui_agent.edits.merge import merge
-from tui_agent.edits.texts import text_under
+from tui_agent.edits.rebase import remaining, with_texts
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal

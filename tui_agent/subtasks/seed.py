@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from tui_agent.context.known import MAX_BYTES
-from tui_agent.edits.change import Change
-from tui_agent.edits.joining import remaining
-from tui_agent.edits.texts import text_under
+from tui_agent.edits.change import Change, text_under
+from tui_agent.edits.rebase import remaining
 from tui_agent.errors import FileError, PathRefused
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read, read_for_person

@@ -13,12 +13,10 @@ from msgspec.structs import replace
 from tui_agent.answers.values import ChangeRequest, Refusal, Reply
 from tui_agent.context.blocks import restored
 from tui_agent.context.known import table_row
-from tui_agent.edits.change import UNNAMED, Change
-from tui_agent.edits.joining import joined
+from tui_agent.edits.change import UNNAMED, Change, text_under
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
-from tui_agent.edits.rebase import rebased
-from tui_agent.edits.texts import text_under
+from tui_agent.edits.rebase import joined, rebased
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.files.key_formats import MASK

@@ -8,7 +8,7 @@ from textual import events, work
 from textual.widgets import Input
 
 from tui_agent.edits.change import Pick
-from tui_agent.edits.conflicts import Side
+from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.panes.review_deciding import Deciding

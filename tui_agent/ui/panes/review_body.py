@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from tui_agent.edits.change import Change, Diff
-from tui_agent.edits.conflicts import ConflictView, Side
+from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.ui.panes.review_place import ReviewPosition, hunk_states

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.edits.change import Change, Pick
-from tui_agent.edits.conflicts import Side
+from tui_agent.edits.merge import Side
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.panes.review_body import ReviewBody

@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.edits.conflicts import ConflictView, Region
+from tui_agent.edits.merge import ConflictView, Region
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.lines import Lined
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change
-from tui_agent.edits.joining import is_nothing, joined, remaining, with_texts
+from tui_agent.edits.rebase import is_nothing, joined, remaining, with_texts
 from tui_agent.files.text import md5
 
 

@@ -6,8 +6,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from math import isqrt
 
-from tui_agent.edits import myers
-
 #: What finding the shortest ways of one comparison may take, in points looked at: about 20 ms.
 MAX_STEPS = 80_000
 #: How often each line is looked at, at most, while lines are tied together.
@@ -77,7 +75,7 @@ def _shortest(
         for one, other in ((here, there), (there, here))
     )
     most = isqrt(2 * max(steps, 0))
-    short = myers.matches([old[i] for i in ours], [new[j] for j in theirs], most)
+    short = shortest_matches([old[i] for i in ours], [new[j] for j in theirs], most)
     if short is None:
         return None, most * most // 2
     edits = len(ours) + len(theirs) - 2 * sum(length for *_, length in short)
@@ -140,3 +138,46 @@ def _joined(found: list[Match]) -> list[Match]:
         else:
             result.append((i, j, length))
     return result
+
+
+def shortest_matches(old: Sequence[str], new: Sequence[str], most: int) -> list[Match] | None:
+    """Runs of equal lines on a shortest edit script of at most `most` lines added and removed, else None.
+
+    The greedy algorithm of E. Myers, "An O(N·D) Difference Algorithm and Its Variations" (1986): for each number
+    of edits the furthest point on every diagonal, kept so that the way can be walked back.
+    """
+    height, width = len(old), len(new)
+    most = min(most, height + width)
+    if abs(height - width) > most:
+        return None
+    zero = most + 1  # where the diagonal 0 is in the list
+    furthest = [-1] * (2 * zero + 1)
+    furthest[zero + 1] = 0
+    trail: list[list[int]] = []
+    for edits in range(most + 1):
+        trail.append(furthest[zero - edits - 1 : zero + edits + 2])
+        for diagonal in range(-edits, edits + 1, 2):
+            added, removed = furthest[zero + diagonal + 1], furthest[zero + diagonal - 1]
+            at = added if removed < added else removed + 1
+            to = at - diagonal
+            while at < height and to < width and old[at] == new[to]:
+                at, to = at + 1, to + 1
+            furthest[zero + diagonal] = at
+            if at >= height and to >= width:
+                return _walked_back(trail, height, width)
+    return None
+
+
+def _walked_back(trail: list[list[int]], at: int, to: int) -> list[Match]:
+    found: list[Match] = []
+    for edits in range(len(trail) - 1, -1, -1):
+        diagonal = at - to
+        here = diagonal + edits + 1
+        added, removed = trail[edits][here + 1], trail[edits][here - 1]
+        down = removed < added
+        entered = added if down else removed + 1
+        if at > entered:
+            found.append((entered, entered - diagonal, at - entered))
+        at = entered if down else entered - 1
+        to = entered - diagonal - (1 if down else 0)
+    return found[::-1]
