@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tui_agent.answers import patches, prose
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import forms
-from tui_agent.edits.ground import Ground, every
 from tui_agent.edits.hunks import diff_of, unified
+from tui_agent.edits.source import SourceText, every
 from tui_agent.errors import Ambiguous, EditFailed
 
 BASE = "import os\n\n\ndef f(x):\n    return get(x)\n\n\ndef g(x):\n    return get(x)\n"
@@ -283,6 +283,6 @@ LINE = st.sampled_from(["a", "b", "", "ab", "b "])
 def test_a_place_is_found_by_its_lines_where_a_search_through_the_text_finds_it(
     lines: list[str], wanted: list[str], begun: bool, ended: bool
 ) -> None:
-    ground = Ground("\n".join(lines) + "\n")
+    source = SourceText("\n".join(lines) + "\n")
     text = ("" if begun else "b\n") + "\n".join(wanted) + ("\n" if ended else "")
-    assert not text or ground.every(text) == every(ground.text, text)
+    assert not text or source.every(text) == every(source.text, text)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import forms
-from tui_agent.edits.graft import grafted, one_by_one, woven
+from tui_agent.edits.adaptation import adapted, one_by_one, woven
 from tui_agent.errors import Ambiguous, EditFailed
 
 FILE = """import os
@@ -112,7 +112,7 @@ def test_where_either_of_two_equal_lines_may_go_and_the_file_has_more_between_th
     request = ChangeRequest("a.yaml", diff="@@\n-event:\n event:\n   index: 184\n")
     with pytest.raises(EditFailed):
         forms.propose(request, base, 0.9)
-    assert grafted(["a", "a"], ["a", "b", "a"], ["a"], [(0, 1, 0, 1), (1, 2, 2, 3)]) is None
+    assert adapted(["a", "a"], ["a", "b", "a"], ["a"], [(0, 1, 0, 1), (1, 2, 2, 3)]) is None
 
 
 def test_what_says_little_is_near_nothing() -> None:
@@ -188,8 +188,8 @@ def test_what_is_grafted_keeps_the_lines_that_the_edit_leaves_alone(
     assume("".join(search).strip())
     found = [f"  {line} " if line.strip() else line for line in search]
     ties = one_by_one(len(search))
-    assert grafted(search, found, search, ties) == found
-    assert grafted(search, search, replaced, ties) == replaced
+    assert adapted(search, found, search, ties) == found
+    assert adapted(search, search, replaced, ties) == replaced
 
 
 def test_a_comma_that_only_the_file_has_leaves_it_open_what_is_meant() -> None:

@@ -12,11 +12,10 @@ from tui_agent.answers import patches
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import patch
 from tui_agent.edits.change import ChangeKind
-from tui_agent.edits.ground import Ground
 from tui_agent.edits.lines import BOM, ended_like, plain
 from tui_agent.edits.locate import Place, found, locate, lower, only, placed
 from tui_agent.edits.merge import merge
-from tui_agent.edits.wanted import Wanted
+from tui_agent.edits.source import Edit, SourceText
 from tui_agent.errors import Ambiguous, EditFailed
 
 _LEADER = r"(?:#+|//+|/\*+|\*|<!--|--+|;+|%+|\{/\*|\"\"\"|'''|\(\*|REM\b)"
@@ -169,14 +168,14 @@ def whole(content: str, base: str | None) -> str:
     text = plain(content)
     if base is None:
         return content
-    ground = Ground(base)
+    source = SourceText(base)
     text = text.removeprefix(BOM)
-    if ground.text and text:
-        if ground.ended and not text.endswith("\n"):
+    if source.text and text:
+        if source.ended and not text.endswith("\n"):
             text += "\n"
-        elif not ground.ended and text.endswith("\n") and text != ground.text:
+        elif not source.ended and text.endswith("\n") and text != source.text:
             text = text[:-1]
-    return ground.bom + ended_like(base.removeprefix(BOM), text)
+    return source.bom + ended_like(base.removeprefix(BOM), text)
 
 
 def edited(
@@ -191,24 +190,24 @@ def edited(
     if base is None:
         raise EditFailed(f"{path} does not exist, so there is nothing to search in", "send its whole content")
     _refuse_too_many(len(edits), "edits", path)
-    ground = Ground(base)
+    source = SourceText(base)
     made: list[Place] = []
     rung = ""
     for number, edit in _distinct(edits):
         name = f"the search text of edit {number + 1}"
         if not edit.search:
             raise EditFailed(f"{name} is empty", f"copy the text that should change from {path}")
-        wanted = Wanted(edit.search, edit.replace, name, threshold, whole_lines)
+        wanted = Edit(edit.search, edit.replace, name, threshold, whole_lines)
         repeats = edits.count(edit) if len(edits) < 1000 else 1
-        here = _places(ground, wanted, repeats, made)
+        here = _places(source, wanted, repeats, made)
         if here is None:
             written = _written(made)
-            ground, made = Ground(_finished(ground, made)), []
-            here = [_in_written(ground, wanted, written)]
+            source, made = SourceText(_finished(source, made)), []
+            here = [_in_written(source, wanted, written)]
         for place in here:
             insort(made, place, key=_start)
         rung = lower(rung, here[0].rung)
-    return _like_base(base, ground, made), rung
+    return _like_base(base, source, made), rung
 
 
 def _refuse_too_many(count: int, what: str, path: str) -> None:
@@ -224,21 +223,21 @@ def _distinct(edits: Sequence[SearchReplace]) -> list[tuple[int, SearchReplace]]
     return sorted((number, edit) for edit, number in first.items() if edit.search != edit.replace)
 
 
-def _places(ground: Ground, wanted: Wanted, repeats: int, made: Sequence[Place]) -> list[Place] | None:
+def _places(source: SourceText, wanted: Edit, repeats: int, made: Sequence[Place]) -> list[Place] | None:
     """Where an edit goes in the file as it was; None where only the text after the edits before it can tell.
 
     `made` is where those go, sorted. An edit that was written as often as its text is in the file means
     all of those places.
     """
     try:
-        matches = found(ground, wanted)
+        matches = found(source, wanted)
     except EditFailed:
         if not made:
             raise
         return None
     if len(matches) != repeats:
         matches = [only(wanted, matches)]
-    here = [placed(ground, match) for match in matches]
+    here = [placed(source, match) for match in matches]
     return None if any(_touches(place, made) for place in here) else here
 
 
@@ -252,9 +251,9 @@ def _written(made: Sequence[Place]) -> list[tuple[int, int]]:
     return result
 
 
-def _in_written(ground: Ground, wanted: Wanted, written: Sequence[tuple[int, int]]) -> Place:
+def _in_written(source: SourceText, wanted: Edit, written: Sequence[tuple[int, int]]) -> Place:
     """Where an edit goes that only what edits before it wrote can have made possible, and nowhere else."""
-    place = locate(ground, wanted)
+    place = locate(source, wanted)
     if not any(place.start <= end and start <= place.end for start, end in written):
         raise Ambiguous(
             f"{wanted.name} overlaps with an edit before it, and is in line {place.line + 1} too",
@@ -289,31 +288,33 @@ def patched(diff: str, base: str | None, path: str, threshold: float) -> tuple[s
             raise EditFailed(f"{path} does not exist, so its diff has no place", "send its whole content")
         text = "".join(line + "\n" for hunk in hunks for line in hunk.new)
         return (text[:-1] if hunks[-1].final_newline is False else text), ""
-    ground = Ground(base)
-    made = list(patch.place_all(ground, hunks, threshold))
+    source = SourceText(base)
+    made = list(patch.place_all(source, hunks, threshold))
     rung = ""
     for place in made:
         rung = lower(rung, place.rung)
     says = [hunk.final_newline for hunk in hunks if hunk.final_newline is not None]
-    return _like_base(base, ground, made, says[-1] if says else None), rung
+    return _like_base(base, source, made, says[-1] if says else None), rung
 
 
-def _like_base(base: str, ground: Ground, found: Sequence[Place], final_newline: bool | None = None) -> str:
-    text = _finished(ground, found, final_newline)
-    return text[: len(ground.bom)] + ended_like(base.removeprefix(BOM), text[len(ground.bom) :])
+def _like_base(
+    base: str, source: SourceText, found: Sequence[Place], final_newline: bool | None = None
+) -> str:
+    text = _finished(source, found, final_newline)
+    return text[: len(source.bom)] + ended_like(base.removeprefix(BOM), text[len(source.bom) :])
 
 
-def _finished(ground: Ground, found: Sequence[Place], final_newline: bool | None = None) -> str:
+def _finished(source: SourceText, found: Sequence[Place], final_newline: bool | None = None) -> str:
     """The text with every place replaced, byte-order mark in front and the last newline as it was."""
-    parts: list[str] = [ground.bom]
+    parts: list[str] = [source.bom]
     at = 0
     for place in sorted(found, key=_order):
-        parts.extend((ground.text[at : place.start], place.text))
+        parts.extend((source.text[at : place.start], place.text))
         at = place.end
-    text = "".join((*parts, ground.text[at:]))
-    ended = ground.ended if final_newline is None else final_newline
+    text = "".join((*parts, source.text[at:]))
+    ended = source.ended if final_newline is None else final_newline
     if not ended and text.endswith("\n"):
         return text[:-1]
-    if ended and ground.text and text[len(ground.bom) :] and not text.endswith("\n"):
+    if ended and source.text and text[len(source.bom) :] and not text.endswith("\n"):
         return text + "\n"
     return text

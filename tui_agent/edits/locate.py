@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace as with_
 
-from tui_agent.edits import doubts, near
-from tui_agent.edits.graft import grafted, one_by_one
-from tui_agent.edits.ground import Ground, Span, bare_end, look_alike
+from tui_agent.edits import near, preconditions
+from tui_agent.edits.adaptation import adapted, one_by_one
 from tui_agent.edits.lines import plain
-from tui_agent.edits.wanted import Match, Wanted
-from tui_agent.edits.words import cuts
+from tui_agent.edits.source import Edit, Match, SourceText, Span, bare_end, cuts, look_alike
 from tui_agent.errors import Ambiguous, EditFailed
 
 #: The rungs in the order in which they are tried; a change is named after the lowest that it needed.
@@ -32,7 +30,7 @@ _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
 
 class Place(Struct, frozen=True):
-    """Where an edit goes: `text` replaces what is between the offsets in `Ground.text`.
+    """Where an edit goes: `text` replaces what is between the offsets in `SourceText.text`.
 
     Only lines that change are part of it; `line` (from 0) is where the search text begins.
     """
@@ -44,7 +42,7 @@ class Place(Struct, frozen=True):
     rung: str
 
 
-_Rung = Callable[[Ground, "Wanted"], Iterator[Match]]
+_Rung = Callable[[SourceText, "Edit"], Iterator[Match]]
 
 
 def lower(first: str, second: str) -> str:
@@ -52,24 +50,24 @@ def lower(first: str, second: str) -> str:
     return max(first, second, key=lambda rung: RUNGS.index(rung) if rung else -1)
 
 
-def locate(ground: Ground, wanted: Wanted) -> Place:
+def locate(source: SourceText, wanted: Edit) -> Place:
     """The one place. Raises `Ambiguous` where there are two, `EditFailed` where there is none."""
-    return placed(ground, only(wanted, found(ground, wanted)))
+    return placed(source, only(wanted, found(source, wanted)))
 
 
-def found(ground: Ground, wanted: Wanted) -> list[Match]:
+def found(source: SourceText, wanted: Edit) -> list[Match]:
     """Everything that fits on the first rung on which anything does. Raises `EditFailed` where nothing fits."""
     bare = with_(wanted, search=plain(wanted.search), replace=plain(wanted.replace))
     for rung in _LADDER:
-        matches = list(rung(ground, bare))
+        matches = list(rung(source, bare))
         if matches:
             if rung is not _exact:
-                doubts.check_unmade(ground, bare, matches)
-            return [_named(ground, wanted, match) for match in matches]
-    raise doubts.nowhere(ground, bare)
+                preconditions.check_unmade(source, bare, matches)
+            return [_named(source, wanted, match) for match in matches]
+    raise preconditions.nowhere(source, bare)
 
 
-def only(wanted: Wanted, matches: Sequence[Match]) -> Match:
+def only(wanted: Edit, matches: Sequence[Match]) -> Match:
     """The one match. Raises `Ambiguous` where there are more."""
     if len(matches) == 1:
         return matches[0]
@@ -82,29 +80,29 @@ def only(wanted: Wanted, matches: Sequence[Match]) -> Match:
     )
 
 
-def placed(ground: Ground, match: Match) -> Place:
+def placed(source: SourceText, match: Match) -> Place:
     """The edit at its place. Raises `EditFailed` where it is not certain what it comes to, or is made already."""
-    doubts.check(ground, match)
-    place = _verbatim(ground, match) or _carried_over(ground, match)
-    doubts.check_tabs(ground, match, place.text)
-    return _trimmed(ground, place)
+    preconditions.check(source, match)
+    place = _verbatim(source, match) or _carried_over(source, match)
+    preconditions.check_tabs(source, match, place.text)
+    return _trimmed(source, place)
 
 
-def _named(ground: Ground, wanted: Wanted, match: Match) -> Match:
+def _named(source: SourceText, wanted: Edit, match: Match) -> Match:
     """Only what is in the file byte for byte is exact."""
-    if match.rung != "exact" or wanted.search in ground.raw:
+    if match.rung != "exact" or wanted.search in source.raw:
         return match
     return with_(match, rung="line-endings")
 
 
-def _verbatim(ground: Ground, match: Match) -> Place | None:
+def _verbatim(source: SourceText, match: Match) -> Place | None:
     """What was found exactly is replaced as it is written, but for lines of which the first lacks its indentation."""
     edit, span = match.edit, match.span
     if span is None or match.rung not in ("exact", "line-endings"):
         return None
     if not edit.search.strip():
         return Place(span.start, span.end, span.line, edit.replace, match.rung)
-    before = ground.text[ground.starts[span.line] : span.start]
+    before = source.text[source.starts[span.line] : span.start]
     bare = before and not before.strip() and edit.search[0] != "\n"
     if bare and ("\n" in edit.search + edit.replace or edit.replace[:1].isspace()):
         return None
@@ -114,38 +112,38 @@ def _verbatim(ground: Ground, match: Match) -> Place | None:
     return Place(span.start, span.end, span.line, text, match.rung)
 
 
-def _carried_over(ground: Ground, match: Match) -> Place:
+def _carried_over(source: SourceText, match: Match) -> Place:
     search, replaced = match.edit.search, match.edit.replace
     before = after = ""
     if match.span is not None:
-        before = ground.text[ground.starts[match.first] : match.span.start]
+        before = source.text[source.starts[match.first] : match.span.start]
         before = before if before.strip() else ""
         if not search.endswith("\n"):
-            after = ground.text[match.span.end : ground.starts[match.end] - 1]
+            after = source.text[match.span.end : source.starts[match.end] - 1]
     ours, theirs = _lines(before + search + after), _lines(before + replaced + after)
     if not search.endswith("\n") and not after and (replaced.endswith("\n") or not before + replaced):
         theirs.append("")  # the line break after what was found stays
-    lines = ground.lines[match.first : match.end]
+    lines = source.lines[match.first : match.end]
     ties = match.ties or one_by_one(len(lines))
-    text = grafted(ours, lines, theirs, ties, ground.level, ground.look_alikes)
+    text = adapted(ours, lines, theirs, ties, source.level, source.look_alikes)
     if text is None:
         raise EditFailed(
             f"{match.edit.name} differs from line {match.first + 1} and those after it in layout, and it is not"
             " certain how the new lines should look there",
-            "copy the search text exactly from the file\n" + near.lines_from(ground, match.first, match.end),
+            "copy the search text exactly from the file\n" + near.lines_from(source, match.first, match.end),
         )
-    start, end = ground.starts[match.first], ground.starts[match.end]
+    start, end = source.starts[match.first], source.starts[match.end]
     return Place(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
 
 
-def _trimmed(ground: Ground, place: Place) -> Place:
+def _trimmed(source: SourceText, place: Place) -> Place:
     """Without the whole lines at its two ends that stay as they are."""
-    old, new = ground.text[place.start : place.end], place.text
+    old, new = source.text[place.start : place.end], place.text
     if "\n" not in old or "\n" not in new:
         return place
     head = _shared_lines(old, new)
     start = place.start + head
-    at_line_end = place.end in (0, len(ground.text)) or ground.text[place.end - 1] == "\n"
+    at_line_end = place.end in (0, len(source.text)) or source.text[place.end - 1] == "\n"
     tail = _shared_lines_from_end(old[head:], new[head:]) if at_line_end and new.endswith("\n") else 0
     return with_(place, start=start, end=place.end - tail, text=new[head : len(new) - tail])
 
@@ -163,43 +161,43 @@ def _shared_lines_from_end(old: str, new: str) -> int:
     return sum(len(line) + 1 for line in ours[:count])
 
 
-def _exact(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+def _exact(source: SourceText, wanted: Edit) -> Iterator[Match]:
     if wanted.search:
-        for start in ground.every(wanted.search):
+        for start in source.every(wanted.search):
             end = start + len(wanted.search)
-            span = Span(start, end, ground.line_of(start))
-            if _is_place(ground, wanted, span):
-                yield _match(ground, wanted, span, "exact")
+            span = Span(start, end, source.line_of(start))
+            if _is_place(source, wanted, span):
+                yield _match(source, wanted, span, "exact")
 
 
-def _is_place(ground: Ground, wanted: Wanted, span: Span) -> bool:
+def _is_place(source: SourceText, wanted: Edit, span: Span) -> bool:
     """Whole lines begin and end with lines; nothing else begins or ends inside a word, or an indentation."""
-    begins = ground.starts[span.line] == span.start
+    begins = source.starts[span.line] == span.start
     if not wanted.whole:
         indented = not begins and wanted.search[0] in " \t" and wanted.search.strip()
-        if indented and not ground.text[ground.starts[span.line] : span.start].strip():
+        if indented and not source.text[source.starts[span.line] : span.start].strip():
             return False
-        return not cuts(ground.text, span.start) and not cuts(ground.text, span.end)
+        return not cuts(source.text, span.start) and not cuts(source.text, span.end)
     return begins and (
-        ground.text[span.end - 1] == "\n" or ground.text[span.end : span.end + 1] in ("", "\n")
+        source.text[span.end - 1] == "\n" or source.text[span.end : span.end + 1] in ("", "\n")
     )
 
 
-def _match(ground: Ground, wanted: Wanted, span: Span, rung: str) -> Match:
-    last = ground.line_of(max(span.end - 1, span.start))
-    return Match(rung, span.line, min(last, len(ground.lines) - 1) + 1, wanted, span)
+def _match(source: SourceText, wanted: Edit, span: Span, rung: str) -> Match:
+    last = source.line_of(max(span.end - 1, span.start))
+    return Match(rung, span.line, min(last, len(source.lines) - 1) + 1, wanted, span)
 
 
-def _trailing_space(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+def _trailing_space(source: SourceText, wanted: Edit) -> Iterator[Match]:
     search = _formed(wanted.search, bare_end)
     if search.strip():
         changed = not search.endswith("\n")
-        for span in ground.without_trailing.spans(search, changed and search != wanted.search, True):
-            if _is_place(ground, wanted, span):
-                yield _match(ground, wanted, span, "trailing-space")
+        for span in source.without_trailing.spans(search, changed and search != wanted.search, True):
+            if _is_place(source, wanted, span):
+                yield _match(source, wanted, span, "trailing-space")
 
 
-def _line_numbers(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+def _line_numbers(source: SourceText, wanted: Edit) -> Iterator[Match]:
     """`12: text` as it was shown, copied with the number; the number then also tells between equal places."""
     searched = _unnumbered(wanted.search)
     if searched is None:
@@ -209,45 +207,45 @@ def _line_numbers(ground: Ground, wanted: Wanted) -> Iterator[Match]:
         return
     bare = with_(wanted, search=searched[0], replace=replaced, whole=True)
     for rung in (_exact, _trailing_space, in_any_indentation):
-        matches = list(rung(ground, bare))
+        matches = list(rung(source, bare))
         if matches:
             told = [match for match in matches if match.first == searched[1][0] - 1]
             yield from (with_(match, rung="line-numbers") for match in (told or matches))
             return
 
 
-def in_any_indentation(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+def in_any_indentation(source: SourceText, wanted: Edit) -> Iterator[Match]:
     """Where the lines stand but for the space around them."""
     lines = _lines(wanted.search)
-    for first in _windows(ground, lines):
+    for first in _windows(source, lines):
         yield Match("indentation", first, first + len(lines), wanted)
 
 
-def _windows(ground: Ground, lines: list[str]) -> Iterator[int]:
+def _windows(source: SourceText, lines: list[str]) -> Iterator[int]:
     """First lines of the windows whose lines are these but for the space around them."""
     bare = [line.strip() for line in lines]
     anchor = max(range(len(bare)), key=lambda number: len(bare[number]), default=-1)
     if anchor < 0 or not bare[anchor]:
         return
-    for number in ground.by_stripped.get(bare[anchor], ()):
+    for number in source.by_stripped.get(bare[anchor], ()):
         first = number - anchor
-        if first >= 0 and ground.stripped[first : first + len(bare)] == bare:
+        if first >= 0 and source.stripped[first : first + len(bare)] == bare:
             yield first
 
 
-def _look_alikes(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+def _look_alikes(source: SourceText, wanted: Edit) -> Iterator[Match]:
     search = _formed(wanted.search, look_alike)
-    if search.strip() and not (wanted.search.isascii() and ground.text.isascii()):
+    if search.strip() and not (wanted.search.isascii() and source.text.isascii()):
         open_end = not search.endswith("\n") and len(search) != len(wanted.search)
-        for span in ground.looking_alike.spans(search, open_end, open_end):
-            if _is_place(ground, wanted, span):
-                yield _match(ground, wanted, span, "look-alikes")
+        for span in source.looking_alike.spans(search, open_end, open_end):
+            if _is_place(source, wanted, span):
+                yield _match(source, wanted, span, "look-alikes")
 
 
-def _near(ground: Ground, wanted: Wanted) -> Iterator[Match]:
+def _near(source: SourceText, wanted: Edit) -> Iterator[Match]:
     if wanted.threshold > 1:
         return
-    for window in near.windows(ground, _lines(wanted.search), wanted.threshold):
+    for window in near.windows(source, _lines(wanted.search), wanted.threshold):
         rung = "anchored" if window.anchored else "near"
         yield Match(rung, window.first, window.first + window.count, wanted, ties=window.ties)
 

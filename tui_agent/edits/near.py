@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from tui_agent.edits import indent
-from tui_agent.edits.ground import Ground
-from tui_agent.edits.words import key
+from tui_agent.edits.source import Part, SourceText, key
 
 #: Letters and digits that the search text must hold; less is like too many other places.
 FEWEST = 8
@@ -27,9 +26,6 @@ _WORDS_TRIED = 40
 _WIDEST = 120
 _SHOWN = 12
 
-#: Lines from `start` to `end` of the search, and the lines of the window (from, to) that they stand for.
-Part = tuple[int, int, int, int]
-
 
 class Window(Struct, frozen=True):
     """So many lines from `first` on (from 0), and which of them stand for which lines of the search.
@@ -43,7 +39,7 @@ class Window(Struct, frozen=True):
     anchored: bool = False
 
 
-def windows(ground: Ground, lines: Sequence[str], threshold: float) -> list[Window]:
+def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[Window]:
     """The places whose names, numbers, strings and operators are those of `lines`, in their order.
 
     They may differ in white space, line breaks, commas, quotes and look-alikes. If there is none, those count in
@@ -54,19 +50,19 @@ def windows(ground: Ground, lines: Sequence[str], threshold: float) -> list[Wind
     said = sum(char.isalnum() for one in keys for char in one)
     if said < FEWEST:
         return []
-    rare = _rarest(ground, lines)
+    rare = _rarest(source, lines)
     if rare is None:
         return []
     places, at = rare
-    same = _distinct(_same_words(ground, keys, places))
+    same = _distinct(_same_words(source, keys, places))
     if sum(map(bool, keys)) == 1:  # with one line alone the blank ones around it tell places apart
         same = [one for one in same if len(one.ties) > keys.count("")]
     if same or said < ANCHOR:
         return same
-    return _distinct(_with_more(ground, keys, places, at, 2 * threshold - 1))
+    return _distinct(_with_more(source, keys, places, at, 2 * threshold - 1))
 
 
-def _rarest(ground: Ground, lines: Sequence[str]) -> tuple[list[int], int] | None:
+def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
     """The lines of the file that hold the rarest word of the search, and the line of the search that does."""
     words: dict[str, int] = {}
     for number, line in enumerate(lines):
@@ -74,7 +70,7 @@ def _rarest(ground: Ground, lines: Sequence[str]) -> tuple[list[int], int] | Non
             words.setdefault(word, number)
     best: tuple[int, str] | None = None
     for word in sorted(words, key=len, reverse=True)[:_WORDS_TRIED]:
-        count = ground.text.count(word)
+        count = source.text.count(word)
         if not count:
             return None
         if best is None or count < best[0]:
@@ -83,35 +79,35 @@ def _rarest(ground: Ground, lines: Sequence[str]) -> tuple[list[int], int] | Non
             break
     if best is None or best[0] > _COMMON:
         return None
-    return ground.lines_with(best[1]), words[best[1]]
+    return source.lines_with(best[1]), words[best[1]]
 
 
 def _distinct(found: Iterator[Window]) -> list[Window]:
     return list({(one.first, one.count): one for one in found}.values())
 
 
-def _same_words(ground: Ground, keys: Sequence[str], places: Sequence[int]) -> Iterator[Window]:
+def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) -> Iterator[Window]:
     """Whole lines that say together what all lines of the search say."""
     flow = "".join(keys)
     for place in places:
         length = 0
         for first in range(place, -1, -1):
-            length += len(ground.key(first))
+            length += len(source.key(first))
             if length > len(flow):
                 break
-            if ground.key(first) and flow.startswith(ground.key(first)):
-                end = _end_of(ground, flow, first)
+            if source.key(first) and flow.startswith(source.key(first)):
+                end = _end_of(source, flow, first)
                 if end > place:
-                    yield _widened(ground, keys, first, end, _common(keys, ground.keys(first, end)))
+                    yield _widened(source, keys, first, end, _common(keys, source.keys(first, end)))
 
 
-def _end_of(ground: Ground, flow: str, first: int) -> int:
+def _end_of(source: SourceText, flow: str, first: int) -> int:
     """The line behind those that say all of `flow` from `first` on, 0 where they do not."""
     at, line = 0, first
     while at < len(flow):
-        if line >= len(ground.lines) or not flow.startswith(ground.key(line), at):
+        if line >= len(source.lines) or not flow.startswith(source.key(line), at):
             return 0
-        at += len(ground.key(line))
+        at += len(source.key(line))
         line += 1
     return line
 
@@ -139,7 +135,7 @@ def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:
 
 
 def _with_more(
-    ground: Ground, keys: Sequence[str], places: Sequence[int], at: int, lowest: float
+    source: SourceText, keys: Sequence[str], places: Sequence[int], at: int, lowest: float
 ) -> Iterator[Window]:
     """Windows that hold every line of the search in order, and few lines besides."""
     worded = [number for number, one in enumerate(keys) if one]
@@ -149,78 +145,78 @@ def _with_more(
     wanted = [keys[number] for number in worded]
     said = sum(map(len, wanted))
     for place in places:
-        if ground.key(place) != wanted[middle]:
+        if source.key(place) != wanted[middle]:
             continue
-        above = _walked(ground, wanted[:middle][::-1], place, -1)
-        below = _walked(ground, wanted[middle + 1 :], place, 1)
+        above = _walked(source, wanted[:middle][::-1], place, -1)
+        below = _walked(source, wanted[middle + 1 :], place, 1)
         if above is None or below is None:
             continue
         lines = [*above[::-1], place, *below]
-        between = [line for line in range(lines[0], lines[-1] + 1) if ground.key(line)]
-        more = sum(len(ground.key(line)) for line in between) - said
+        between = [line for line in range(lines[0], lines[-1] + 1) if source.key(line)]
+        more = sum(len(source.key(line)) for line in between) - said
         far = len(between) > len(lines) + 1 and 2 * said < lowest * (2 * said + more)
-        if far or _heads(ground, lines):
+        if far or _heads(source, lines):
             continue
-        ties = _certain(ground, wanted, lines)
+        ties = _certain(source, wanted, lines)
         parts = [(worded[n], worded[n] + 1, line - lines[0], line - lines[0] + 1) for n, line in ties]
-        yield _widened(ground, keys, lines[0], lines[-1] + 1, parts, anchored=True)
+        yield _widened(source, keys, lines[0], lines[-1] + 1, parts, anchored=True)
 
 
-def _walked(ground: Ground, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
+def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
     """The nearest lines that say this one after the other, above or below a place."""
     found: list[int] = []
     for one in wanted:
         passed = 0
         place += step
-        while 0 <= place < len(ground.lines) and ground.key(place) != one:
-            passed += bool(ground.key(place))
+        while 0 <= place < len(source.lines) and source.key(place) != one:
+            passed += bool(source.key(place))
             if passed > LEFT_OUT:
                 return None
             place += step
-        if not 0 <= place < len(ground.lines):
+        if not 0 <= place < len(source.lines):
             return None
         found.append(place)
     return found
 
 
-def _certain(ground: Ground, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
+def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
     """The lines that have the same partner whichever end of the window one begins from."""
     first, last = lines[0], lines[-1]
     down, up = [], []
     at = first
     for one in wanted:
-        while at <= last and ground.key(at) != one:
+        while at <= last and source.key(at) != one:
             at += 1
         down.append(at)
         at += 1
     at = last
     for one in reversed(wanted):
-        while at >= first and ground.key(at) != one:
+        while at >= first and source.key(at) != one:
             at -= 1
         up.append(at)
         at -= 1
     return [(n, one) for n, (one, other) in enumerate(zip(down, up[::-1], strict=True)) if one == other]
 
 
-def _heads(ground: Ground, lines: Sequence[int]) -> bool:
+def _heads(source: SourceText, lines: Sequence[int]) -> bool:
     """Whether a line in between begins something else: then what follows it is not what was asked for."""
     for before, after in itertools.pairwise(lines):
-        depth = len(indent.of(ground.lines[after]))
+        depth = len(indent.of(source.lines[after]))
         for line in range(before + 1, after):
-            bare = ground.stripped[line]
+            bare = source.stripped[line]
             if not bare:
                 continue
-            here = len(indent.of(ground.lines[line]))
-            following = next((n for n in range(line + 1, after + 1) if ground.stripped[n]), after)
-            opens = len(indent.of(ground.lines[following])) > here
-            titled = bare.startswith(("[", "#", "=", "-")) and not ground.stripped[line - 1]
+            here = len(indent.of(source.lines[line]))
+            following = next((n for n in range(line + 1, after + 1) if source.stripped[n]), after)
+            opens = len(indent.of(source.lines[following])) > here
+            titled = bare.startswith(("[", "#", "=", "-")) and not source.stripped[line - 1]
             if here < depth or opens or titled or (bare[0] == "[" and bare[-1] == "]"):
                 return True
     return False
 
 
 def _widened(
-    ground: Ground,
+    source: SourceText,
     keys: Sequence[str],
     first: int,
     end: int,
@@ -232,10 +228,10 @@ def _widened(
     above = next(number for number, one in enumerate(keys) if one)
     below = next(number for number, one in enumerate(reversed(keys)) if one)
     up = 0
-    while up < above and first - up > 0 and not ground.stripped[first - up - 1]:
+    while up < above and first - up > 0 and not source.stripped[first - up - 1]:
         up += 1
     down = 0
-    while down < below and end + down < len(ground.lines) and not ground.stripped[end + down]:
+    while down < below and end + down < len(source.lines) and not source.stripped[end + down]:
         down += 1
     parts = [
         *((above - up + n, above - up + n + 1, n, n + 1) for n in range(up)),
@@ -248,25 +244,25 @@ def _widened(
     return Window(first - up, end - first + up + down, tuple(parts), anchored)
 
 
-def hint(ground: Ground, search: str) -> str:
+def hint(source: SourceText, search: str) -> str:
     """A remedy that names the lines most like the search text, with their numbers."""
     longest = max((line.strip() for line in search.split("\n")), key=len, default="")[:1000]
-    if not longest or not ground.lines:
+    if not longest or not source.lines:
         return "send it again with text that is in the file"
     from rapidfuzz import fuzz, process
 
-    nearest = process.extractOne(longest, ground.stripped, scorer=fuzz.ratio, score_cutoff=50)
+    nearest = process.extractOne(longest, source.stripped, scorer=fuzz.ratio, score_cutoff=50)
     if nearest is None:
         return "nothing in the file is like it; look at the file again and resend the change"
     number = nearest[2]
-    shown = lines_from(ground, max(0, number - 1), min(len(ground.lines), number + 2))
+    shown = lines_from(source, max(0, number - 1), min(len(source.lines), number + 2))
     return "copy it exactly from the file; the nearest lines are\n" + shown
 
 
-def lines_from(ground: Ground, first: int, end: int) -> str:
+def lines_from(source: SourceText, first: int, end: int) -> str:
     """Lines of the file as a model is shown them, with their numbers; the first of many."""
     shown = range(first, min(end, first + _SHOWN))
-    return "\n".join(f"{at + 1}: {ground.lines[at][:_WIDEST]}" for at in shown)
+    return "\n".join(f"{at + 1}: {source.lines[at][:_WIDEST]}" for at in shown)
 
 
 def shared(ours: Sequence[str], theirs: Sequence[str]) -> int:

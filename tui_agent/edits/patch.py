@@ -9,9 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace as with_
 
 from tui_agent.edits import indent, locate
-from tui_agent.edits.ground import Ground
 from tui_agent.edits.locate import Place
-from tui_agent.edits.wanted import Match, Wanted
+from tui_agent.edits.source import Edit, Match, SourceText
 from tui_agent.errors import EditFailed
 
 _HEADER = re.compile(r"@@+ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@+(?: .*)?$")
@@ -124,10 +123,10 @@ def parse(body: Sequence[str]) -> list[PatchHunk]:
     return result
 
 
-def place_all(ground: Ground, hunks: Sequence[PatchHunk], threshold: float) -> Iterator[Place]:
+def place_all(source: SourceText, hunks: Sequence[PatchHunk], threshold: float) -> Iterator[Place]:
     """Where each hunk goes, in order. Raises `EditFailed` or `Ambiguous`, naming the hunk."""
     places = [
-        _places(ground, hunk, f"hunk {number + 1} of the diff", threshold)
+        _places(source, hunk, f"hunk {number + 1} of the diff", threshold)
         for number, hunk in enumerate(hunks)
         if hunk.old != hunk.new
     ]
@@ -145,7 +144,7 @@ class _Places(Struct, frozen=True):
     `lead` and `tail` lines at its two ends are context, which two hunks may share.
     """
 
-    ground: Ground
+    source: SourceText
     found: tuple[Match | Place, ...]
     name: str
     told: int | None = None
@@ -184,7 +183,7 @@ def _chosen(places: Sequence[_Places]) -> Iterator[Place]:
 
 
 def _place(hunk: _Places, one: Match | Place) -> Place:
-    return one if isinstance(one, Place) else locate.placed(hunk.ground, one)
+    return one if isinstance(one, Place) else locate.placed(hunk.source, one)
 
 
 def _only(fitting: Sequence[Match | Place]) -> Match | Place:
@@ -229,35 +228,35 @@ def _out_of_order(hunk: _Places) -> EditFailed:
     )
 
 
-def _places(ground: Ground, hunk: PatchHunk, name: str, threshold: float) -> _Places:
+def _places(source: SourceText, hunk: PatchHunk, name: str, threshold: float) -> _Places:
     if not hunk.old:
-        return _Places(ground, (_insertion(ground, hunk, name),), name)
-    wanted = Wanted(_text(hunk.old), _text(hunk.new), name, threshold, whole=True)
+        return _Places(source, (_insertion(source, hunk, name),), name)
+    wanted = Edit(_text(hunk.old), _text(hunk.new), name, threshold, whole=True)
     try:
-        matches = locate.found(ground, wanted)
+        matches = locate.found(source, wanted)
     except EditFailed:
-        matches = _unmarked(ground, hunk, wanted)
+        matches = _unmarked(source, hunk, wanted)
         if not matches:
             raise
     else:
         if matches[0].rung not in ("exact", "line-endings"):
-            matches = _unmarked(ground, hunk, wanted) or matches
+            matches = _unmarked(source, hunk, wanted) or matches
     if hunk.ends_file:
-        matches = [match for match in matches if match.end == len(ground.lines)] or matches
+        matches = [match for match in matches if match.end == len(source.lines)] or matches
     if hunk.anchors:
-        matches = _below_anchors(ground, hunk, name, matches)
+        matches = _below_anchors(source, hunk, name, matches)
     lead, tail = hunk.context
-    return _Places(ground, tuple(matches), name, hunk.line, lead, tail)
+    return _Places(source, tuple(matches), name, hunk.line, lead, tail)
 
 
-def _unmarked(ground: Ground, hunk: PatchHunk, wanted: Wanted) -> list[Match]:
+def _unmarked(source: SourceText, hunk: PatchHunk, wanted: Edit) -> list[Match]:
     """Where the hunk fits exactly if its context, or some of it, was written without the blank in front."""
     if not any(mark == " " and text[:1] in (" ", "\t") for mark, text in hunk.marked):
         return []
     context = [mark == " " for mark, _ in hunk.marked if mark != "+"]
     found: list[Match] = []
-    for match in locate.in_any_indentation(ground, wanted):
-        lines = ground.lines[match.first : match.end]
+    for match in locate.in_any_indentation(source, wanted):
+        lines = source.lines[match.first : match.end]
         pairs = zip(hunk.old, lines, context, strict=True)
         if list(hunk.old) != lines and all(
             text == line or (free and text.strip() and " " + text == line) for text, line, free in pairs
@@ -270,26 +269,26 @@ def _unmarked(ground: Ground, hunk: PatchHunk, wanted: Wanted) -> list[Match]:
     return found
 
 
-def _insertion(ground: Ground, hunk: PatchHunk, name: str) -> Place:
+def _insertion(source: SourceText, hunk: PatchHunk, name: str) -> Place:
     """Lines that are only added need an anchor, the end of the file, or an empty file."""
     text = _text(hunk.new)
-    if hunk.ends_file or not ground.text:
-        return Place(len(ground.text), len(ground.text), len(ground.lines), text, "exact")
-    scope = _block(ground, hunk.anchors) if hunk.anchors else None
+    if hunk.ends_file or not source.text:
+        return Place(len(source.text), len(source.text), len(source.lines), text, "exact")
+    scope = _block(source, hunk.anchors) if hunk.anchors else None
     if scope is None or hunk.line is not None:
         raise EditFailed(
             f"{name} only adds lines and does not say where",
             "give it some of the lines around as context",
         )
-    start = ground.starts[scope[0]]
+    start = source.starts[scope[0]]
     return Place(start, start, scope[0], text, "exact")
 
 
-def _below_anchors(ground: Ground, hunk: PatchHunk, name: str, matches: list[Match]) -> list[Match]:
+def _below_anchors(source: SourceText, hunk: PatchHunk, name: str, matches: list[Match]) -> list[Match]:
     """The matches below the line that the anchor names: in its block where there is one, else anywhere below."""
-    scope = _block(ground, hunk.anchors)
+    scope = _block(source, hunk.anchors)
     if scope is None:
-        first = _first(ground, hunk.anchors)
+        first = _first(source, hunk.anchors)
         if first is None:
             raise EditFailed(
                 f"{name} is said to be below `{hunk.anchors[-1][:80]}`, which is not in the file",
@@ -309,28 +308,28 @@ def _elsewhere(hunk: PatchHunk, name: str) -> list[Match]:
     )
 
 
-def _first(ground: Ground, anchors: Sequence[str]) -> int | None:
+def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
     """The line below the first places of the anchors, one below the other; None where one is missing."""
     least = 0
     for anchor in anchors:
-        line = next((line for line in ground.by_stripped.get(anchor, ()) if line >= least), None)
+        line = next((line for line in source.by_stripped.get(anchor, ()) if line >= least), None)
         if line is None:
             return None
         least = line + 1
     return least
 
 
-def _block(ground: Ground, anchors: Sequence[str]) -> tuple[int, int] | None:
+def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
     """The lines (from, to) below the last anchor that are deeper than it; None where one occurs twice or nowhere."""
     least = 0
     for anchor in anchors:
-        lines = [line for line in ground.by_stripped.get(anchor, ()) if line >= least]
+        lines = [line for line in source.by_stripped.get(anchor, ()) if line >= least]
         if len(lines) != 1:
             return None
         least = lines[0] + 1
-    depth = len(indent.of(ground.lines[least - 1]))
+    depth = len(indent.of(source.lines[least - 1]))
     end = least
-    while end < len(ground.lines) and (not ground.stripped[end] or len(indent.of(ground.lines[end])) > depth):
+    while end < len(source.lines) and (not source.stripped[end] or len(indent.of(source.lines[end])) > depth):
         end += 1
     return least, end
 

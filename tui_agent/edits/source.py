@@ -1,7 +1,8 @@
-"""A file's text, prepared once for many searches."""
+"""The text of a file, prepared once for many searches: its lines, and what they say apart from their layout."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import cached_property
@@ -12,9 +13,80 @@ from msgspec import Struct
 
 from tui_agent.edits import indent
 from tui_agent.edits.lines import BOM, plain
-from tui_agent.edits.words import LOOK_ALIKES, key, plain_marks
+
+#: Letters that look like the ones on a keyboard, one for one.
+LOOK_ALIKES = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\uff02", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-"),
+        **dict.fromkeys(
+            "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a", " "
+        ),
+        **dict.fromkeys("\u202f\u205f\u3000", " "),
+    }
+)
+_TOKEN = re.compile(
+    r"""
+    "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | `(?:\\.|[^`\\])*`   # a string
+  | [^\W\d]\w*(?:'(?:s|t|re|ve|ll|d|m)\b)?                      # a name or a word
+  | \d(?:[\w.]*\w)?                                             # a number or a version
+  | [^\s,;]                                                     # any other mark
+    """,
+    re.VERBOSE,
+)
+#: A longer line counts as one word.
+_LONGEST = 2000
+_END = "\n"
+
+
+def spans(line: str) -> list[tuple[int, int]]:
+    """Where each word, string and mark of a line begins and ends; white space, commas and semicolons are none."""
+    if len(line) > _LONGEST:
+        bare = line.strip()
+        at = line.find(bare)
+        return [(at, at + len(bare))] if bare else []
+    return [match.span() for match in _TOKEN.finditer(plain_marks(line))]
+
+
+def key(line: str) -> str:
+    """The words of a line, each with an ending; equal for lines that differ in layout, commas and quotes only."""
+    if len(line) > _LONGEST:
+        bare = line.strip()
+        return bare + _END if bare else ""
+    return "".join([_plain(word) + _END for word in _TOKEN.findall(plain_marks(line))])
+
+
+def plain_marks(text: str) -> str:
+    """The text with the marks of a keyboard for those that look like them, one for one."""
+    return text if text.isascii() else text.translate(LOOK_ALIKES)
+
+
+def _plain(word: str) -> str:
+    if word[0] not in "\"'`":
+        return word
+    return f"'{word[1:-1]}'" if len(word) > 1 else "'"
+
+
+def cuts(text: str, at: int) -> bool:
+    """Whether the place before `text[at]` lies inside a word or a number, in scripts that have spaces."""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    if _in_word(before) and _in_word(after):
+        return True
+    if after == "." and before.isdigit():
+        return text[at + 1 : at + 2].isdigit()
+    return before == "." and after.isdigit() and at > 1 and text[at - 2].isdigit()
+
+
+def _in_word(char: str) -> bool:
+    return char == "_" or (char.isalnum() and char < "\u0e00")
+
 
 Form = Callable[[str], str]
+#: Lines from `start` to `end` of a search text, and the lines of a place (from, to) that they stand for.
+Part = tuple[int, int, int, int]
 #: More places of one text are not looked for.
 MOST_PLACES = 1000
 #: So many lines tell how wide one level of indentation is.
@@ -30,7 +102,7 @@ def look_alike(line: str) -> str:
 
 
 class Span(Struct, frozen=True):
-    """A place: offsets into `Ground.text`, and the line (from 0) on which it begins."""
+    """A place: offsets into `SourceText.text`, and the line (from 0) on which it begins."""
 
     start: int
     end: int
@@ -40,9 +112,9 @@ class Span(Struct, frozen=True):
 class Formed:
     """The text with each line in one form, in which offsets can be carried back to the text itself."""
 
-    def __init__(self, ground: Ground, form: Form) -> None:
-        self._ground = ground
-        self.lines = [form(line) for line in ground.lines]
+    def __init__(self, source: SourceText, form: Form) -> None:
+        self._source = source
+        self.lines = [form(line) for line in source.lines]
         self.text = "\n".join(self.lines) + "\n"
         self._starts = _starts(self.lines)
 
@@ -65,15 +137,15 @@ class Formed:
         return line, offset - self._starts[line]
 
     def _span(self, first: int, column: int, last: int, end_column: int, ends: bool) -> Span:
-        ground = self._ground
-        start = ground.starts[first] + column
-        if last >= len(ground.lines):
-            return Span(start, len(ground.text), first)
+        source = self._source
+        start = source.starts[first] + column
+        if last >= len(source.lines):
+            return Span(start, len(source.text), first)
         whole = ends and end_column > 0
-        return Span(start, ground.starts[last] + (len(ground.lines[last]) if whole else end_column), first)
+        return Span(start, source.starts[last] + (len(source.lines[last]) if whole else end_column), first)
 
 
-class Ground:
+class SourceText:
     """A text to find places in, with line feeds alone and one at its very end; `raw` is the file's own.
 
     The byte-order mark is put aside. What is derived is kept, since most changes hold several edits.
@@ -181,3 +253,32 @@ def every(text: str, wanted: str) -> list[int]:
         found.append(at)
         at = text.find(wanted, at + 1)
     return found
+
+
+class Edit(Struct, frozen=True):
+    """A piece of text to find, and what replaces it. `name` says in errors what it is.
+
+    With `whole` it consists of whole lines. `threshold` is the floor for a near match, from 0 to 1; over 1 there
+    is none.
+    """
+
+    search: str
+    replace: str
+    name: str
+    threshold: float = 0.9
+    whole: bool = False
+
+
+class Match(Struct, frozen=True):
+    """A place that fits on a rung: the lines from `first` to `end`, before the edit is carried over to them.
+
+    `span` is what was found where that need not be whole lines; `ties` say which lines of the search stand for
+    which of the file. `edit` is what is wanted there: the line numbers that a search text had are gone from it.
+    """
+
+    rung: str
+    first: int
+    end: int
+    edit: Edit
+    span: Span | None = None
+    ties: tuple[Part, ...] = ()

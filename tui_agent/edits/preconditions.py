@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent.edits import near
-from tui_agent.edits.ground import Ground, Span
-from tui_agent.edits.wanted import Match, Wanted
-from tui_agent.edits.words import cuts
+from tui_agent.edits.source import Edit, Match, SourceText, Span, cuts
 from tui_agent.errors import EditFailed
 
 
-def check(ground: Ground, match: Match) -> None:
+def check(source: SourceText, match: Match) -> None:
     """Raises `EditFailed` where an edit has been made already, or leaves it open what becomes of a line's end."""
-    _check_made(ground, match)
-    _check_open_end(ground, match)
-    _check_doubled(ground, match)
+    _check_made(source, match)
+    _check_open_end(source, match)
+    _check_doubled(source, match)
 
 
-def _check_open_end(ground: Ground, match: Match) -> None:
+def _check_open_end(source: SourceText, match: Match) -> None:
     """Whether a line break that only the search text has is that of its last line, or a blank line of its own."""
     search, new = match.edit.search, match.edit.replace
     if search.endswith("\n") and new and not new.endswith("\n"):
-        after = match.end if match.span is None else ground.line_of(match.span.end)
-        if after < len(ground.lines) and not ground.stripped[after]:
+        after = match.end if match.span is None else source.line_of(match.span.end)
+        if after < len(source.lines) and not source.stripped[after]:
             raise EditFailed(
                 f"{match.edit.name} ends with a line break and what replaces it does not: it is not certain whether"
                 f" the blank line {after + 1} should go",
@@ -31,11 +29,11 @@ def _check_open_end(ground: Ground, match: Match) -> None:
             )
 
 
-def _check_doubled(ground: Ground, match: Match) -> None:
+def _check_doubled(source: SourceText, match: Match) -> None:
     """A comma or semicolon that only the replacement ends with is not put before the one that the line has."""
     if match.span is None:
         return
-    follows = ground.text[match.span.end : match.span.end + 1]
+    follows = source.text[match.span.end : match.span.end + 1]
     if follows not in (",", ";"):
         return
     search, new = (
@@ -48,68 +46,68 @@ def _check_doubled(ground: Ground, match: Match) -> None:
         )
 
 
-def check_tabs(ground: Ground, match: Match, text: str) -> None:
+def check_tabs(source: SourceText, match: Match, text: str) -> None:
     """Tabs among lines that are all indented with blanks are a slip, but for those of a listing in a text."""
-    if "\n\t" in f"\n{text}" and ground.has_blanks_only and "```" not in ground.text + text:
+    if "\n\t" in f"\n{text}" and source.has_blanks_only and "```" not in source.text + text:
         raise EditFailed(
             f"what replaces {match.edit.name} is indented with tabs, and the file with blanks",
             "indent the new lines as the file does",
         )
 
 
-def _check_made(ground: Ground, match: Match) -> None:
+def _check_made(source: SourceText, match: Match) -> None:
     """An edit that has been made is not made a second time: what it writes is around what it searches for."""
     new = match.edit.replace.strip("\n")
-    span = match.span or Span(ground.starts[match.first], ground.starts[match.end], match.first)
-    old = ground.text[span.start : span.end]
+    span = match.span or Span(source.starts[match.first], source.starts[match.end], match.first)
+    old = source.text[span.start : span.end]
     bare = old.strip("\n")
     if len(new) <= len(bare) or not any(map(str.isalnum, new)):
         return
     start = span.start + len(old) - len(old.lstrip("\n"))
     end = start + len(bare)
-    low, high = max(0, end - len(new)), min(len(ground.text), start + len(new))
-    at = ground.text.find(new, low, high)
+    low, high = max(0, end - len(new)), min(len(source.text), start + len(new))
+    at = source.text.find(new, low, high)
     while at >= 0:
         until = at + len(new)
-        begins = not match.edit.whole or at == 0 or ground.text[at - 1] == "\n"
-        ends = "\n" not in new or ground.text[until : until + 1] in ("", "\n")
-        if begins and ends and not cuts(ground.text, at) and not cuts(ground.text, until):
-            raise _done(match.edit, ground.line_of(at))
-        at = ground.text.find(new, at + 1, high)
+        begins = not match.edit.whole or at == 0 or source.text[at - 1] == "\n"
+        ends = "\n" not in new or source.text[until : until + 1] in ("", "\n")
+        if begins and ends and not cuts(source.text, at) and not cuts(source.text, until):
+            raise _done(match.edit, source.line_of(at))
+        at = source.text.find(new, at + 1, high)
 
 
-def check_unmade(ground: Ground, wanted: Wanted, matches: Sequence[Match]) -> None:
+def check_unmade(source: SourceText, wanted: Edit, matches: Sequence[Match]) -> None:
     """Where the search text is not there exactly, but what it should become is, that is what was meant."""
     lines = [line for line in wanted.replace.split("\n") if line.strip()]
     new = wanted.replace.strip("\n")
     if len(lines) < 2 or sum(map(str.isalnum, new)) < near.ANCHOR:
         return
-    for at in ground.every(new):
-        line = ground.line_of(at)
-        whole = at == ground.starts[line] and ground.text[at + len(new) : at + len(new) + 1] in ("", "\n")
+    for at in source.every(new):
+        line = source.line_of(at)
+        whole = at == source.starts[line] and source.text[at + len(new) : at + len(new) + 1] in ("", "\n")
         if whole and not any(match.first <= line < match.end for match in matches):
             raise _done(wanted, line)
 
 
-def nowhere(ground: Ground, wanted: Wanted) -> EditFailed:
+def nowhere(source: SourceText, wanted: Edit) -> EditFailed:
     """Why nothing fits, and what to do about it."""
-    at = ground.text.find(wanted.search) if wanted.search.strip() else -1
+    at = source.text.find(wanted.search) if wanted.search.strip() else -1
     if at >= 0:
-        line = ground.line_of(at)
+        line = source.line_of(at)
         what = "part of a line" if wanted.whole else "part of a longer word"
         return EditFailed(
             f"{wanted.name} is in line {line + 1} only as {what}",
-            "copy it exactly from the file\n" + near.lines_from(ground, line, line + 1),
+            "copy it exactly from the file\n" + near.lines_from(source, line, line + 1),
         )
     new = wanted.replace.strip("\n")
-    at = ground.text.find(new)
+    at = source.text.find(new)
     said = sum(char.isalnum() for char in new) >= near.FEWEST and new not in wanted.search
-    if said and at >= 0 and not cuts(ground.text, at) and not cuts(ground.text, at + len(new)):
-        return _done(wanted, ground.line_of(at))
-    return EditFailed(f"{wanted.name} is not in the file", near.hint(ground, wanted.search))
+    if said and at >= 0 and not cuts(source.text, at) and not cuts(source.text, at + len(new)):
+        return _done(wanted, source.line_of(at))
+    return EditFailed(f"{wanted.name} is not in the file", near.hint(source, wanted.search))
 
 
-def _done(wanted: Wanted, line: int) -> EditFailed:
+def _done(wanted: Edit, line: int) -> EditFailed:
     return EditFailed(
         f"what {wanted.name} should become is already there, in line {line + 1}",
         "leave out what has been done, or quote more of the lines around it",

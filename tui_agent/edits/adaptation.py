@@ -7,8 +7,7 @@ from difflib import SequenceMatcher
 
 from tui_agent.edits import indent
 from tui_agent.edits.alignment import matches
-from tui_agent.edits.near import Part
-from tui_agent.edits.words import LOOK_ALIKES, spans
+from tui_agent.edits.source import LOOK_ALIKES, Part, spans
 
 #: A stretch of more pieces is not compared piece by piece.
 _MOST_PIECES = 2000
@@ -21,7 +20,7 @@ def one_by_one(count: int) -> tuple[Part, ...]:
     return tuple((number, number + 1, number, number + 1) for number in range(count))
 
 
-def grafted(
+def adapted(
     search: Sequence[str],
     found: Sequence[str],
     replaced: Sequence[str],
