@@ -124,7 +124,7 @@ class Ready(ScriptedModel):
 
 #: Groups of workers that are doing something while they run; of these, some wait for the answer of a dialog.
 WORKING_UNDER_A_DIALOG = frozenset({"ask", "fill", "preview", "change"})
-WORKING = WORKING_UNDER_A_DIALOG | {"default", "give-back", "subtask", "sessions", "commit"}
+WORKING = WORKING_UNDER_A_DIALOG | {"default", "give-back", "subtask", "app", "session", "changes"}
 
 
 class Typist:

@@ -1,42 +1,39 @@
-"""Each action of the table can be done: the pane, the screen or the app has the method that it calls."""
+"""Each action of the table can be done: the pane, the screen or the app has what it calls."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from typing import cast
 
 import pytest
+from support.panes import NotedSession
 
-from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, bindings_of
+from tui_agent.session.session import Session
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.app import WorkspaceApp
-from tui_agent.ui.panes.chat import ChatPane
-from tui_agent.ui.panes.registry import ORDER
+from tui_agent.ui.commands import DIALOGS
+from tui_agent.ui.panes import PANES
 from tui_agent.ui.screen import WorkspaceScreen
-from tui_agent.ui.widgets.pane import Pane
-
-OWNERS: dict[str, type] = {
-    APP: WorkspaceApp,
-    ANYWHERE: WorkspaceScreen,
-    ChatPane.ID: ChatPane,
-    **{
-        pane.ID: pane
-        for module, name in ORDER
-        for pane in [getattr(import_module(f"tui_agent.ui.panes.{module}"), name)]
-    },
-}
 
 
-@pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda action: action.id)
-def test_its_call_exists(action) -> None:
-    method = action.call.partition("(")[0]
-    assert callable(getattr(OWNERS[action.pane], f"action_{method}", None))
+@pytest.mark.parametrize("pane", PANES.values(), ids=lambda pane: pane.id)
+def test_a_pane_can_do_what_its_keys_are_registered_for(pane) -> None:
+    kind = pane.load()
+    assert (kind.ID, kind.TITLE, list(kind.BINDINGS)) == (pane.id, pane.title, bindings_of(pane.id))
+    shown = kind(cast(Session, NotedSession()))
+    called = shown.commands.keys() | {
+        name.removeprefix("action_") for name in dir(shown) if name.startswith("action_")
+    }
+    assert {key.name for key in pane.keys} <= called
+    assert shown.commands.keys() <= {key.name for key in pane.keys}, "nothing leads there"
 
 
-def test_the_panes_of_the_table_are_the_panes() -> None:
-    assert set(PANES) | {APP, ANYWHERE} == set(OWNERS)
-
-
-@pytest.mark.parametrize("pane", PANES)
-def test_a_pane_has_the_bindings_of_its_actions_by_id(pane: str) -> None:
-    found = OWNERS[pane]
-    assert issubclass(found, Pane)
-    assert list(found.BINDINGS) == bindings_of(pane)
+def test_the_screen_and_the_app_can_do_what_counts_anywhere() -> None:
+    anywhere = {action.id for action in ACTIONS.values() if action.pane == ANYWHERE}
+    assert WorkspaceScreen()._commands.table.keys() == anywhere
+    for action in ACTIONS.values():
+        if action.pane == APP:
+            assert callable(getattr(WorkspaceApp, f"action_{action.name}", None))
+    for source in DIALOGS.values():
+        module, _, name = source.partition(":")
+        assert callable(getattr(import_module(f"tui_agent.ui.dialogs.{module}"), name))

@@ -52,7 +52,7 @@ async def test_a_key_opens_it(tmp_path: Path) -> None:
     async with on_screen(work, [reply("Fine.")]) as driven:
         await driven.session.chat.submit("Look at a.py")
         await driven.session.chat.finished()
-        driven.screen.action_context()
+        await driven.screen.do("session.context")
         await driven.until(lambda: isinstance(driven.app.screen, ContextView), "the view")
         await driven.shows("AGENTS.md  everywhere")
         await driven.press("escape")

@@ -92,10 +92,10 @@ async def test_keys_pressed_faster_than_they_are_done_decide_one_hunk_each():
     async with app.run_test(size=(80, 24)) as pilot:
         pane = app.pane
         assert isinstance(pane, ReviewPane)
-        pane.action_apply()
-        pane.action_apply()
-        pane.action_apply()
-        pane.action_apply()
+        pane.commands["apply"]()
+        pane.commands["apply"]()
+        pane.commands["apply"]()
+        pane.commands["apply"]()
         await pilot.pause()
         await app.workers.wait_for_complete()
         assert app.noted.named("review.apply") == [([seen("c1", 0)],), ([seen("c1", 1)],), ([seen("c2", 0)],)]

@@ -11,8 +11,8 @@ from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
-from tui_agent.ui.actions import PANES
 from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.panes import PANES
 from tui_agent.ui.widgets.prompt import Prompt
 
 

@@ -21,7 +21,8 @@ from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.dialogs.context import SentView
-from tui_agent.ui.dialogs.sessions import Choice, SessionPicker
+from tui_agent.ui.dialogs.sessions import SessionPicker
+from tui_agent.ui.host import Choice
 
 
 @pytest.fixture

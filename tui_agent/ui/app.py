@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import events, on
-from textual.app import App
 from textual.driver import Driver
 
 from tui_agent import debug_log
 from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.ui.actions import APP, bindings_of
+from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
@@ -34,9 +34,6 @@ from tui_agent.ui.widgets.session_calls import GROUP, ask
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
-    from tui_agent.ui.dialogs.sessions import Choice
-
-    Reopen = Callable[[Choice], Awaitable[Session]]
 
 OpenSession = Callable[[], Awaitable["Session"]]
 #: Seconds in which the second press of the key that quits must come.
@@ -53,7 +50,7 @@ END_WITHIN = 2.6
 COLLECT_AFTER = 10_000
 
 
-class WorkspaceApp(App[int], inherit_bindings=False):
+class WorkspaceApp(Host, inherit_bindings=False):
     """Only composes, and carries what belongs to no pane: opening, themes, quitting."""
 
     ENABLE_COMMAND_PALETTE = False

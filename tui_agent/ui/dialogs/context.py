@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -15,6 +16,7 @@ from textual.widgets import OptionList, Static, TextArea
 
 from tui_agent.context.known import Touch
 from tui_agent.log.exchanges import Exchange
+from tui_agent.session.session import Session
 from tui_agent.store.state import InstructionFile, State, Usage
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import clean, label, one_line, parts
@@ -180,3 +182,13 @@ def _message(text: str) -> str:
     others = {name: value for name, value in message.items() if name not in ("role", "content")}
     more = f"\n{json.dumps(others, ensure_ascii=False, indent=2)}" if others else ""
     return f"[{message.get('role')}]\n{message['content']}{more}"
+
+
+async def show_context(app: App[object], session: Session) -> None:
+    """Show what the model has in view."""
+    await app.push_screen_wait(ContextView(session.state))
+
+
+async def show_sent(app: App[object], session: Session) -> None:
+    """Show what the model was sent."""
+    await app.push_screen_wait(SentView(session.chat.sent))

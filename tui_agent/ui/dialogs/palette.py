@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.session.session import Session
 from tui_agent.store.state import Notice
-from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, PANES, Action, actions_of
-from tui_agent.ui.dialogs.chooser import ChooserRow
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action, actions_of
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.keys.keymap import Keys
+from tui_agent.ui.panes import PANES
 from tui_agent.ui.sink import parts
 
 _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
@@ -52,9 +55,6 @@ def _searched(action: Action) -> str:
     return f"{action.words} {action.pane} {action.id}".lower()
 
 
-_TITLES = {ANYWHERE: "Anywhere", "subtasks": "Sub-tasks", "buffers": "Editor"}
-
-
 class KeyHelp(Dialog[None], inherit_bindings=False):
     """Scrolls; Esc, `q` or the key for help closes it."""
 
@@ -87,10 +87,19 @@ class KeyHelp(Dialog[None], inherit_bindings=False):
         lines: list[Content] = []
         for place in places:
             rows = actions_of(APP) + actions_of(ANYWHERE) if place == ANYWHERE else actions_of(place)
-            lines.append(parts((_TITLES.get(place, place.capitalize()), "bold $accent")))
+            lines.append(parts((PANES[place].title if place in PANES else "Anywhere", "bold $accent")))
             lines += [
                 parts((f"  {self._keys.all_shown(action.id):<16}", "$text"), (f" {action.words}", "$muted"))
                 for action in rows
             ]
             lines.append(parts(""))
         return Content("\n").join(lines)
+
+
+async def show_notices(app: App[object], session: Session) -> None:
+    """Show the notices, and those that come meanwhile."""
+
+    def rows(words: str) -> list[ChooserRow]:
+        return notice_rows(words, session.state.notices.items)
+
+    await app.push_screen_wait(Chooser("Notices", rows, following=session.subscribe))

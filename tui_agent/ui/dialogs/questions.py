@@ -14,13 +14,12 @@ from tui_agent.files.git_folder import Entries
 from tui_agent.log.cleanup import Cleaned, clean, readable, used
 from tui_agent.settings import trust
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
-from tui_agent.ui.dialogs.sessions import Choice
+from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
     from tui_agent.model.providers import Suggestion
     from tui_agent.session.session import Session
-    from tui_agent.ui.app import WorkspaceApp
 
 
 async def choose_model(app: App[object], session: Session) -> None:
@@ -95,11 +94,8 @@ def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
     return fitting
 
 
-async def ask_for_trust(app: WorkspaceApp) -> None:
+async def ask_for_trust(app: Host, session: Session) -> None:
     """Show the workspace's own settings and filters. With the person's trust the session opens again and uses them."""
-    session = app.session
-    if session is None:
-        return
     root, folders = session.workspace.root, session.folders
     found: list[ChooserRow] = []
     seen: list[trust.TrustedWorkspace] = []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
 from textual.app import App
@@ -23,11 +23,11 @@ from tui_agent.log.fork import fork
 from tui_agent.log.search import Line
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.sink import label, parts, plain
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
-    from tui_agent.ui.app import WorkspaceApp
 
 
 #: Stands for the whole session.
@@ -66,13 +66,6 @@ def _turn_row(line: Line) -> ChooserRow:
 
 
 HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork at a turn · F9 delete · Esc back"
-
-
-class Choice(NamedTuple):
-    """A session to open; with `read_only` to look at it only, whoever has it open."""
-
-    session: str
-    read_only: bool = False
 
 
 class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
@@ -292,15 +285,12 @@ def _preview_of(entry: Entry, lines: list[Line]) -> Content:
     return Content("\n\n").join([head, *said])
 
 
-Reopen = Callable[[Choice], Awaitable["Session"]]
-
-
-async def pick(app: WorkspaceApp, data: Path, workspace: Path, current: str = "") -> Choice | None:
+async def pick(app: Host, data: Path, workspace: Path, current: str = "") -> Choice | None:
     """Let the person pick one."""
     return await app.push_screen_wait(SessionPicker(data, workspace, current))
 
 
-async def open_otherwise(app: WorkspaceApp, reopen: Reopen, error: OpenElsewhere) -> Session | None:
+async def open_otherwise(app: Host, reopen: Reopen, error: OpenElsewhere) -> Session | None:
     """Ask what to do with a session that is open elsewhere, and do it. None where the person lets it be."""
     match await app.push_screen_wait(elsewhere(error.session, error.what)):
         case "fork":
@@ -310,10 +300,9 @@ async def open_otherwise(app: WorkspaceApp, reopen: Reopen, error: OpenElsewhere
     return None
 
 
-async def choose_another(app: WorkspaceApp) -> None:
+async def choose_another(app: Host, session: Session) -> None:
     """Close the session that is open, and go on with another."""
-    session = app.session
-    if session is None or app.reopen is None:
+    if app.reopen is None:
         app.notify("Only `tui-agent` itself can open another session here.", severity="warning")
         return
     current = session.state.session.id
@@ -322,10 +311,9 @@ async def choose_another(app: WorkspaceApp) -> None:
         await app.switch(choice)
 
 
-async def fork_this(app: WorkspaceApp) -> None:
+async def fork_this(app: Host, session: Session) -> None:
     """Go on with a copy of the session that is open, as it stood after a turn."""
-    session = app.session
-    if session is None or app.reopen is None:
+    if app.reopen is None:
         return
     try:
         forked = await fork_at_a_turn(
@@ -337,21 +325,11 @@ async def fork_this(app: WorkspaceApp) -> None:
         await session.notice(str(error), "error")
 
 
-async def rename_this(app: WorkspaceApp) -> None:
+async def rename_this(app: Host, session: Session) -> None:
     """Ask for a name for the session that is open."""
-    session = app.session
-    if session is not None:
-        name = await app.push_screen_wait(naming(session.state.session.name))
-        if name:
-            await session.rename(name)
-
-
-async def show_sent(app: WorkspaceApp) -> None:
-    """Show what the model was sent."""
-    from tui_agent.ui.dialogs.context import SentView
-
-    if app.session is not None:
-        await app.push_screen_wait(SentView(app.session.chat.sent))
+    name = await app.push_screen_wait(naming(session.state.session.name))
+    if name:
+        await session.rename(name)
 
 
 async def _forked(session: str) -> str:

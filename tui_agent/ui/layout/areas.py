@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec.structs import replace
 from textual.geometry import Region, Size
 
 from tui_agent.store.state import LayoutSlice
+from tui_agent.ui.panes import PANES
 
 Mode = Literal["wide", "medium", "narrow"]
 WIDE_FROM, MEDIUM_FROM = 120, 90
@@ -51,36 +52,37 @@ class LayoutColumn(NamedTuple):
     rows: tuple[tuple[float, Row], ...]
 
 
+def _slot(mode: Mode, name: str, share: float = 1) -> Cell:
+    """The panes that are registered for a slot of a mode."""
+    index = get_args(Mode).index(mode)
+    panes = [pane for pane in PANES.values() if pane.slots[index].name == name]
+    panes.sort(key=lambda pane: pane.slots[index].tab)
+    return Cell(share, tuple(pane.id for pane in panes))
+
+
 LAYOUTS: dict[Mode, tuple[LayoutColumn, ...]] = {
     "wide": (
-        LayoutColumn(0.2, 26, 40, ((0.52, (Cell(1, ("files",)),)), (0.48, (Cell(1, ("plan", "known")),)))),
-        LayoutColumn(0.46, 40, 999, ((0.5, (Cell(1, ("buffers",)),)), (0.5, (Cell(1, ("review",)),)))),
+        LayoutColumn(0.2, 26, 40, ((0.52, (_slot("wide", "left"),)), (0.48, (_slot("wide", "left-low"),)))),
+        LayoutColumn(
+            0.46, 40, 999, ((0.5, (_slot("wide", "middle"),)), (0.5, (_slot("wide", "middle-low"),)))
+        ),
         LayoutColumn(
             0.34,
             46,
             90,
-            ((0.7, (Cell(1, ("chat",)),)), (0.3, (Cell(0.44, ("todos",)), Cell(0.56, ("subtasks",))))),
-        ),
-    ),
-    "medium": (
-        LayoutColumn(0.5, 40, 999, ((1.0, (Cell(1, ("buffers", "review", "files", "known")),)),)),
-        LayoutColumn(
-            0.5, 40, 999, ((0.66, (Cell(1, ("chat",)),)), (0.34, (Cell(1, ("plan", "todos", "subtasks")),)))
-        ),
-    ),
-    "narrow": (
-        LayoutColumn(
-            1.0,
-            1,
-            999,
             (
-                (
-                    1.0,
-                    (Cell(1, ("chat", "review", "buffers", "files", "plan", "todos", "subtasks", "known")),),
-                ),
+                (0.7, (_slot("wide", "right"),)),
+                (0.3, (_slot("wide", "right-low-1", 0.44), _slot("wide", "right-low-2", 0.56))),
             ),
         ),
     ),
+    "medium": (
+        LayoutColumn(0.5, 40, 999, ((1.0, (_slot("medium", "left"),)),)),
+        LayoutColumn(
+            0.5, 40, 999, ((0.66, (_slot("medium", "right"),)), (0.34, (_slot("medium", "right-low"),)))
+        ),
+    ),
+    "narrow": (LayoutColumn(1.0, 1, 999, ((1.0, (_slot("narrow", "all"),)),)),),
 }
 
 
@@ -90,7 +92,7 @@ def mode_of(width: int) -> Mode:
     return "medium" if width >= MEDIUM_FROM else "narrow"
 
 
-def places(size: Size, layout: LayoutSlice) -> list[Area]:
+def areas(size: Size, layout: LayoutSlice) -> list[Area]:
     """The places on a screen of that size (in cells), each with a line for its title above its body."""
     mode = mode_of(size.width)
     if layout.zoomed:

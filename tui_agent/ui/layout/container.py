@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.widget import Widget
 
 from tui_agent.store.state import LayoutSlice
-from tui_agent.ui.actions import PANES
-from tui_agent.ui.layout.areas import Area, places
+from tui_agent.ui.layout.areas import Area, areas
+from tui_agent.ui.panes import PANES
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.pane import Pane
 
@@ -89,17 +89,6 @@ class TabLine(Widget):
                 return
 
 
-#: What the panes are called before they are there.
-TITLES = {
-    "files": "Files",
-    "plan": "Plan",
-    "known": "Known",
-    "buffers": "Editor",
-    "review": "Review",
-    "chat": "Chat",
-    "todos": "Todos",
-    "subtasks": "Sub-tasks",
-}
 #: Rows of the screen under the workspace: the status line.
 ROWS_BELOW = 1
 
@@ -159,7 +148,7 @@ class PaneContainer(Widget):
 
     def compose(self) -> Iterable[Widget]:
         # Arranged before it has a size, so that the first frame is drawn once and with its titles.
-        self._stand(self.places(self.app.size - Size(0, ROWS_BELOW)))
+        self._stand(self.areas(self.app.size - Size(0, ROWS_BELOW)))
         yield from self._lines
         yield from self._by_id.values()
 
@@ -193,16 +182,16 @@ class PaneContainer(Widget):
         return [pane for pane in self._by_id.values() if isinstance(pane, Pane)]
 
     def front_panes(self) -> list[str]:
-        return [place.front for place in self.places(self.size)]
+        return [place.front for place in self.areas(self.size)]
 
-    def places(self, size: Size) -> list[Area]:
-        return places(size, self._arrangement)
+    def areas(self, size: Size) -> list[Area]:
+        return areas(size, self._arrangement)
 
     def arranged(self, layout: LayoutSlice) -> None:
         """Show the panes as this layout has them."""
         self._arrangement = layout
         if self.size:
-            self._stand(self.places(self.size))
+            self._stand(self.areas(self.size))
 
     def _stand(self, found: list[Area]) -> None:
         fronts = {place.front for place in found}
@@ -219,7 +208,7 @@ class PaneContainer(Widget):
     def regions(self, size: Size) -> dict[Widget, Region]:
         """Where each displayed child is on a screen of that size."""
         found: dict[Widget, Region] = {}
-        for line, place in zip(self._lines, self.places(size), strict=False):
+        for line, place in zip(self._lines, self.areas(size), strict=False):
             found[line] = place.header
             found[self._by_id[place.front]] = place.body
         return found
@@ -245,7 +234,7 @@ class PaneContainer(Widget):
 
     def on_pane_retitled(self, message: Pane.Retitled) -> None:
         message.stop()
-        self._title_lines(self.places(self.size))
+        self._title_lines(self.areas(self.size))
 
     def _title_lines(self, found: list[Area]) -> None:
         for line, place in zip(self._lines, found, strict=False):
@@ -258,7 +247,7 @@ class PaneContainer(Widget):
 
     def _title(self, name: str) -> str | Content:
         pane = self.pane(name)
-        return pane.title_text if pane else TITLES[name]
+        return pane.title_text if pane else PANES[name].title
 
 
 def _beside(place: Area, y: int) -> bool:

@@ -29,7 +29,6 @@ HAND_OVER_AFTER = 0.1
 
 class BuffersPane(Pane):
     ID = "buffers"
-    TITLE = "Editor"
     SLICES = ("buffers",)
 
     def __init__(self, session: Session) -> None:

@@ -28,7 +28,7 @@ from tui_agent.ui.widgets.prompt_lines import (
     NoModelLine,
     QueuedMessages,
 )
-from tui_agent.ui.widgets.session_calls import refuse, writes
+from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
 from tui_agent.ui.widgets.transcript import NewBelow, ScrollPosition, Transcript, read_position
 
@@ -50,7 +50,6 @@ _PHASES = {
 
 class ChatPane(Pane):
     ID = "chat"
-    TITLE = "Chat"
     SLICES = ("chat", "reply", "turn", "input", "review", "model", "commands")
 
     def __init__(self, session: Session) -> None:
@@ -174,7 +173,6 @@ class ChatPane(Pane):
             self.prompt.put_before(text)
             await self.session.notice(str(error), "error")
 
-    @writes
     @work(exclusive=True)
     async def action_go_on(self) -> None:
         from tui_agent.ui.dialogs.drafts import go_on
@@ -184,7 +182,6 @@ class ChatPane(Pane):
         if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
             self.prompt.set_value("")
 
-    @writes
     def action_newline(self) -> None:
         self.prompt.insert("\n")
 

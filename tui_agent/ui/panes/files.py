@@ -12,7 +12,6 @@ from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.file_tree import FileMark, FileTree, GitMark, TreeEntry
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.session_calls import writes
 
 FOUND = 60
 #: Conflicts whose letters do not say so: both sides added it, or both deleted it.
@@ -22,7 +21,6 @@ _CHANGED_BELOW: GitMark = ((" ", ""), ("·", "stale"))
 
 class FilesPane(Pane):
     ID = "files"
-    TITLE = "Files"
     SLICES = ("workspace", "known", "buffers")
 
     def compose(self) -> Iterable[Widget]:
@@ -75,7 +73,6 @@ class FilesPane(Pane):
         if path:
             self._open(path)
 
-    @writes
     def action_mention(self) -> None:
         entry = self.files.current
         if entry and not entry.more:

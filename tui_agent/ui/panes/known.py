@@ -148,7 +148,6 @@ class KnownPane(Pane):
     """A table with its headings, files that changed since they were seen first; below it the timeline of one file."""
 
     ID = "known"
-    TITLE = "Known"
     SLICES: ClassVar[tuple[str, ...]] = ("known",)
 
     def __init__(self, session: Session) -> None:

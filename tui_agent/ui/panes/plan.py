@@ -15,7 +15,6 @@ from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
-from tui_agent.ui.widgets.session_calls import writes
 
 _EMPTY = "Which files a request needs, and how they were found, is shown here."
 _PATH, _PATTERNS = "or type its path", "patterns, surest first"
@@ -28,7 +27,6 @@ class PlanPane(Pane):
     """Rows of the plan; while the turn waits for an answer, choices among them and a line to type a path in."""
 
     ID = "plan"
-    TITLE = "Plan"
     SLICES: ClassVar[tuple[str, ...]] = ("plan", "turn")
 
     def __init__(self, session: Session) -> None:
@@ -86,13 +84,11 @@ class PlanPane(Pane):
         if (action := self._under_cursor()) is not None:
             self.act(self.session.chat.decide(action.action.name, "", action.action.patterns))
 
-    @writes
     def action_edit(self) -> None:
         """Change the patterns of the action under the cursor."""
         if (action := self._under_cursor()) is not None:
             self._type("patterns", action, _BETWEEN.join(action.action.patterns))
 
-    @writes
     def action_other(self) -> None:
         """Name another file for the action under the cursor."""
         if (action := self._under_cursor()) is not None:

@@ -2,179 +2,154 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from typing import ClassVar, cast
 
-from textual import events, work
+from msgspec.structs import replace
+from textual import events
+from textual.app import ComposeResult
+from textual.widget import Widget
 from textual.widgets import Input
 
-from tui_agent.edits.change import Pick
+from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
-from tui_agent.ui.dialogs.text import TextDialog
-from tui_agent.ui.panes.review_deciding import Deciding
-from tui_agent.ui.panes.review_place import ReviewPosition, entry, of_todo, pick, step_file, waiting, whole
+from tui_agent.session.session import Session
+from tui_agent.store.state import ReviewSlice, State
+from tui_agent.ui.panes.review_body import ReviewBody
+from tui_agent.ui.panes.review_decisions import ReviewDecisions
+from tui_agent.ui.panes.review_place import (
+    ReviewPosition,
+    change_at,
+    entry,
+    pick,
+    shown_changes,
+    stand,
+    step_file,
+    step_hunk,
+)
+from tui_agent.ui.panes.review_rows import change_rows, conflict_hints, hints, title
+from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.hints import HintLine
 from tui_agent.ui.widgets.lines import Lined
-from tui_agent.ui.widgets.session_calls import writes
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.rows import Rows
+
+_EMPTY = "Changes that the model proposes are shown here. Nothing is written before you apply it."
 
 
-class ReviewPane(Deciding):
-    """The list of changes, the diff or conflict of the current one, and what can be done with it."""
+class ReviewPane(Pane):
+    """The list of changes, and the diff or conflict of the current one, at one of its hunks."""
 
     ID = "review"
-    TITLE = "Review"
     SLICES: ClassVar[tuple[str, ...]] = ("review", "layout")
 
-    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.body = ReviewBody(session, self.act)
+        self.changes: tuple[Change, ...] = ()
+        self.position: ReviewPosition | None = None
+        self._drawn: tuple[ReviewSlice, object] | None = None
+        self._decisions = ReviewDecisions(self)
+        #: What a comment that is being written is about.
+        self._commented: Pick | None = None
 
-    def action_apply(self) -> None:
-        self._act(self._decide(self.session.review.apply, self._changes, file=False))
+    def compose(self) -> ComposeResult:
+        yield Rows()
+        yield self.body
+        yield Input(compact=True, placeholder="what the model should know about it")
+        yield HintLine()
 
-    def action_skip(self) -> None:
-        self._act(self._decide(self.session.review.skip, self._changes, file=False))
+    def on_mount(self) -> None:
+        self._input.display = False
 
-    def action_apply_file(self) -> None:
-        self._act(self._decide(self.session.review.apply, self._changes, file=True))
+    @property
+    def entry(self) -> Widget:
+        return self.body.active
 
-    def action_skip_file(self) -> None:
-        self._act(self._decide(self.session.review.skip, self._changes, file=True))
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            **self._decisions.commands,
+            "open": self._open,
+            "diff": self._compare,
+            "comment": self._begin_comment,
+            "columns": self._toggle_columns,
+            "next_hunk": partial(self._step, 1),
+            "previous_hunk": partial(self._step, -1),
+            "next_file": lambda: self.go(step_file(self.changes, self.position, 1)),
+            "previous_file": lambda: self.go(step_file(self.changes, self.position, -1)),
+        }
 
-    def action_apply_todo(self) -> None:
-        self._act(self._decide_todo(self.session.review.apply, self._changes))
+    # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def action_skip_todo(self) -> None:
-        self._act(self._decide_todo(self.session.review.skip, self._changes))
-
-    def action_apply_all(self) -> None:
-        self._act(self._decide_all(self.session.review.apply))
-
-    def action_skip_all(self) -> None:
-        self._act(self._decide_all(self.session.review.skip))
-
-    def action_undo(self) -> None:
-        self._act(self._undo())
-
-    def action_redo(self) -> None:
-        self._act(self.session.review.redo())
-
-    def action_take_back(self) -> None:
-        if (change := self._change()) and self._place:
-            hunk = self._place.hunk if change.hunks else None
-            self._take_back([Pick(change.id, hunk, change.version)])
-
-    def action_take_back_file(self) -> None:
-        if change := self._change():
-            self._take_back([whole(change)])
-
-    def action_take_back_todo(self) -> None:
-        if change := self._change():
-            applied = [
-                other
-                for other in of_todo(self._changes, change)
-                if {"applied", "skipped"}.intersection(other.hunks)
-            ]
-            self._take_back([whole(other) for other in applied])
-
-    def action_history(self) -> None:
-        from tui_agent.ui.dialogs.versions import History
-
-        self.app.push_screen(History(self.session), self._go_back_over)
-
-    def action_open(self) -> None:
-        if change := self._change():
-            self._act(self.session.files.open(change.path, self._line()))
-
-    def action_diff(self) -> None:
-        from tui_agent.ui.dialogs.versions import FileDiff
-
-        if change := self._change():
-            self.app.push_screen(FileDiff(self.session, change.path))
-
-    @writes
-    def action_edit(self) -> None:
-        """Write the hunk, or the current place of a conflict, by hand."""
-        change = self._change()
-        if change is None:
+    def show(self, state: State) -> None:
+        saved = state.layout.place.get(self.ID)
+        drawn = (state.review, saved)
+        if self._drawn is not None and self._drawn[0] is state.review and self._drawn[1] == saved:
             return
-        if choosing := self._body.choosing:
-            about = f"{change.path}: place {choosing.place + 1} of {choosing.count}"
-            self.app.push_screen(TextDialog(about, choosing.draft), self._wrote_place)
+        self._drawn = drawn
+        self.changes = shown_changes(state.review)
+        self.position = stand(self.changes, saved)
+        self.draw()
+
+    def draw(self) -> None:
+        change, position = change_at(self.changes, self.position), self.position
+        self.title_text = label(title(self.TITLE, self.changes, position))
+        rows = self.query_one(Rows)
+        rows.set_rows(change_rows(self.changes), cursor=change.id if change else "")
+        rows.display = len(self.changes) > 1 or bool(change and (change.reason or change.comments))
+        if change is None or position is None:
+            self.body.show_words(_EMPTY)
+        else:
+            self.body.show_change(change, position, self.changes)
+        in_conflict = change is not None and change.state == "conflict"
+        self.query_one(HintLine).set_words(conflict_hints(change) if in_conflict else hints(self.changes))
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def go(self, position: ReviewPosition | None) -> None:
+        """Make another hunk the current one, here and when the session is opened again."""
+        if position is None or position == self.position:
             return
-        diff, place = self._body.diff(change), self._place
-        if diff is None or place is None or place not in waiting([change]) or place.hunk >= len(diff.hunks):
-            return
-        text = "".join(diff.hunks[place.hunk].added)
-        about, which = f"{change.path}: what hunk {place.hunk + 1} puts there", pick(change, place)
+        layout = self.session.state.layout
+        self.session.set_layout(replace(layout, place={**layout.place, self.ID: position.saved()}))
+        self.show(self.session.state)
 
-        async def keep(new: str) -> None:
-            try:
-                await self.session.review.edit_hunk(which, new)
-            except TuiAgentError:
-                self.app.push_screen(TextDialog(about, new), edited)  # what was written stays there
-                raise
+    def _step(self, step: int) -> None:
+        choosing = self.body.choosing
+        if choosing is not None and choosing.step(step):
+            self.draw()
+        else:
+            self.go(step_hunk(self.changes, self.position, step, by_change=choosing is not None))
 
-        def edited(new: str | None) -> None:
-            if new is not None and new != text:
-                self._act(keep(new))
-
-        self.app.push_screen(TextDialog(about, text), edited)
-
-    @writes
-    def action_comment(self) -> None:
-        """Write a word about the hunk to the model; it goes with the next message."""
-        change, place = self._change(), self._place
-        if change is not None and place is not None:
-            self._commented = pick(change, place)
-            self._input.display = True
-            self._input.focus()
-
-    def action_yours(self) -> None:
-        self._take("yours")
-
-    def action_theirs(self) -> None:
-        self._take("theirs")
-
-    def action_both(self) -> None:
-        self._take("both")
-
-    @writes
-    @work(exclusive=True, group="give-back")
-    async def action_give_back(self) -> None:
-        """Let one of the two sub-tasks of a conflict do its part again."""
-        from tui_agent.ui.dialogs.questions import give_back
-
-        if change := self._change():
-            await give_back(self.app, self.session, change)
-
-    def action_columns(self) -> None:
-        self._body.toggle_columns()
+    def _toggle_columns(self) -> None:
+        self.body.toggle_columns()
         self.entry.focus()
 
-    def action_next_hunk(self) -> None:
-        self._step(1)
+    def _open(self) -> None:
+        """Open the file at the line where the current hunk begins."""
+        if change := change_at(self.changes, self.position):
+            diff, hunk = self.body.diff(change), self.position.hunk if self.position else 0
+            line = diff.hunks[hunk].start + 1 if diff and hunk < len(diff.hunks) else 1
+            self.act(self.session.files.open(change.path, line), changes=("buffers",))
 
-    def action_previous_hunk(self) -> None:
-        self._step(-1)
+    def _compare(self) -> None:
+        from tui_agent.ui.dialogs.versions import FileDiff
 
-    def action_next_file(self) -> None:
-        self._go(step_file(self._changes, self._place, 1))
+        if change := change_at(self.changes, self.position):
+            self.app.push_screen(FileDiff(self.session, change.path))
 
-    def action_previous_file(self) -> None:
-        self._go(step_file(self._changes, self._place, -1))
-
-    # ── the mouse, and what is written ───────────────────────────────────────────────────────────────────
-
-    async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
-        event.stop()
-        await self.run_action(event.action.removeprefix("review."))
+    # ── the mouse ────────────────────────────────────────────────────────────────────────────────────────
 
     def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
-        change = next((change for change in self._changes if change.id == event.key), None)
-        if change is not None and (self._place is None or self._place.change != change.id):
-            self._go(entry(change))
+        change = next((change for change in self.changes if change.id == event.key), None)
+        if change is not None and (self.position is None or self.position.change != change.id):
+            self.go(entry(change))
 
     def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
@@ -182,23 +157,37 @@ class ReviewPane(Deciding):
 
     def on_diff_view_hunk_clicked(self, event: DiffView.HunkClicked) -> None:
         event.stop()
-        if self._place is not None:
-            self._go(ReviewPosition(self._place.change, event.hunk))
+        if self.position is not None:
+            self.go(ReviewPosition(self.position.change, event.hunk))
 
     def on_conflict_lines_side_pressed(self, event: ConflictLines.SidePressed) -> None:
         event.stop()
-        if choosing := self._body.choosing:
+        if choosing := self.body.choosing:
             choosing.place = event.place
             if event.side:
-                self._take(cast("Side", event.side))
-            self._body.draw()
+                self._decisions.take(cast("Side", event.side))
+            self.body.draw()
+
+    # ── comments ─────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one(Input)
+
+    def _begin_comment(self) -> None:
+        """Write a word about the hunk to the model; it goes with the next message."""
+        change = change_at(self.changes, self.position)
+        if change is not None and self.position is not None:
+            self._commented = pick(change, self.position)
+            self._input.display = True
+            self._input.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         about, text = self._commented, event.value
         self._stop_writing()
         if about is not None and text.strip():
-            self._act(self._comment(about, text))
+            self.act(self._comment(about, text), changes=("buffers",))
 
     async def _comment(self, about: Pick, text: str) -> None:
         try:
@@ -211,3 +200,8 @@ class ReviewPane(Deciding):
         if event.key == "escape" and self._input.has_focus:
             event.stop()
             self._stop_writing()
+
+    def _stop_writing(self) -> None:
+        self._input.value = ""
+        self._input.display = False
+        self.entry.focus()

@@ -33,6 +33,11 @@ def shown_changes(review: ReviewSlice) -> tuple[Change, ...]:
     return tuple(c for c in shown if c.state != "skipped" or newest[c.path] == c.id)
 
 
+def change_at(changes: Sequence[Change], position: ReviewPosition | None) -> Change | None:
+    """The change that a position is in; None where that is gone."""
+    return next((change for change in changes if position and change.id == position.change), None)
+
+
 def places_of(changes: Sequence[Change]) -> list[ReviewPosition]:
     """Every place, in order."""
     return [

@@ -2,136 +2,200 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import ClassVar
 
 from msgspec.structs import replace
-from textual import events, work
+from textual import events
+from textual.app import ComposeResult
+from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input
 
-from tui_agent.ui.panes.review_place import ReviewPosition, shown_changes, waiting
-from tui_agent.ui.panes.subtasks_drawing import Drawing
+from tui_agent.session.session import Session
+from tui_agent.store.graph import SubTask
+from tui_agent.store.state import State, SubTasksSlice, Usage
+from tui_agent.ui.panes.subtasks_actions import SubTaskActions
+from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
+from tui_agent.ui.panes.subtasks_rows import (
+    detail_rows,
+    limits_row,
+    list_rows,
+    title,
+    unapproved,
+    words_for,
+)
+from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.graph_facts import Fact, facts_of
+from tui_agent.ui.widgets.graph_view import GraphView
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.lines import Lined
-from tui_agent.ui.widgets.session_calls import writes
+from tui_agent.ui.widgets.lines import Line, Lined, Piece
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.rows import Row, Rows
 
-_Call = Callable[[str], Coroutine[Any, Any, object]]
+_EMPTY = "Work that the model splits into parts is drawn here, and what you add."
+_NONE_SEEN = "No sub-task is seen: others are hidden."
+#: Rows from which on a pane has room for the limits, for what can be done, for the details.
+_LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9
+#: A graph may be wider than the pane and scroll, but not in a pane as narrow as this.
+_LIST_BELOW = 40
 
 
-class SubTasksPane(Drawing):
-    """Runs, stops and changes what the cursor is on, and looks into it."""
+class SubTasksPane(Pane):
+    """The graph or the list of tasks, and the details of the one that the cursor is on."""
 
     ID = "subtasks"
-    TITLE = "Sub-tasks"
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks", "usage")
 
-    # ── running ──────────────────────────────────────────────────────────────────────────────────────────
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._slice = SubTasksSlice()
+        self._used = Usage()
+        self._look: Look | None = None
+        #: The tasks that are seen.
+        self.shown: tuple[SubTask, ...] = ()
+        self._actions = SubTaskActions(self)
+        self._facts: Mapping[str, Fact] = {}
+        self._clock: Timer | None = None
 
-    def action_run(self) -> None:
-        self._do(self.session.subtasks.run)
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        return self._actions.commands
 
-    def action_run_ticked(self) -> None:
-        self.act(self.session.subtasks.run_ticked())
+    def compose(self) -> ComposeResult:
+        limits = Rows(id="limits")
+        limits.can_focus = False
+        yield limits
+        yield GraphView()
+        yield Rows(id="layers")
+        yield Rows(id="details")
+        words = Input(compact=True, select_on_focus=False, placeholder="words of an id, a goal or a state")
+        words.display = False
+        yield words
+        yield HintLine()
 
-    def action_tick(self) -> None:
-        self._do(self.session.subtasks.tick)
+    @property
+    def entry(self) -> Widget:
+        if not self.is_mounted:
+            return self
+        return self._graph if self._graph.display else self._list
 
-    def action_skip(self) -> None:
-        self._do(self.session.subtasks.skip)
+    def show(self, state: State) -> None:
+        if self._look is None:
+            self._look = read_look(state.layout.place.get(self.ID))
+        self._slice, self._used = state.subtasks, state.usage.session
+        self._keep_time()
+        self._draw()
 
-    def action_retry(self) -> None:
-        self._do(self.session.subtasks.retry)
+    def on_resize(self) -> None:
+        self._choose_view()
 
-    def action_stop(self) -> None:
-        self._do(self.session.subtasks.stop)
+    @property
+    def look(self) -> Look:
+        return self._look or Look()
 
-    def action_stop_all(self) -> None:
-        self.ask(self.session.subtasks.stop_all())
+    @property
+    def _current(self) -> SubTask | None:
+        """The task under the cursor."""
+        return self._slice.get(self.look.cursor)
 
-    # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
-
-    def action_next(self) -> None:
-        self.step(1)
-
-    def action_previous(self) -> None:
-        self.step(-1)
-
-    @work(exclusive=True, group="subtask")
-    async def action_chat(self) -> None:
-        from tui_agent.ui.dialogs.subtask_chat import open_chat
-
-        if self.current is not None:
-            await open_chat(self.app, self.session, self.current)
-
-    def action_changes(self) -> None:
-        """Go to the review, to the first change of this task that waits, or was decided last."""
-        task = self.current
-        if task is None:
+    def look_as(self, look: Look) -> None:
+        """Look at the tasks like this, now and when the session is opened again."""
+        if look == self._look:
             return
-        shown = [change for change in shown_changes(self.session.state.review) if task.id in change.tasks]
-        if not shown:
-            said = f"No change of the sub-task {task.id} waits for review"
-            decided = any(task.id in change.tasks for change in self.session.state.review.changes)
-            more = ": all of them were decided" if decided else ": it has changed nothing so far"
-            self.ask(self.session.notice(said + more))
-            return
-        place = next(iter([*waiting(shown), ReviewPosition(shown[0].id)]))
+        self._look = look
+        self._draw()
         layout = self.session.state.layout
-        self.session.set_layout(replace(layout, place={**layout.place, "review": place.saved()}))
-        self.go_to("review")
+        self.session.set_layout(replace(layout, place={**layout.place, self.ID: self.look.saved()}))
 
-    def action_fold(self) -> None:
-        """Hide what is done, or show it again."""
-        self.look_as(replace(self.look, folded=not self.look.folded))
+    def _keep_time(self) -> None:
+        """Seconds are drawn while something runs, and no timer stays when nothing does."""
+        if self._slice.running and self._clock is None:
+            self._clock = self.set_interval(1, self._tick)
+        elif not self._slice.running and self._clock is not None:
+            self._clock.stop()
+            self._clock = None
 
-    def action_follow(self) -> None:
-        """Let the cursor keep to what runs, or stay where it is."""
-        self.look_as(replace(self.look, follows=not self.look.follows))
+    def _tick(self) -> None:
+        if self.display:
+            self._draw()
 
-    def action_filter(self) -> None:
-        self._input.value = self.look.words
-        self._input.cursor_position = len(self.look.words)
-        self._input.display = True
-        self._input.focus()
+    def _draw(self) -> None:
+        tasks = self._slice.tasks
+        silent_after = self.session.loaded.settings.subtasks.silent_after
+        self.shown = seen(tasks, self.look)
+        self._look = moved_to(self.look, self.shown)
+        self._facts = facts_of(tasks, self._slice.running, time.time(), silent_after)
+        self.title_text = label(title(self.TITLE, tasks, len(self.shown)))
+        shown = {task.id: self._facts[task.id] for task in self.shown}
+        self._graph.show_tasks(self.shown, self.look.cursor, shown)
+        self._choose_view()
 
-    # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
+    def _choose_view(self) -> None:
+        width, height = self.size
+        graph = bool(self.shown) and (self._graph.needs <= width or width >= _LIST_BELOW)
+        had_focus = self._graph.has_focus or self._list.has_focus
+        self._graph.display, self._list.display = graph, not graph
+        if not graph:
+            self._show_list()
+        self._show_limits(height)
+        self._show_details(height)
+        self._show_words(height)
+        if had_focus and not self.entry.has_focus:
+            self.entry.focus()
 
-    @writes
-    @work(exclusive=True, group="subtask")
-    async def action_add(self) -> None:
-        from tui_agent.ui.dialogs.subtask_forms import add
+    def _show_list(self) -> None:
+        empty = Row("", Line((Piece(_NONE_SEEN if self._slice.tasks else _EMPTY, "muted"),)), wraps=True)
+        _set(self._list, list_rows(self.shown, self._facts) or [empty], self.look.cursor)
 
-        await add(self.app, self.session)
+    def _show_limits(self, height: int) -> None:
+        limits = self.query_one("#limits", Rows)
+        limits.display = bool(self._slice.tasks) and height >= _LIMITS_FROM
+        if limits.display:
+            _set(limits, [limits_row(self.session.loaded.settings, self._slice.tasks, self._used)])
 
-    @writes
-    @work(exclusive=True, group="subtask")
-    async def action_edit(self) -> None:
-        from tui_agent.ui.dialogs.subtask_forms import edit
+    def _show_details(self, height: int) -> None:
+        details, task = self.query_one("#details", Rows), self._current
+        details.display = task is not None and height >= _DETAILS_FROM
+        if task is not None and details.display:
+            states = {other.id: other.state for other in self._slice.tasks}
+            running = self._slice.running.get(task.id)
+            blocked = self._why_blocked(task)
+            _set(details, detail_rows(task, self._facts[task.id], running, states, blocked))
 
-        if self.current is not None:
-            await edit(self.app, self.session, self.current)
+    def _show_words(self, height: int) -> None:
+        words = self.query_one(HintLine)
+        due = unapproved(self._slice.tasks)
+        words.display = height >= _WORDS_FROM or (bool(due) and height >= _LIMITS_FROM)
+        if words.display:
+            words.set_words(words_for(self._current, self._slice.tasks, self.look))
 
-    @writes
-    @work(exclusive=True, group="subtask")
-    async def action_connect(self) -> None:
-        from tui_agent.ui.dialogs.subtask_forms import connect
+    def _why_blocked(self, task: SubTask) -> str:
+        if not (task.wanted and task.state == "ready"):
+            return ""
+        from tui_agent.subtasks.seed import why_blocked
 
-        if self.current is not None:
-            await connect(self.app, self.session, self.current)
+        return why_blocked(self.session.state, task)
 
-    @writes
-    @work(exclusive=True, group="subtask")
-    async def action_remove(self) -> None:
-        from tui_agent.ui.dialogs.subtask_forms import remove
+    @property
+    def _graph(self) -> GraphView:
+        return self.query_one(GraphView)
 
-        if self.current is not None:
-            await remove(self.app, self.session, self.current)
+    @property
+    def _list(self) -> Rows:
+        return self.query_one("#layers", Rows)
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one(Input)
 
     # ── the mouse, and what is written ───────────────────────────────────────────────────────────────────
 
     def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
-        self.go(event.key)
+        self._actions.go(event.key)
 
     def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
@@ -140,10 +204,6 @@ class SubTasksPane(Drawing):
     def on_lined_marked(self, event: Lined.Marked) -> None:
         event.stop()
         self.act(self.session.subtasks.tick(event.key))
-
-    async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
-        event.stop()
-        await self.run_action(event.action.removeprefix("subtasks."))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -166,9 +226,11 @@ class SubTasksPane(Drawing):
 
     def _look_into(self) -> None:
         """What a click on the task under the cursor means: its chat, where it has one."""
-        if self.current is not None and self.current.runs:
-            self.action_chat()
+        if self._current is not None and self._current.runs:
+            self.commands["chat"]()
 
-    def _do(self, call: _Call) -> None:
-        if self.current is not None:
-            self.act(call(self.current.id))
+
+def _set(view: Rows, rows: list[Row], cursor: str = "") -> None:
+    """Show these rows; nothing is drawn where they are the ones that are shown."""
+    if tuple(rows) != view.rows or cursor != view.cursor:
+        view.set_rows(rows, cursor)

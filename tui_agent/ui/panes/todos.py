@@ -14,7 +14,6 @@ from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
-from tui_agent.ui.widgets.session_calls import writes
 
 _EMPTY = "What is to be done is listed here."
 
@@ -23,7 +22,6 @@ class TodosPane(Pane):
     """A row for each todo, and at the bottom a line to write one, shown while it is used."""
 
     ID = "todos"
-    TITLE = "Todos"
     SLICES: ClassVar[tuple[str, ...]] = ("todos", "review")
 
     def __init__(self, session: Session) -> None:
@@ -47,11 +45,9 @@ class TodosPane(Pane):
         if todo := self._current():
             self.act(self.session.todos.toggle(todo.id))
 
-    @writes
     def action_add(self) -> None:
         self._write("", "")
 
-    @writes
     def action_edit(self) -> None:
         if todo := self._current():
             self._write(todo.id, todo.text)

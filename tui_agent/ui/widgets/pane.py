@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual._callback import invoke
 from textual.containers import Container
 from textual.content import Content
 from textual.message import Message
@@ -16,9 +17,11 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from tui_agent.store.state import State
-from tui_agent.ui.actions import actions_of, bindings_of
+from tui_agent.ui.actions import ACTIONS, actions_of, bindings_of
 from tui_agent.ui.keys.keymap import Keys
-from tui_agent.ui.widgets.session_calls import ask
+from tui_agent.ui.panes import PANES
+from tui_agent.ui.widgets.hints import HintLine
+from tui_agent.ui.widgets.session_calls import ask, refuse
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -30,9 +33,10 @@ AT_MOST = 1.0
 class Pane(Container):
     """Base of all panes.
 
-    A subclass names itself (`ID`, `TITLE`), names the fields of `State` that it is drawn from (`SLICES`), and
-    has `show`. The style sheet beside its module (`plan.py`, `plan.tcss`) is its own: rules in it reach only
-    the pane and what is in it. Keys come from the table of actions: `review.apply` calls `action_apply`.
+    A subclass has the id under which it is registered (`ID`), names the fields of `State` that it is drawn from
+    (`SLICES`), and has `show`. The style sheet beside its module (`plan.py`, `plan.tcss`) is its own: rules in it
+    reach only the pane and what is in it. Keys come from the table of actions: `review.apply` calls what `commands`
+    has for `apply`, else the method `action_apply`.
     """
 
     ID: ClassVar[str] = ""
@@ -69,6 +73,8 @@ class Pane(Container):
         sheet = Path(inspect.getfile(cls)).with_suffix(".tcss")
         if "DEFAULT_CSS" not in cls.__dict__ and sheet.is_file():
             cls.DEFAULT_CSS = sheet.read_text(encoding="utf-8")
+        if cls.ID in PANES:
+            cls.TITLE = PANES[cls.ID].title
         if cls.ID:
             cls.BINDINGS = [*cls.__dict__.get("BINDINGS", ()), *bindings_of(cls.ID)]
         super().__init_subclass__(**kwargs)
@@ -110,6 +116,23 @@ class Pane(Container):
         """What each key of this pane calls."""
         keys = self.keys.by_action
         return {key: action.call for action in actions_of(self.ID) for key in keys.get(action.id, ())}
+
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        """What actions of this pane call, by their names."""
+        return {}
+
+    async def action_do(self, action_id: str) -> None:
+        """Do what a key, the palette, the footer or the mouse asked for."""
+        action = ACTIONS[action_id]
+        if action.writes and self.session.state.session.read_only:
+            self.ask(refuse(self.app, self.session))
+        else:
+            await invoke(self.commands.get(action.name) or getattr(self, f"action_{action.name}"))
+
+    async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
+        event.stop()
+        await self.action_do(event.action)
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         """Run a call on the session beside the screen; an error for the person becomes a notice."""

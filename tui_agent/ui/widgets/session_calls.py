@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from textual.app import App
@@ -20,9 +19,6 @@ GROUP = "ask"
 #: Seconds after which a refusal is said again.
 SAID_AGAIN_AFTER = 5.0
 _refused: WeakKeyDictionary[App[Any], float] = WeakKeyDictionary()
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @runtime_checkable
@@ -64,17 +60,3 @@ async def refuse(app: App[Any], session: Session) -> None:
     if now - _refused.get(app, -SAID_AGAIN_AFTER) >= SAID_AGAIN_AFTER:
         _refused[app] = now
         await session.notice(words, "warning")
-
-
-def writes(action: Callable[P, R]) -> Callable[P, R | None]:
-    """An action that begins to write something: refused, before anything is typed, where the session is only read."""
-
-    @functools.wraps(action)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R | None:
-        node: Any = args[0]
-        if node.session is None or not node.session.state.session.read_only:
-            return action(*args, **kwargs)
-        node.app.run_worker(refuse(node.app, node.session), group=GROUP)
-        return None
-
-    return wrapped

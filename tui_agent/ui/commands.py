@@ -1,0 +1,106 @@
+"""What can be done from anywhere: the palette and the help, the session, the turn, all changes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from textual.widgets import Input
+
+from tui_agent.ui.host import Host
+from tui_agent.ui.keys.leader import Leader
+from tui_agent.ui.layout.arrangement import Arrangement
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+    from tui_agent.ui.dialogs.chooser import ChooserRow
+
+#: Dialogs by their action: the module in `dialogs`, imported when it is asked for, and the function.
+DIALOGS = {
+    "app.notices": "palette:show_notices",
+    "session.open": "sessions:choose_another",
+    "session.fork": "sessions:fork_this",
+    "session.rename": "sessions:rename_this",
+    "session.context": "context:show_context",
+    "session.sent": "context:show_sent",
+    "session.summary": "drafts:edit_summary",
+    "session.model": "questions:choose_model",
+    "session.clean": "questions:clean_up",
+    "session.trust": "questions:ask_for_trust",
+    "changes.commit": "drafts:commit",
+}
+
+
+class Commanded(Protocol):
+    """The screen, as far as it is needed here."""
+
+    session: Session | None
+    leader: Leader
+    arrangement: Arrangement
+
+    @property
+    def host(self) -> Host: ...
+
+    def ask(self, call: Coroutine[Any, Any, object]) -> None: ...
+    def do(self, action_id: str) -> Awaitable[None]: ...
+    def do_in(self, name: str, action: str) -> Awaitable[None]: ...
+    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object: ...
+
+
+class Commands:
+    """Functions by the ids of their actions."""
+
+    def __init__(self, screen: Commanded) -> None:
+        self._screen = screen
+        self.table: Mapping[str, Callable[[], object]] = {
+            "app.palette": self._open_palette,
+            "app.help": self._open_help,
+            "app.leader": lambda: screen.leader.begin(screen.host.keys.after_leader()),
+            "app.theme": lambda: screen.host.next_theme(),
+            "app.suspend": self._suspend,
+            "turn.stop": self._stop,
+            "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),
+            "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
+            "changes.undo": lambda: screen.do_in("review", "undo"),
+            "changes.redo": lambda: screen.do_in("review", "redo"),
+            **{action: partial(self._open, action) for action in DIALOGS},
+            **screen.arrangement.commands,
+        }
+
+    def _open(self, action: str) -> None:
+        """Open a dialog about the session; it takes the place of one that is being opened."""
+        if (session := self._screen.session) is not None:
+            module, _, name = DIALOGS[action].partition(":")
+            dialog = getattr(import_module(f"tui_agent.ui.dialogs.{module}"), name)
+            group = action.partition(".")[0]
+            self._screen.run_worker(dialog(self._screen.host, session), group=group, exclusive=True)
+
+    def _open_palette(self) -> None:
+        from tui_agent.ui.dialogs.chooser import Chooser
+        from tui_agent.ui.dialogs.palette import palette_rows
+
+        screen = self._screen
+
+        def rows(words: str) -> list[ChooserRow]:
+            return palette_rows(words, screen.host.keys, screen.arrangement.layout.focus)
+
+        async def do(action_id: str | None) -> None:
+            if action_id:
+                await screen.do(action_id)
+
+        screen.host.push_screen(Chooser("Do", rows, "type what it does"), do)
+
+    def _open_help(self) -> None:
+        from tui_agent.ui.dialogs.palette import KeyHelp
+
+        self._screen.host.push_screen(KeyHelp(self._screen.host.keys, self._screen.arrangement.layout.focus))
+
+    async def _suspend(self) -> None:
+        if not isinstance(self._screen.host.focused, Input):  # where the key means undo, or nothing
+            await self._screen.host.suspend_to_shell()
+
+    def _stop(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.ask(session.chat.stop())

@@ -1,0 +1,45 @@
+"""The application, as far as its screen and its dialogs know it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual.app import App
+
+from tui_agent.ui.keys.keyboard import Keyboard
+from tui_agent.ui.keys.keymap import Keys
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+
+class Choice(NamedTuple):
+    """A session to open; with `read_only` to look at it only, whoever has it open."""
+
+    session: str
+    read_only: bool = False
+
+
+Reopen = Callable[[Choice], Awaitable["Session"]]
+
+
+class Host(App[int], inherit_bindings=False):
+    """Has the keys and the session, and can go on with another session where `reopen` is there."""
+
+    keys: Keys
+    keyboard: Keyboard
+    session: Session | None
+    reopen: Reopen | None
+
+    async def switch(self, choice: Choice) -> None:
+        """Close this session and go on with another."""
+        raise NotImplementedError
+
+    def next_theme(self) -> None:
+        """Take the next palette by name, at once."""
+        raise NotImplementedError
+
+    async def suspend_to_shell(self) -> None:
+        """Stop the program and whatever started it, as the shell knows it; what was typed is on its way to disk."""
+        raise NotImplementedError

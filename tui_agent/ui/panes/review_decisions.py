@@ -1,0 +1,236 @@
+"""Decisions in the review: about a hunk, its file, its todo or all; taken back, settled place by place, or by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+from textual.app import App
+
+from tui_agent.edits.change import Change, Pick
+from tui_agent.edits.merge import Side
+from tui_agent.errors import TuiAgentError
+from tui_agent.session.session import Session
+from tui_agent.store.state import State
+from tui_agent.ui.dialogs.text import TextDialog
+from tui_agent.ui.panes.review_body import ReviewBody
+from tui_agent.ui.panes.review_place import (
+    ReviewPosition,
+    change_at,
+    next_waiting,
+    of_todo,
+    pick,
+    shown_changes,
+    stand,
+    waiting,
+    whole,
+)
+
+_Call = Callable[[Sequence[Pick]], Awaitable[None]]
+
+
+class Reviewed(Protocol):
+    """The pane, as far as decisions go: what it shows, and where the person is in it."""
+
+    session: Session
+    body: ReviewBody
+    changes: tuple[Change, ...]
+    position: ReviewPosition | None
+
+    @property
+    def app(self) -> App[object]: ...
+
+    def show(self, state: State) -> None: ...
+    def draw(self) -> None: ...
+    def go(self, position: ReviewPosition | None) -> None: ...
+    def act(self, call: Coroutine[Any, Any, object], *, changes: tuple[str, ...] = ()) -> None: ...
+    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object: ...
+
+
+class ReviewDecisions:
+    """One decision is made after another, each about what was on the screen when its key was pressed."""
+
+    def __init__(self, pane: Reviewed) -> None:
+        self._pane = pane
+        self._session = pane.session
+        self._deciding = asyncio.Lock()
+
+    @property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        """What each action of the pane that decides something calls."""
+        apply, skip = self._session.review.apply, self._session.review.skip
+        return {
+            "apply": lambda: self._act(self._decide(apply, self._pane.changes, file=False)),
+            "skip": lambda: self._act(self._decide(skip, self._pane.changes, file=False)),
+            "apply_file": lambda: self._act(self._decide(apply, self._pane.changes, file=True)),
+            "skip_file": lambda: self._act(self._decide(skip, self._pane.changes, file=True)),
+            "apply_todo": lambda: self._act(self._decide_todo(apply, self._pane.changes)),
+            "skip_todo": lambda: self._act(self._decide_todo(skip, self._pane.changes)),
+            "apply_all": lambda: self._act(self._decide_all(apply)),
+            "skip_all": lambda: self._act(self._decide_all(skip)),
+            "undo": lambda: self._act(self._undo()),
+            "redo": lambda: self._act(self._session.review.redo()),
+            "take_back": self._take_back_hunk,
+            "take_back_file": self._take_back_file,
+            "take_back_todo": self._take_back_todo,
+            "history": self._show_history,
+            "edit": self._edit,
+            "yours": partial(self.take, "yours"),
+            "theirs": partial(self.take, "theirs"),
+            "both": partial(self.take, "both"),
+            "give_back": self._give_back,
+        }
+
+    def take(self, side: Side) -> None:
+        """Choose a side at the current place of the conflict; with the last one it is settled."""
+        if choosing := self._pane.body.choosing:
+            choosing.take(side)
+            self._chosen()
+
+    @property
+    def _change(self) -> Change | None:
+        return change_at(self._pane.changes, self._pane.position)
+
+    def _act(self, call: Coroutine[Any, Any, object]) -> None:
+        """Ask the session for what changes where the person is here, and may change what the editor shows."""
+        self._pane.act(call, changes=("buffers",))
+
+    def _show(self) -> None:
+        self._pane.show(self._session.state)
+
+    # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _decide(self, call: _Call, seen: Sequence[Change], *, file: bool) -> None:
+        """Decide about the current hunk or file, and go on to the next that waits; one decision after another.
+
+        `seen` are the changes as they were shown when the key was pressed.
+        """
+        async with self._deciding:
+            self._show()
+            change, position = self._change, self._pane.position
+            then = next((before for before in seen if change and before.id == change.id), None)
+            if change is None or position is None or then is None:
+                return
+            due = waiting([change])
+            if position in due or (file and due):
+                await call([replace(whole(change) if file else pick(change, position), seen=then.version)])
+                self._show()
+            self._pane.go(next_waiting(self._pane.changes, position))
+
+    async def _decide_todo(self, call: _Call, seen: Sequence[Change]) -> None:
+        async with self._deciding:
+            change, position = self._change, self._pane.position
+            due = [other for other in of_todo(seen, change) if waiting([other])]
+            if due:
+                await call([whole(other) for other in due])
+                self._show()
+                self._pane.go(next_waiting(self._pane.changes, position))
+
+    async def _decide_all(self, call: _Call) -> None:
+        async with self._deciding:
+            state = self._session.state
+            if waiting(shown_changes(state.review)) or state.turn.running:  # a reply may still propose some
+                await call(())
+                self._show()
+
+    # ── taking back ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def _undo(self) -> None:
+        """Take the last apply back, and go to the first hunk that it opens again."""
+        async with self._deciding:
+            points = [point for point in self._session.state.review.checkpoints if not point.undone]
+            await self._session.review.undo()
+            self._show()
+            if points and points[-1].picks:
+                first = points[-1].picks[0]
+                there = ReviewPosition(first.change, first.hunk or 0)
+                self._pane.go(stand(self._pane.changes, there.saved()))
+
+    def _take_back(self, picks: Sequence[Pick]) -> None:
+        if picks:
+            self._act(self._session.review.take_back(picks))
+
+    def _take_back_hunk(self) -> None:
+        if (change := self._change) and self._pane.position:
+            hunk = self._pane.position.hunk if change.hunks else None
+            self._take_back([Pick(change.id, hunk, change.version)])
+
+    def _take_back_file(self) -> None:
+        if change := self._change:
+            self._take_back([whole(change)])
+
+    def _take_back_todo(self) -> None:
+        if change := self._change:
+            found = of_todo(self._pane.changes, change)
+            self._take_back([whole(one) for one in found if {"applied", "skipped"}.intersection(one.hunks)])
+
+    def _show_history(self) -> None:
+        from tui_agent.ui.dialogs.versions import History
+
+        self._pane.app.push_screen(History(self._session), self._go_back_over)
+
+    def _go_back_over(self, checkpoint: str | None) -> None:
+        points = {point.id: point for point in self._session.state.review.checkpoints}
+        if checkpoint in points:
+            undone = points[checkpoint].undone
+            self._act(
+                self._session.review.redo(checkpoint) if undone else self._session.review.undo(checkpoint)
+            )
+
+    # ── by hand ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _edit(self) -> None:
+        """Write the hunk, or the current place of a conflict, by hand."""
+        change, position, app = self._change, self._pane.position, self._pane.app
+        if change is None:
+            return
+        if choosing := self._pane.body.choosing:
+            about = f"{change.path}: place {choosing.place + 1} of {choosing.count}"
+            app.push_screen(TextDialog(about, choosing.draft), self._wrote_place)
+            return
+        diff = self._pane.body.diff(change)
+        if diff is None or position is None or position not in waiting([change]):
+            return
+        if position.hunk >= len(diff.hunks):
+            return
+        text = "".join(diff.hunks[position.hunk].added)
+        about, which = f"{change.path}: what hunk {position.hunk + 1} puts there", pick(change, position)
+
+        async def keep(new: str) -> None:
+            try:
+                await self._session.review.edit_hunk(which, new)
+            except TuiAgentError:
+                app.push_screen(TextDialog(about, new), edited)  # what was written stays there
+                raise
+
+        def edited(new: str | None) -> None:
+            if new is not None and new != text:
+                self._act(keep(new))
+
+        app.push_screen(TextDialog(about, text), edited)
+
+    def _wrote_place(self, text: str | None) -> None:
+        choosing = self._pane.body.choosing
+        if choosing is not None and text is not None:
+            choosing.write(text)
+            self._chosen()
+
+    def _chosen(self) -> None:
+        choosing, change = self._pane.body.choosing, self._change
+        if choosing is not None and change is not None and choosing.decided:
+            self._pane.body.forget_conflict(change)
+            self._act(
+                self._session.review.settle(change.id, choosing.sides, choosing.by_hand, choosing.view.now)
+            )
+        self._pane.draw()
+
+    def _give_back(self) -> None:
+        """Let one of the two sub-tasks of a conflict do its part again."""
+        from tui_agent.ui.dialogs.questions import give_back
+
+        if change := self._change:
+            call = give_back(self._pane.app, self._session, change)
+            self._pane.run_worker(call, group="give-back", exclusive=True)
