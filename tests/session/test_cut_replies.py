@@ -149,7 +149,9 @@ async def test_an_overload_before_that_makes_what_came_void(workspace: Path, pro
 
 async def test_a_stopped_request_counts_its_tokens_and_its_price(workspace: Path) -> None:
     hanging = Hanging([TextChunk('{"summary": "On it", "message": "' + "word " * 200)])
-    async with open_session(workspace, prepare=lambda session: setattr(session, "model", hanging)) as session:
+    async with open_session(
+        workspace, prepare=lambda session: setattr(session.models, "model", hanging)
+    ) as session:
         await session.chat.submit("Change a.py")
         await hanging.hangs.wait()
         await session.chat.stop()
@@ -174,7 +176,9 @@ async def test_a_broken_request_counts_what_the_provider_may_have_read(
     workspace: Path, said: Sequence[Chunk], error: Exception, counts: bool
 ) -> None:
     failing: Any = Hanging(said, error)
-    async with open_session(workspace, prepare=lambda session: setattr(session, "model", failing)) as session:
+    async with open_session(
+        workspace, prepare=lambda session: setattr(session.models, "model", failing)
+    ) as session:
         await turn(session)
         usage = session.state.usage.turn
         assert (usage.input > 0, usage.estimated) == (counts, counts)
@@ -186,7 +190,7 @@ async def test_a_limit_is_kept_with_requests_that_were_stopped(workspace: Path) 
     hanging = Hanging([TextChunk("word " * 4000)])
     limit = ("limits.session_tokens=9000",)
     async with open_session(
-        workspace, prepare=lambda session: setattr(session, "model", hanging), overrides=limit
+        workspace, prepare=lambda session: setattr(session.models, "model", hanging), overrides=limit
     ) as session:
         await session.chat.submit("Change a.py")
         await hanging.hangs.wait()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tui_agent.errors import NoModel, SessionError
+from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.model.client import Model, Reaching
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
@@ -25,11 +26,16 @@ class ModelAccess:
     """
 
     def __init__(
-        self, journal: Journal, settings: Settings, model: Model, name: str, shared: Allowance | None = None
+        self,
+        journal: Journal,
+        settings: Callable[[], Settings],
+        model: Model,
+        name: str,
+        shared: Allowance | None = None,
     ) -> None:
         self.model = model
         self.name = name
-        self.requests = Allowance(settings.limits.requests) if shared is None else shared
+        self.requests = Allowance(settings().limits.requests) if shared is None else shared
         self._shared = shared is not None
         self._journal = journal
         self._settings = settings
@@ -41,24 +47,29 @@ class ModelAccess:
     def state(self) -> State:
         return self._journal.store.state
 
+    @call(changes=False)
     def paced(self) -> PacedModel:
         """The model at the pace that all have to keep who ask it."""
         return PacedModel(self.model, self._pace, None if self._shared else self.requests)
 
+    @call(changes=False)
     def apart(self) -> PacedModel:
         """The same for what counts to no prompt."""
         return PacedModel(self.model, self._pace)
 
+    @call(changes=False)
     def renew(self) -> None:
         """The person has asked for something: as many requests as a prompt may make, from now on."""
         if not self._shared:
             self.requests.renew()
 
+    @call(changes=False)
     async def start(self) -> None:
         """Start the model's child, where a model is chosen."""
         if self.name:
             await self.model.start()
 
+    @call(changes=True)
     async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         """Answer with another model from the next request on, which is a reset. Raises a `ModelError`.
 
@@ -74,6 +85,7 @@ class ModelAccess:
         await self.model.start()
         await self.get_ready()
 
+    @call(changes=False)
     async def get_ready(self) -> None:
         """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""
         name = self.name
@@ -82,17 +94,19 @@ class ModelAccess:
                 "No model is configured",
                 "start with --model NAME, set `model` in settings.toml, or try `tui-agent demo`",
             )
-        event = chosen(self._settings, name, await self.model.abilities(name))
+        event = chosen(self._settings(), name, await self.model.abilities(name))
         if not is_chosen(self.state.model, event):
             await self._journal.record(event)
 
+    @call(changes=False)
     def files(self) -> ProviderFiles | None:
         """Where files are uploaded; None where that is off, or nothing there could take them."""
-        wanted = self._settings.files_api == "on"
+        wanted = self._settings().files_api == "on"
         if self._files is None and wanted and isinstance(self.model, TakesFiles):
             self._files = ProviderFiles(self.model)
         return self._files
 
+    @call(changes=False)
     async def forget_uploads(self) -> None:
         """After a resume: what an earlier process uploaded means nothing any more, and is removed."""
         uploads = self.state.conversation
@@ -101,6 +115,7 @@ class ModelAccess:
             if store := self.files():
                 store.adopt(self.state.model.name, uploads.uploads)
 
+    @call(changes=False)
     async def end_uploads(self) -> None:
         if self._files is None:
             return
@@ -109,6 +124,7 @@ class ModelAccess:
         ended = [e.UploadsEnded()] if self.state.conversation.uploads else []
         await self._journal.record(*left, *ended)
 
+    @call(changes=False)
     async def close(self) -> None:
         """End the child."""
         await self.model.close()

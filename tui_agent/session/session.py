@@ -96,7 +96,7 @@ class Session:
         self._interactive = interactive
         self._part = part
         self.models = ModelAccess(
-            journal, loaded.settings, model, model_name, shared=part.requests if part else None
+            journal, lambda: self.loaded.settings, model, model_name, shared=part.requests if part else None
         )
         self._opening_notices: list[str] = []
         self._saying: set[asyncio.Task[None]] = set()
@@ -145,7 +145,7 @@ class Session:
         if part is not None:  # its repository is the person's, and its applies are nobody's to undo
             self.review.keep_no_versions()
         self.todos = Todos(journal)
-        self.subtasks = SubTasks(journal, loaded.settings, self._parent, self.models.renew)
+        self.subtasks = SubTasks(journal, lambda: self.loaded.settings, self._parent, self.models.renew)
         self.commands = Commands(
             journal, workspace, storage.blobs, self.review, loaded.settings, folders.data / STORE
         )

@@ -37,7 +37,11 @@ class SubTasks:
     person has asked for something."""
 
     def __init__(
-        self, journal: Journal, settings: Settings, parent: Callable[[], Parent], renew: Callable[[], None]
+        self,
+        journal: Journal,
+        settings: Callable[[], Settings],
+        parent: Callable[[], Parent],
+        renew: Callable[[], None],
     ) -> None:
         self._journal = journal
         self._settings = settings
@@ -214,7 +218,7 @@ class SubTasks:
 
     @property
     def _manual(self) -> bool:
-        return self._settings.autonomy == "manual"
+        return self._settings().autonomy == "manual"
 
     def _task(self, task: str) -> SubTask:
         found = self.state.subtasks.get(task)
