@@ -157,4 +157,4 @@ def test_hostile_prose_takes_time_in_proportion() -> None:
 
 
 def test_an_envelope_that_is_talked_about_is_none() -> None:
-    assert prose.changes("The `*** Begin Patch` form:\n\n- one\n- two\n") == prose.Found()
+    assert prose.changes("The `*** Begin Patch` form:\n\n- one\n- two\n") == prose.ProseChanges()

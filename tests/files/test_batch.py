@@ -202,7 +202,7 @@ def test_names_that_are_no_text(here: Here) -> None:
         here.journal,
         here.blobs,
         [Step(odd, b"new", None)],
-        record=lambda: seen.append(journals.Journal.decode(here.journal.read_bytes()).entries[0].path),
+        record=lambda: seen.append(journals.BatchJournal.decode(here.journal.read_bytes()).entries[0].path),
     )
     assert (here.root / odd).read_bytes() == b"new"
     assert seen == [odd]

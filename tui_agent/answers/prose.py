@@ -250,7 +250,7 @@ class _Fence:
                 return
 
 
-class Found(Struct, frozen=True):
+class ProseChanges(Struct, frozen=True):
     """What a text holds. `faults` are sentences about all that cannot be read, that of `refused` files too."""
 
     changes: tuple[ChangeRequest, ...] = ()
@@ -258,7 +258,7 @@ class Found(Struct, frozen=True):
     refused: tuple[Refusal, ...] = ()
 
 
-def changes(text: str, cut: bool = False) -> Found:
+def changes(text: str, cut: bool = False) -> ProseChanges:
     """The changes in a prose answer, in their order; `cut` says that its end is missing."""
     scan = _Scan(text.replace("\r\n", "\n"), cut)
     scan.read()
@@ -276,7 +276,7 @@ def changes(text: str, cut: bool = False) -> Found:
                 faults[item.sentence] = None
             case str():
                 faults[item] = None
-    return Found(tuple(made), tuple(faults), tuple(refused))
+    return ProseChanges(tuple(made), tuple(faults), tuple(refused))
 
 
 class _Scan:

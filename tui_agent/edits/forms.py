@@ -13,7 +13,7 @@ from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import patch
 from tui_agent.edits.change import ChangeKind
 from tui_agent.edits.lines import BOM, ended_like, plain
-from tui_agent.edits.locate import Place, found, locate, lower, only, placed
+from tui_agent.edits.locate import Replacement, found, locate, lower, only, placed
 from tui_agent.edits.merge import merge
 from tui_agent.edits.source import Edit, SourceText
 from tui_agent.errors import Ambiguous, EditFailed
@@ -191,7 +191,7 @@ def edited(
         raise EditFailed(f"{path} does not exist, so there is nothing to search in", "send its whole content")
     _refuse_too_many(len(edits), "edits", path)
     source = SourceText(base)
-    made: list[Place] = []
+    made: list[Replacement] = []
     rung = ""
     for number, edit in _distinct(edits):
         name = f"the search text of edit {number + 1}"
@@ -223,7 +223,9 @@ def _distinct(edits: Sequence[SearchReplace]) -> list[tuple[int, SearchReplace]]
     return sorted((number, edit) for edit, number in first.items() if edit.search != edit.replace)
 
 
-def _places(source: SourceText, wanted: Edit, repeats: int, made: Sequence[Place]) -> list[Place] | None:
+def _places(
+    source: SourceText, wanted: Edit, repeats: int, made: Sequence[Replacement]
+) -> list[Replacement] | None:
     """Where an edit goes in the file as it was; None where only the text after the edits before it can tell.
 
     `made` is where those go, sorted. An edit that was written as often as its text is in the file means
@@ -241,7 +243,7 @@ def _places(source: SourceText, wanted: Edit, repeats: int, made: Sequence[Place
     return None if any(_touches(place, made) for place in here) else here
 
 
-def _written(made: Sequence[Place]) -> list[tuple[int, int]]:
+def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
     """The offsets (from, to) of what edits have written, in the text after all of them."""
     result: list[tuple[int, int]] = []
     moved = 0
@@ -251,7 +253,7 @@ def _written(made: Sequence[Place]) -> list[tuple[int, int]]:
     return result
 
 
-def _in_written(source: SourceText, wanted: Edit, written: Sequence[tuple[int, int]]) -> Place:
+def _in_written(source: SourceText, wanted: Edit, written: Sequence[tuple[int, int]]) -> Replacement:
     """Where an edit goes that only what edits before it wrote can have made possible, and nowhere else."""
     place = locate(source, wanted)
     if not any(place.start <= end and start <= place.end for start, end in written):
@@ -262,18 +264,18 @@ def _in_written(source: SourceText, wanted: Edit, written: Sequence[tuple[int, i
     return place
 
 
-def _touches(place: Place, made: Sequence[Place]) -> bool:
+def _touches(place: Replacement, made: Sequence[Replacement]) -> bool:
     """Whether it reaches into one of the places, which are sorted and lie apart."""
     after = bisect_right(made, place.start, key=_start)
     before = after > 0 and made[after - 1].end > place.start
     return before or (after < len(made) and made[after].start < place.end)
 
 
-def _start(place: Place) -> int:
+def _start(place: Replacement) -> int:
     return place.start
 
 
-def _order(place: Place) -> tuple[int, int]:
+def _order(place: Replacement) -> tuple[int, int]:
     return place.start, place.end
 
 
@@ -298,13 +300,13 @@ def patched(diff: str, base: str | None, path: str, threshold: float) -> tuple[s
 
 
 def _like_base(
-    base: str, source: SourceText, found: Sequence[Place], final_newline: bool | None = None
+    base: str, source: SourceText, found: Sequence[Replacement], final_newline: bool | None = None
 ) -> str:
     text = _finished(source, found, final_newline)
     return text[: len(source.bom)] + ended_like(base.removeprefix(BOM), text[len(source.bom) :])
 
 
-def _finished(source: SourceText, found: Sequence[Place], final_newline: bool | None = None) -> str:
+def _finished(source: SourceText, found: Sequence[Replacement], final_newline: bool | None = None) -> str:
     """The text with every place replaced, byte-order mark in front and the last newline as it was."""
     parts: list[str] = [source.bom]
     at = 0

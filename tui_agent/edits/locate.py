@@ -29,7 +29,7 @@ RUNGS = (
 _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
 
-class Place(Struct, frozen=True):
+class Replacement(Struct, frozen=True):
     """Where an edit goes: `text` replaces what is between the offsets in `SourceText.text`.
 
     Only lines that change are part of it; `line` (from 0) is where the search text begins.
@@ -50,7 +50,7 @@ def lower(first: str, second: str) -> str:
     return max(first, second, key=lambda rung: RUNGS.index(rung) if rung else -1)
 
 
-def locate(source: SourceText, wanted: Edit) -> Place:
+def locate(source: SourceText, wanted: Edit) -> Replacement:
     """The one place. Raises `Ambiguous` where there are two, `EditFailed` where there is none."""
     return placed(source, only(wanted, found(source, wanted)))
 
@@ -80,7 +80,7 @@ def only(wanted: Edit, matches: Sequence[Match]) -> Match:
     )
 
 
-def placed(source: SourceText, match: Match) -> Place:
+def placed(source: SourceText, match: Match) -> Replacement:
     """The edit at its place. Raises `EditFailed` where it is not certain what it comes to, or is made already."""
     preconditions.check(source, match)
     place = _verbatim(source, match) or _carried_over(source, match)
@@ -95,13 +95,13 @@ def _named(source: SourceText, wanted: Edit, match: Match) -> Match:
     return with_(match, rung="line-endings")
 
 
-def _verbatim(source: SourceText, match: Match) -> Place | None:
+def _verbatim(source: SourceText, match: Match) -> Replacement | None:
     """What was found exactly is replaced as it is written, but for lines of which the first lacks its indentation."""
     edit, span = match.edit, match.span
     if span is None or match.rung not in ("exact", "line-endings"):
         return None
     if not edit.search.strip():
-        return Place(span.start, span.end, span.line, edit.replace, match.rung)
+        return Replacement(span.start, span.end, span.line, edit.replace, match.rung)
     before = source.text[source.starts[span.line] : span.start]
     bare = before and not before.strip() and edit.search[0] != "\n"
     if bare and ("\n" in edit.search + edit.replace or edit.replace[:1].isspace()):
@@ -109,10 +109,10 @@ def _verbatim(source: SourceText, match: Match) -> Place | None:
     text = edit.replace
     if edit.search.endswith("\n") and text and not text.endswith("\n") and not before.strip():
         text += "\n"  # whole lines are not glued to what follows them
-    return Place(span.start, span.end, span.line, text, match.rung)
+    return Replacement(span.start, span.end, span.line, text, match.rung)
 
 
-def _carried_over(source: SourceText, match: Match) -> Place:
+def _carried_over(source: SourceText, match: Match) -> Replacement:
     search, replaced = match.edit.search, match.edit.replace
     before = after = ""
     if match.span is not None:
@@ -133,10 +133,10 @@ def _carried_over(source: SourceText, match: Match) -> Place:
             "copy the search text exactly from the file\n" + near.lines_from(source, match.first, match.end),
         )
     start, end = source.starts[match.first], source.starts[match.end]
-    return Place(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
+    return Replacement(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
 
 
-def _trimmed(source: SourceText, place: Place) -> Place:
+def _trimmed(source: SourceText, place: Replacement) -> Replacement:
     """Without the whole lines at its two ends that stay as they are."""
     old, new = source.text[place.start : place.end], place.text
     if "\n" not in old or "\n" not in new:

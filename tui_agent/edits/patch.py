@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace as with_
 
 from tui_agent.edits import indent, locate
-from tui_agent.edits.locate import Place
+from tui_agent.edits.locate import Replacement
 from tui_agent.edits.source import Edit, Match, SourceText
 from tui_agent.errors import EditFailed
 
@@ -123,7 +123,7 @@ def parse(body: Sequence[str]) -> list[PatchHunk]:
     return result
 
 
-def place_all(source: SourceText, hunks: Sequence[PatchHunk], threshold: float) -> Iterator[Place]:
+def place_all(source: SourceText, hunks: Sequence[PatchHunk], threshold: float) -> Iterator[Replacement]:
     """Where each hunk goes, in order. Raises `EditFailed` or `Ambiguous`, naming the hunk."""
     places = [
         _places(source, hunk, f"hunk {number + 1} of the diff", threshold)
@@ -145,21 +145,21 @@ class _Places(Struct, frozen=True):
     """
 
     source: SourceText
-    found: tuple[Match | Place, ...]
+    found: tuple[Match | Replacement, ...]
     name: str
     told: int | None = None
     lead: int = 0
     tail: int = 0
 
-    def extent(self, place: Match | Place) -> tuple[int, int]:
+    def extent(self, place: Match | Replacement) -> tuple[int, int]:
         """The lines (from, to) that the hunk changes there."""
-        if isinstance(place, Place):
+        if isinstance(place, Replacement):
             return place.line, place.line
         start = place.first + self.lead
         return start, max(start, place.end - self.tail)
 
 
-def _chosen(places: Sequence[_Places]) -> Iterator[Place]:
+def _chosen(places: Sequence[_Places]) -> Iterator[Replacement]:
     """One place for each hunk, so that they follow each other as they do in the diff.
 
     Where that leaves several, the line of the header decides if it is that of one of them.
@@ -182,18 +182,18 @@ def _chosen(places: Sequence[_Places]) -> Iterator[Place]:
         yield _place(hunk, one)
 
 
-def _place(hunk: _Places, one: Match | Place) -> Place:
-    return one if isinstance(one, Place) else locate.placed(hunk.source, one)
+def _place(hunk: _Places, one: Match | Replacement) -> Replacement:
+    return one if isinstance(one, Replacement) else locate.placed(hunk.source, one)
 
 
-def _only(fitting: Sequence[Match | Place]) -> Match | Place:
+def _only(fitting: Sequence[Match | Replacement]) -> Match | Replacement:
     matches = [one for one in fitting if isinstance(one, Match)]
     return locate.only(matches[0].edit, matches) if matches else fitting[0]
 
 
-def _first_ones(places: Sequence[_Places]) -> list[Match | Place]:
+def _first_ones(places: Sequence[_Places]) -> list[Match | Replacement]:
     """The first places at which all hunks can be in their order."""
-    chosen: list[Match | Place] = []
+    chosen: list[Match | Replacement] = []
     before = (-1, 0)
     for hunk in places:
         left = [one for one in hunk.found if (here := hunk.extent(one))[0] >= before[1] and here != before]
@@ -204,9 +204,9 @@ def _first_ones(places: Sequence[_Places]) -> list[Match | Place]:
     return chosen
 
 
-def _last_ones(places: Sequence[_Places]) -> list[Match | Place]:
+def _last_ones(places: Sequence[_Places]) -> list[Match | Replacement]:
     """The last places at which all hunks can be in their order."""
-    chosen: list[Match | Place] = []
+    chosen: list[Match | Replacement] = []
     behind: tuple[int, int] | None = None
     for hunk in reversed(places):
         left = [
@@ -269,11 +269,11 @@ def _unmarked(source: SourceText, hunk: PatchHunk, wanted: Edit) -> list[Match]:
     return found
 
 
-def _insertion(source: SourceText, hunk: PatchHunk, name: str) -> Place:
+def _insertion(source: SourceText, hunk: PatchHunk, name: str) -> Replacement:
     """Lines that are only added need an anchor, the end of the file, or an empty file."""
     text = _text(hunk.new)
     if hunk.ends_file or not source.text:
-        return Place(len(source.text), len(source.text), len(source.lines), text, "exact")
+        return Replacement(len(source.text), len(source.text), len(source.lines), text, "exact")
     scope = _block(source, hunk.anchors) if hunk.anchors else None
     if scope is None or hunk.line is not None:
         raise EditFailed(
@@ -281,7 +281,7 @@ def _insertion(source: SourceText, hunk: PatchHunk, name: str) -> Place:
             "give it some of the lines around as context",
         )
     start = source.starts[scope[0]]
-    return Place(start, start, scope[0], text, "exact")
+    return Replacement(start, start, scope[0], text, "exact")
 
 
 def _below_anchors(source: SourceText, hunk: PatchHunk, name: str, matches: list[Match]) -> list[Match]:

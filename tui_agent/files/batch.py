@@ -15,8 +15,8 @@ from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import (
-    Entry,
-    Journal,
+    BatchEntry,
+    BatchJournal,
     entry_of,
     forget,
     innermost_first,
@@ -26,7 +26,7 @@ from tui_agent.files.journal import (
 )
 from tui_agent.files.names import shown, without_case
 from tui_agent.files.replace import refuse_link, seen_as_expected
-from tui_agent.files.staging import Found
+from tui_agent.files.staging import FileFound
 from tui_agent.files.systems import file_error, stamp_of, writing
 from tui_agent.files.text import md5
 from tui_agent.files.walk import Spot
@@ -50,7 +50,7 @@ class Step(Struct, frozen=True):
     merged: Callable[[bytes], bytes | None] | None = None
 
 
-class Written(Struct, frozen=True):
+class BatchResult(Struct, frozen=True):
     """What a batch wrote: the steps as they were in the end, and the folders that were made, the innermost first."""
 
     steps: tuple[Step, ...]
@@ -65,7 +65,7 @@ def write_batch(
     *,
     name: str = "",
     leaves: Iterable[str] = (),
-    written: Callable[[Written], None] | None = None,
+    written: Callable[[BatchResult], None] | None = None,
     record: Callable[[], None] | None = None,
 ) -> list[str]:
     """Write every step or none, and return the hash that each file has now, in order (empty: gone).
@@ -83,7 +83,7 @@ def write_batch(
     try:
         batch.write()
         if written is not None:
-            written(Written(tuple(batch.steps), batch.plan.made))
+            written(BatchResult(tuple(batch.steps), batch.plan.made))
         if record is None:
             remove_folders(gate, batch.plan.leaves)
             _forget(journal)
@@ -132,7 +132,7 @@ class _Batch:
         self.gate, self.journal, self.blobs = gate, journal, blobs
         self.steps = list(steps)
         entries = tuple(self._entry(at) for at in range(len(steps)))
-        self.plan = Journal(name, entries, os.fsencode(gate.root), leaves)
+        self.plan = BatchJournal(name, entries, os.fsencode(gate.root), leaves)
         names = [without_case(entry.path) if gate.ignore_case else entry.path for entry in entries]
         for name, step in zip(names, steps, strict=True):
             if names.count(name) > 1:
@@ -154,7 +154,7 @@ class _Batch:
         for at in order:
             self._land(at)
 
-    def _entry(self, at: int, in_journal: bool = False) -> Entry:
+    def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
         """What the journal says of a step. What is there now is kept in the blobs, or with `in_journal` there, which
         is one write to wait for instead of two."""
         step = self.steps[at]
@@ -173,7 +173,7 @@ class _Batch:
             after = "" if step.data is None else md5(step.data)
             return entry_of(spot, seen.md5, after, there if in_journal else None)
 
-    def _seen(self, at: int, spot: Spot, expected: str | None) -> Found:
+    def _seen(self, at: int, spot: Spot, expected: str | None) -> FileFound:
         """What is at a spot; where it is not as expected, the step is made to fit it. Raises Outdated."""
         step = self.steps[at]
         try:
@@ -264,7 +264,7 @@ def _wait_for_change(path: Path) -> None:
         time.sleep(0.0005)
 
 
-def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: Journal, cause: BaseException) -> None:
+def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: BatchJournal, cause: BaseException) -> None:
     try:
         take_back(gate, blobs, plan)
         forget(journal)
@@ -296,15 +296,15 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
     return said
 
 
-def _untouched(plan: Journal) -> str:
+def _untouched(plan: BatchJournal) -> str:
     names = ", ".join(shown(entry.path) for entry in plan.entries)
     return f"A batch was cut off before it changed a file: {names}."
 
 
-def _read(journal: Path) -> tuple[Journal | None, list[str]]:
+def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
     """The journal, or why there is none; one that is damaged never got as far as a first byte."""
     try:
-        return Journal.decode(journal.read_bytes()), []
+        return BatchJournal.decode(journal.read_bytes()), []
     except FileNotFoundError:
         return None, []
     except OSError as error:

@@ -20,8 +20,8 @@ from tui_agent.files.walk import Spot, takes_case_for_nothing, walk
 
 __all__ = [
     "Gate",
-    "Place",
     "Purpose",
+    "ResolvedPath",
     "governs",
     "is_secret",
     "open_checked",
@@ -38,7 +38,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CHUNK = 1 << 20
 
 
-class Place(Struct, frozen=True):
+class ResolvedPath(Struct, frozen=True):
     """A path that passed the gate. It was right when it was asked for: to touch it, go through the gate again.
 
     `path` is relative, with `/`, spelled as the disk does ("." is the root itself); `real` is the same with links
@@ -77,14 +77,14 @@ class Gate:
             parts[length:] for parts in owned if len(parts) > length and parts[:length] == self.root.parts
         ]
 
-    def place(self, path: str, purpose: Purpose) -> Place:
+    def place(self, path: str, purpose: Purpose) -> ResolvedPath:
         """What a relative path means, for `read` and `write` of a file or `list` of a folder.
 
         What does not exist passes where it could be made. Raises PathRefused.
         """
         with self.find(path, purpose) as spot:
             there, secret = spot.status is not None, self.is_secret(spot)
-            return Place(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
+            return ResolvedPath(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
 
     def is_secret(self, spot: Spot) -> bool:
         """Whether the file at a spot looks like a secret by one of its names: the one that was asked for, those of

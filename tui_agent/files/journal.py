@@ -20,7 +20,7 @@ from tui_agent.files.systems import file_error, writing
 from tui_agent.files.walk import Spot
 
 
-class Entry(Struct, frozen=True):
+class BatchEntry(Struct, frozen=True):
     """One file of a batch. `raw` are the bytes of its path, `before` and `after` its hashes (empty: not there).
 
     New content is staged under `temporary`; `mode` are the permission bits before; `folders` are those that were
@@ -41,12 +41,12 @@ class Entry(Struct, frozen=True):
         return os.fsdecode(self.raw)
 
 
-class Journal(Struct, frozen=True):
+class BatchJournal(Struct, frozen=True):
     """A batch on its way in the workspace `root`. `name` is what the log calls it once it is done; `leaves` are
     folders that go with it when they are empty, the innermost first."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[BatchEntry, ...]
     root: bytes = b""
     leaves: tuple[str, ...] = ()
 
@@ -57,18 +57,18 @@ class Journal(Struct, frozen=True):
         return innermost_first(folders)
 
     @staticmethod
-    def decode(data: bytes) -> Journal:
+    def decode(data: bytes) -> BatchJournal:
         """Raises ValueError (msgspec's are such) for anything but a whole journal."""
-        return msgspec.json.decode(data, type=Journal)
+        return msgspec.json.decode(data, type=BatchJournal)
 
 
 def innermost_first(folders: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(folders, key=lambda folder: -folder.count("/")))
 
 
-def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) -> Entry:
+def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) -> BatchEntry:
     """What a journal says of one file that is about to be written."""
-    return Entry(
+    return BatchEntry(
         raw=os.fsencode(spot.real),
         before=before,
         after=after,
@@ -79,13 +79,13 @@ def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) 
     )
 
 
-def keep(path: Path, journal: Journal, *, sync: bool = True) -> None:
+def keep(path: Path, journal: BatchJournal, *, sync: bool = True) -> None:
     """Put the journal in its place, on disk with `sync`. Raises OSError."""
     write_private(path, msgspec.json.encode(journal), sync=sync)
 
 
 @contextmanager
-def noted(path: Path | None, gate: Gate, entry: Entry) -> Generator[None]:
+def noted(path: Path | None, gate: Gate, entry: BatchEntry) -> Generator[None]:
     """While one file is being replaced, `path` says which temporary file a kill would leave (see `clear`).
 
     It is only there to be tidy: where it cannot be written, the file is replaced all the same.
@@ -93,7 +93,7 @@ def noted(path: Path | None, gate: Gate, entry: Entry) -> Generator[None]:
     if path is None:
         yield
         return
-    note = Journal("", (entry,), os.fsencode(gate.root))
+    note = BatchJournal("", (entry,), os.fsencode(gate.root))
     with suppress(OSError):
         keep(path, note, sync=False)
     try:
@@ -116,9 +116,9 @@ def clear(gate: Gate, path: Path) -> list[str]:
     """Remove the temporary file of a replacement that was cut off, and the folders made for it; a sentence if there
     was one. The file itself is as it was, or whole as it was to be. Raises OSError."""
     try:
-        note = Journal.decode(path.read_bytes())
+        note = BatchJournal.decode(path.read_bytes())
     except ValueError:
-        note = Journal("", ())  # cut off itself: nothing was written yet
+        note = BatchJournal("", ())  # cut off itself: nothing was written yet
     said = []
     for entry in note.entries:
         with suppress(PathRefused), gate.find(entry.path, "write") as spot:
@@ -129,7 +129,7 @@ def clear(gate: Gate, path: Path) -> list[str]:
     return said
 
 
-def take_back(gate: Gate, blobs: Blobs, journal: Journal) -> list[str]:
+def take_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
     """Put every file back that still is as the batch left it, the last first; say what was done.
 
     Can be broken off and begun again at any point. Raises FileError where a file cannot be put back.
@@ -143,7 +143,7 @@ def take_back(gate: Gate, blobs: Blobs, journal: Journal) -> list[str]:
     return said
 
 
-def _take_back(gate: Gate, blobs: Blobs, entry: Entry) -> str:
+def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
     name = shown(entry.path)
     try:
         with gate.find(entry.path, "write") as spot:
@@ -157,7 +157,7 @@ def _take_back(gate: Gate, blobs: Blobs, entry: Entry) -> str:
         raise file_error(error, entry.path, "put back") from error
 
 
-def _restore(spot: Spot, blobs: Blobs, entry: Entry) -> str:
+def _restore(spot: Spot, blobs: Blobs, entry: BatchEntry) -> str:
     name = shown(entry.path)
     staging.discard(spot.folder, entry.temporary)
     seen = staging.look(spot)

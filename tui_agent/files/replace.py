@@ -13,7 +13,7 @@ from tui_agent.files import staging
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import entry_of, noted
 from tui_agent.files.names import shown
-from tui_agent.files.staging import Found
+from tui_agent.files.staging import FileFound
 from tui_agent.files.systems import file_error, writing
 from tui_agent.files.text import md5
 from tui_agent.files.walk import Spot
@@ -80,9 +80,9 @@ def put(spot: Spot, data: bytes, expected: str | None, temporary: str, mode: int
     return md5(data)
 
 
-def seen_as_expected(spot: Spot, expected: str | None) -> Found:
+def seen_as_expected(spot: Spot, expected: str | None) -> FileFound:
     """What is at a spot. Raises Outdated where its hash is not the expected one."""
-    found = Found("") if len(spot.missing) > 1 else staging.look(spot)
+    found = FileFound("") if len(spot.missing) > 1 else staging.look(spot)
     if expected is None or found.md5 == expected:
         return found
     if not found.md5:
@@ -116,7 +116,7 @@ def _move(source: Spot, target: Spot, expected: str | None) -> None:
         raise FileError(f"{shown(source.path)} does not exist", "check the name")
     staging.check_writable(source)
     staging.check_unmoved(source, seen)
-    staging.check_unmoved(target, Found(""))
+    staging.check_unmoved(target, FileFound(""))
     os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
     staging.sync_folder(target.folder)
     staging.sync_folder(source.folder)

@@ -24,7 +24,7 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
 
 
-class Found(Struct, frozen=True):
+class FileFound(Struct, frozen=True):
     """What lies at a spot: its hash (empty: nothing) and its status at that moment."""
 
     md5: str
@@ -41,17 +41,17 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
-def look(spot: Spot) -> Found:
+def look(spot: Spot) -> FileFound:
     """Hash what lies at a spot now, not when the spot was found. Raises PathRefused, FileError, OSError."""
     spot.status = _status(spot)
     if spot.status is None:
-        return Found("")
+        return FileFound("")
     descriptor = open_checked(spot)
     try:
         digest = hashlib.md5(usedforsecurity=False)
         while chunk := os.read(descriptor, _CHUNK):
             digest.update(chunk)
-        return Found(digest.hexdigest(), os.fstat(descriptor))
+        return FileFound(digest.hexdigest(), os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
@@ -93,7 +93,7 @@ def stage(
         raise
 
 
-def land(spot: Spot, temporary: str, seen: Found) -> None:
+def land(spot: Spot, temporary: str, seen: FileFound) -> None:
     """Move staged content to its place, if that still is as it was `seen`; durable on return.
 
     Raises Outdated, and leaves the temporary where it is, if it is not.
@@ -115,14 +115,14 @@ def sync_file(spot: Spot) -> None:
         os.close(descriptor)
 
 
-def remove(spot: Spot, seen: Found) -> None:
+def remove(spot: Spot, seen: FileFound) -> None:
     """Remove the file at a spot, if it still is as it was `seen`; durable on return."""
     check_unmoved(spot, seen)
     os.unlink(spot.name, dir_fd=spot.folder)
     sync_folder(spot.folder)
 
 
-def check_unmoved(spot: Spot, seen: Found) -> None:
+def check_unmoved(spot: Spot, seen: FileFound) -> None:
     """Raise Outdated unless the spot is as it was `seen`: by its status, and where that moved, by its hash."""
     status = _status(spot)
     if _identity(status) == _identity(seen.status):

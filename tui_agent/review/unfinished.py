@@ -11,7 +11,7 @@ from tui_agent.errors import Damaged, SessionError, TuiAgentError
 from tui_agent.files.batch import heal
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
-from tui_agent.files.journal import Journal, clear
+from tui_agent.files.journal import BatchJournal, clear
 from tui_agent.files.systems import sentence
 from tui_agent.log import catalog
 from tui_agent.log.lock import SessionLock
@@ -89,11 +89,11 @@ def _review(log: Path) -> ReviewSlice:
 def _root_of(folder: Path, name: str) -> Path | None:
     """The workspace that a journal is about; None where there is no journal, or its workspace is gone."""
     try:
-        journal = Journal.decode((folder / name).read_bytes())
+        journal = BatchJournal.decode((folder / name).read_bytes())
     except OSError:
         return None
     except ValueError:
-        journal = Journal("", ())
+        journal = BatchJournal("", ())
     entry = None if journal.root else catalog.read_entry(folder)
     root = Path(os.fsdecode(journal.root)) if journal.root else Path(entry.workspace) if entry else None
     return root if root is not None and root.is_absolute() and root.is_dir() else None

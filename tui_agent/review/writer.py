@@ -16,7 +16,7 @@ from tui_agent.edits.change import FileStep
 from tui_agent.edits.hunks import compose, hunks
 from tui_agent.edits.merge import merge
 from tui_agent.errors import FileError, Outdated, SessionError
-from tui_agent.files.batch import Step, Written, heal, write_batch
+from tui_agent.files.batch import BatchResult, Step, heal, write_batch
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.systems import inode_of
@@ -152,7 +152,7 @@ class Writer:
         loop = asyncio.get_running_loop()
         done = Outcome(tuple(targets))
 
-        def written(batch: Written) -> None:
+        def written(batch: BatchResult) -> None:
             nonlocal done
             done = self._outcome(targets, batch)
 
@@ -165,7 +165,7 @@ class Writer:
             if not target.in_buffer:
                 await self._open_files.look_again(target.now.path)
 
-    def _outcome(self, targets: Sequence[Target], batch: Written) -> Outcome:
+    def _outcome(self, targets: Sequence[Target], batch: BatchResult) -> Outcome:
         """What came of the targets: what another program wrote meanwhile was merged in. Blocking."""
         written = {step.path: step for step in batch.steps}
         done = []
@@ -227,7 +227,7 @@ class Writer:
         self,
         name: str,
         targets: Sequence[Target],
-        written: Callable[[Written], None],
+        written: Callable[[BatchResult], None],
         record: Callable[[], None],
         leaves: Iterable[str],
     ) -> None:
