@@ -49,7 +49,7 @@ class Commanded(Protocol):
     def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object: ...
 
 
-class Commands:
+class ScreenCommands:
     """Functions by the ids of their actions."""
 
     def __init__(self, screen: Commanded) -> None:

@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.bridge import Attention, Bridge
-from tui_agent.ui.commands import Commands
+from tui_agent.ui.commands import ScreenCommands
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import Leader, is_modifier
@@ -47,7 +47,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         #: Whether every pane is in its place.
         self.ready = False
         self.leader = Leader()
-        self._commands = Commands(self)
+        self._commands = ScreenCommands(self)
         #: The pane that keys wait for, by its id or (while it is not known yet) empty, and what tells that it is there.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None

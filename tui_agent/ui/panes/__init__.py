@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from tui_agent.ui.widgets.pane import Pane
+from typing import Any, NamedTuple
 
 
 class Slot(NamedTuple):
@@ -39,8 +36,8 @@ class RegisteredPane(NamedTuple):
     #: What the pane is called in a sentence, where that is not its id.
     called: str = ""
 
-    def load(self) -> type[Pane]:
-        """Its class; importing it takes a moment."""
+    def load(self) -> type[Any]:
+        """Its class, a `Pane`; importing it takes a moment."""
         module, _, name = self.source.partition(":")
         return getattr(import_module(f"{__name__}.{module}"), name)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual.content import Content
@@ -15,7 +16,7 @@ from tui_agent.store.state import Buffer, BuffersSlice, State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.editor import Editor
-from tui_agent.ui.widgets.editor_bars import FileTabs, FindBar
+from tui_agent.ui.widgets.editor_bars import FileTabs, FindBar, FindMode
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -37,6 +38,22 @@ class BuffersPane(Pane):
         self._timer: Timer | None = None
 
     can_focus = True
+
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        files = self.session.files
+        return {
+            "save": partial(self._on_file, files.save, text_waits=False),
+            "overwrite": partial(self._on_file, partial(files.save, overwrite=True), text_waits=False),
+            "reload": partial(self._on_file, files.reload),
+            "close": partial(self._on_file, files.close),
+            "discard": partial(self._on_file, partial(files.close, discard=True)),
+            "diff": self._compare,
+            "next_tab": partial(self._step, 1),
+            "previous_tab": partial(self._step, -1),
+            "find": partial(self._find, "find"),
+            "goto_line": partial(self._find, "line"),
+        }
 
     def compose(self) -> Iterable[Widget]:
         yield FileTabs()
@@ -187,37 +204,18 @@ class BuffersPane(Pane):
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def action_save(self) -> None:
+    def _on_file(
+        self, call: Callable[[str], Coroutine[Any, Any, object]], *, text_waits: bool = True
+    ) -> None:
+        """Ask the session for something with the file in front."""
         if active := self.session.state.buffers.active:
-            self.act(self.session.files.save(active), text_waits=False)
+            self.act(call(active), text_waits=text_waits)
 
-    def action_overwrite(self) -> None:
-        if active := self.session.state.buffers.active:
-            self.act(self.session.files.save(active, overwrite=True), text_waits=False)
-
-    def action_reload(self) -> None:
-        if active := self.session.state.buffers.active:
-            self.act(self.session.files.reload(active))
-
-    def action_diff(self) -> None:
+    def _compare(self) -> None:
         from tui_agent.ui.dialogs.versions import FileDiff
 
         if active := self.session.state.buffers.active:
             self.app.push_screen(FileDiff(self.session, active))
-
-    def action_close(self) -> None:
-        if active := self.session.state.buffers.active:
-            self.act(self.session.files.close(active))
-
-    def action_discard(self) -> None:
-        if active := self.session.state.buffers.active:
-            self.act(self.session.files.close(active, discard=True))
-
-    def action_next_tab(self) -> None:
-        self._step(1)
-
-    def action_previous_tab(self) -> None:
-        self._step(-1)
 
     def _step(self, step: int) -> None:
         buffers = self.session.state.buffers
@@ -237,13 +235,9 @@ class BuffersPane(Pane):
     def on_file_tabs_file_pressed(self, message: FileTabs.FilePressed) -> None:
         self._activate(message.path)
 
-    def action_find(self) -> None:
+    def _find(self, mode: FindMode) -> None:
         if self.editor:
-            self.query_one(FindBar).open_for("find", self.editor)
-
-    def action_goto_line(self) -> None:
-        if self.editor:
-            self.query_one(FindBar).open_for("line", self.editor)
+            self.query_one(FindBar).open_for(mode, self.editor)
 
     def on_find_bar_closed(self) -> None:
         self.enter()

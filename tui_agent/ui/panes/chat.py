@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from textual import work
+from textual import on, work
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
@@ -56,6 +57,22 @@ class ChatPane(Pane):
         super().__init__(session)
         self._draft = ""
         self._draft_timer: Timer | None = None
+
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            "send": self._send_prompt,
+            "newline": lambda: self.prompt.insert("\n"),
+            "older": lambda: self.prompt.older(),
+            "newer": lambda: self.prompt.newer(),
+            "page_up": lambda: self.transcript.scroll_page_up(animate=False),
+            "page_down": lambda: self.transcript.scroll_page_down(animate=False),
+            "bottom": lambda: self.transcript.follow(),
+            "go_on": lambda: self._go_on(),
+            "reasoning": lambda: self.transcript.unfold_reasoning(),
+            "copy": self._copy,
+            "unqueue": self._unqueue,
+        }
 
     def compose(self) -> Iterable[Widget]:
         choices = NextSteps()
@@ -139,7 +156,7 @@ class ChatPane(Pane):
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def action_send(self) -> None:
+    def _send_prompt(self) -> None:
         text = self.prompt.value
         if text.strip():
             self.prompt.set_value("")
@@ -174,7 +191,7 @@ class ChatPane(Pane):
             await self.session.notice(str(error), "error")
 
     @work(exclusive=True)
-    async def action_go_on(self) -> None:
+    async def _go_on(self) -> None:
         from tui_agent.ui.dialogs.drafts import go_on
 
         text = self.prompt.value
@@ -182,16 +199,7 @@ class ChatPane(Pane):
         if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
             self.prompt.set_value("")
 
-    def action_newline(self) -> None:
-        self.prompt.insert("\n")
-
-    def action_older(self) -> None:
-        self.prompt.older()
-
-    def action_newer(self) -> None:
-        self.prompt.newer()
-
-    def action_unqueue(self) -> None:
+    def _unqueue(self) -> None:
         queue = self.session.state.input.queue
         if queue:
             self.prompt.put_before(queue[-1])
@@ -204,7 +212,8 @@ class ChatPane(Pane):
             self.prompt.focus()
             self.act(self.session.chat.set_queue(queue), text_waits=False)
 
-    def on_approval_line_approval_pressed(self) -> None:
+    @on(ApprovalLine.ApprovalPressed)
+    def _go_to_subtasks(self) -> None:
         self.go_to("subtasks")
 
     def on_next_steps_step_pressed(self, message: NextSteps.StepPressed) -> None:
@@ -243,16 +252,8 @@ class ChatPane(Pane):
 
     # ── the transcript ───────────────────────────────────────────────────────────────────────────────────
 
-    def action_page_up(self) -> None:
-        self.transcript.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self.transcript.scroll_page_down(animate=False)
-
-    def action_bottom(self) -> None:
-        self.transcript.follow()
-
-    def on_transcript_stood(self, message: Transcript.Stood) -> None:
+    @on(Transcript.Stood)
+    def _stood(self, message: Transcript.Stood) -> None:
         self._keep_stand(message.stand)
 
     def _keep_stand(self, stand: ScrollPosition | None) -> None:
@@ -263,16 +264,15 @@ class ChatPane(Pane):
             replace(layout, place={**others, self.ID: stand.saved()} if stand else others)
         )
 
-    def on_new_below_new_pressed(self) -> None:
+    @on(NewBelow.NewPressed)
+    def _follow(self) -> None:
         self.transcript.follow()
 
-    def on_transcript_behind(self, message: Transcript.Behind) -> None:
+    @on(Transcript.Behind)
+    def _count_new(self, message: Transcript.Behind) -> None:
         self.query_one(NewBelow).show(message.count)
 
-    def action_reasoning(self) -> None:
-        self.transcript.unfold_reasoning()
-
-    def action_copy(self) -> None:
+    def _copy(self) -> None:
         answers = [message for message in self.session.state.chat.messages if message.kind == "agent"]
         if answers:
             self.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)

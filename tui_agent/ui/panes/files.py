@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
 from textual.widget import Widget
 from textual.widgets import Tree
@@ -22,6 +23,16 @@ _CHANGED_BELOW: GitMark = ((" ", ""), ("·", "stale"))
 class FilesPane(Pane):
     ID = "files"
     SLICES = ("workspace", "known", "buffers")
+
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            "open": lambda: self.files.action_select_cursor(),
+            "find": self._find,
+            "mention": self._mention_current,
+            "diff": self._compare,
+            "reveal": self._reveal,
+        }
 
     def compose(self) -> Iterable[Widget]:
         yield FileTree(self.session.files.folder)
@@ -48,12 +59,9 @@ class FilesPane(Pane):
     def on_tree_node_selected(self, event: Tree.NodeSelected[TreeEntry]) -> None:
         entry = event.node.data
         if entry and entry.more:
-            self.action_find()
+            self._find()
         elif entry and not entry.is_folder:
             self._open(entry.path)
-
-    def action_open(self) -> None:
-        self.files.action_select_cursor()
 
     def _open(self, path: str) -> None:
         self.act(self._opened(path), changes=("buffers",))
@@ -63,7 +71,7 @@ class FilesPane(Pane):
         if self.has_focus_within:
             self.go_to("buffers")
 
-    def action_find(self) -> None:
+    def _find(self) -> None:
         self.app.push_screen(Chooser("Find a file", self._found), self._chosen)
 
     def _found(self, query: str) -> list[ChooserRow]:
@@ -73,7 +81,7 @@ class FilesPane(Pane):
         if path:
             self._open(path)
 
-    def action_mention(self) -> None:
+    def _mention_current(self) -> None:
         entry = self.files.current
         if entry and not entry.more:
             self.act(self._mention(entry.path), changes=("chat",))
@@ -86,14 +94,14 @@ class FilesPane(Pane):
         if self.has_focus_within:
             self.go_to("chat")
 
-    def action_diff(self) -> None:
+    def _compare(self) -> None:
         from tui_agent.ui.dialogs.versions import FileDiff
 
         entry = self.files.current
         if entry and not entry.more and not entry.is_folder:
             self.app.push_screen(FileDiff(self.session, entry.path))
 
-    def action_reveal(self) -> None:
+    def _reveal(self) -> None:
         if active := self.session.state.buffers.active:
             self.files.go_to(active)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -158,6 +158,13 @@ class KnownPane(Pane):
         #: Rows that the timeline takes from the table.
         self._room = 0
 
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            "open": self._open,
+            "timeline": self._toggle_timeline,
+        }
+
     def compose(self) -> ComposeResult:
         head = Rows(id="headings")
         head.can_focus = False
@@ -175,7 +182,7 @@ class KnownPane(Pane):
         self._known = state.known
         self._draw()
 
-    def action_open(self) -> None:
+    def _open(self) -> None:
         if self._files.cursor:
             self.act(self.session.files.open(self._files.cursor), changes=("buffers",))
 
@@ -184,14 +191,14 @@ class KnownPane(Pane):
         self._stale_only = not self._stale_only
         self._draw()
 
-    def action_timeline(self) -> None:
+    def _toggle_timeline(self) -> None:
         """Give the timeline the room of the table, which keeps the row of the cursor; or give it back."""
         self._at_length = not self._at_length
         self._show_timeline()
 
     def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
-        self.action_open()
+        self._open()
 
     def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import ClassVar
 
 from textual import events
@@ -38,6 +40,17 @@ class PlanPane(Pane):
         #: What is being typed, `path` or `patterns`, and for which action; empty for the open question's path.
         self._typing = self._typing_for = ""
 
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            "choose": self._choose,
+            "let_go": self._let_go,
+            "retry": self._retry,
+            "edit": self._edit,
+            "other": self._name_other,
+            "open": self._open,
+        }
+
     def compose(self) -> ComposeResult:
         yield Rows()
         yield Input(placeholder=_PATH, compact=True)
@@ -54,7 +67,7 @@ class PlanPane(Pane):
         if asked:
             self._show_question()
 
-    def action_choose(self) -> None:
+    def _choose(self) -> None:
         """Act on the row under the cursor: answer, open, unfold."""
         kind, _, rest = self._rows.cursor.partition(":")
         index, _, path = rest.partition(":")
@@ -73,28 +86,28 @@ class PlanPane(Pane):
                 self._unfolded ^= {int(index)}
                 self._draw()
 
-    def action_let_go(self) -> None:
+    def _let_go(self) -> None:
         if self._waiting_for:
             self._answer("")
         elif (action := self._under_cursor()) is not None:
             self.act(self.session.chat.decide(action.action.name))
 
-    def action_retry(self) -> None:
+    def _retry(self) -> None:
         """Look for the file of the action under the cursor again."""
         if (action := self._under_cursor()) is not None:
             self.act(self.session.chat.decide(action.action.name, "", action.action.patterns))
 
-    def action_edit(self) -> None:
+    def _edit(self) -> None:
         """Change the patterns of the action under the cursor."""
         if (action := self._under_cursor()) is not None:
             self._type("patterns", action, _BETWEEN.join(action.action.patterns))
 
-    def action_other(self) -> None:
+    def _name_other(self) -> None:
         """Name another file for the action under the cursor."""
         if (action := self._under_cursor()) is not None:
             self._type("path", action, "")
 
-    def action_open(self) -> None:
+    def _open(self) -> None:
         """Open the file under the cursor, or the first that its action found."""
         kind, _, rest = self._rows.cursor.partition(":")
         index, _, path = rest.partition(":")
@@ -122,7 +135,7 @@ class PlanPane(Pane):
 
     def on_lined_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
-        self.action_choose()
+        self._choose()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Coroutine, Mapping
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -32,6 +34,18 @@ class TodosPane(Pane):
         #: The todo whose text is in the input; empty for a new one.
         self._editing = ""
 
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        todos = self.session.todos
+        return {
+            "toggle": partial(self._at_cursor, todos.toggle),
+            "add": partial(self._write, "", ""),
+            "edit": self._edit,
+            "remove": partial(self._at_cursor, todos.remove),
+            "move_up": partial(self._at_cursor, todos.move, -1),
+            "move_down": partial(self._at_cursor, todos.move, 1),
+        }
+
     def compose(self) -> ComposeResult:
         yield Rows()
         yield Input(compact=True, select_on_focus=False)
@@ -40,29 +54,14 @@ class TodosPane(Pane):
         self._todos, self._review = state.todos, state.review
         self._draw()
 
-    async def action_toggle(self, attribute_name: str = "") -> None:
-        """Tick the todo under the cursor, or open it again. The argument is that of the action it replaces."""
+    def _at_cursor(self, call: Callable[..., Coroutine[Any, Any, object]], *given: int) -> None:
+        """Ask the session for something with the todo under the cursor."""
         if todo := self._current():
-            self.act(self.session.todos.toggle(todo.id))
+            self.act(call(todo.id, *given))
 
-    def action_add(self) -> None:
-        self._write("", "")
-
-    def action_edit(self) -> None:
+    def _edit(self) -> None:
         if todo := self._current():
             self._write(todo.id, todo.text)
-
-    def action_remove(self) -> None:
-        if todo := self._current():
-            self.act(self.session.todos.remove(todo.id))
-
-    def action_move_up(self) -> None:
-        if todo := self._current():
-            self.act(self.session.todos.move(todo.id, -1))
-
-    def action_move_down(self) -> None:
-        if todo := self._current():
-            self.act(self.session.todos.move(todo.id, 1))
 
     def on_lined_chosen(self, event: Lined.Chosen) -> None:
         """Unfold or fold the details of the todo."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from heapq import nlargest
-from pathlib import PurePosixPath
 
 from rich.cells import cell_len
 from textual.document._wrapped_document import WrappedDocument
@@ -14,7 +13,7 @@ from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaT
 from tui_agent.edits.overlay import Overlay
 from tui_agent.store.state import Buffer
 from tui_agent.ui.letting_go import let_go
-from tui_agent.ui.widgets.syntax import LineHighlights
+from tui_agent.ui.widgets.syntax import LineHighlights, language_of
 from tui_agent.ui.widgets.text_area import WritingArea, ending_of
 
 #: So many of the longest lines, by characters, are measured in cells.
@@ -22,7 +21,10 @@ _MEASURED = 64
 
 
 class CountedDocument(WrappedDocument):
-    """Knows its height without adding anything up: there is one entry for each line that can be drawn."""
+    """Quick in a long file whose lines are not wrapped: Textual's own sums over all lines for each that it draws.
+
+    It knows its height without adding anything up: there is one entry for each line that can be drawn.
+    """
 
     @classmethod
     def of(cls, wrapped: WrappedDocument) -> CountedDocument:
@@ -37,7 +39,7 @@ class CountedDocument(WrappedDocument):
 
 
 def widest(lines: list[str], tab_width: int) -> int:
-    """Cells of the widest line; wide letters count double, tabs as they are drawn."""
+    """Cells of the widest line, of which not all are measured after each key; wide letters count double."""
     longest = nlargest(_MEASURED, lines, key=len)
     return max((cell_len(line.expandtabs(tab_width)) for line in longest), default=0)
 
@@ -49,34 +51,6 @@ MOST_LINES, PART = 50_000, 10_000
 COLOURED_TO = 400_000
 
 Place = tuple[int, int]
-
-LANGUAGES = {
-    ".py": "python",
-    ".pyi": "python",
-    ".js": "javascript",
-    ".mjs": "javascript",
-    ".jsx": "javascript",
-    ".ts": "javascript",
-    ".tsx": "javascript",
-    ".json": "json",
-    ".toml": "toml",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".html": "html",
-    ".htm": "html",
-    ".css": "css",
-    ".tcss": "css",
-    ".go": "go",
-    ".rs": "rust",
-    ".java": "java",
-    ".sh": "bash",
-    ".bash": "bash",
-    ".sql": "sql",
-    ".xml": "xml",
-    ".svg": "xml",
-}
 
 
 class Editor(WritingArea):
@@ -162,7 +136,7 @@ class Editor(WritingArea):
         elif first or self.whole is not None:
             self.whole, self.first_line = None, 0
             small = len(buffer.text) <= COLOURED_TO
-            self._speak(LANGUAGES.get(PurePosixPath(self.path).suffix.lower()) if small else None)
+            self._speak(language_of(self.path) if small else None)
             self.line_number_start = 1
             self.text = buffer.text
         else:

@@ -36,7 +36,7 @@ class Pane(Container):
     A subclass has the id under which it is registered (`ID`), names the fields of `State` that it is drawn from
     (`SLICES`), and has `show`. The style sheet beside its module (`plan.py`, `plan.tcss`) is its own: rules in it
     reach only the pane and what is in it. Keys come from the table of actions: `review.apply` calls what `commands`
-    has for `apply`, else the method `action_apply`.
+    has for `apply`.
     """
 
     ID: ClassVar[str] = ""
@@ -128,7 +128,7 @@ class Pane(Container):
         if action.writes and self.session.state.session.read_only:
             self.ask(refuse(self.app, self.session))
         else:
-            await invoke(self.commands.get(action.name) or getattr(self, f"action_{action.name}"))
+            await invoke(self.commands[action.name])
 
     async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()

@@ -1,4 +1,8 @@
-"""Syntax colours for the lines in view, of text that is edited and of text that is only shown."""
+"""Syntax colours for the lines in view, of text that is edited and of text that is only shown.
+
+Textual's editor asks line by line; the tree is queried by the chunk. Querying the whole tree after each key takes time
+that grows with the file (35 ms at 500 lines); a chunk takes about a millisecond at any size.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,35 @@ if TYPE_CHECKING:
     from textual.widgets import TextArea
 
 
+#: Lines that are queried together.
 CHUNK = 24
+LANGUAGES = {
+    ".py": "python",
+    ".pyi": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".jsx": "javascript",
+    ".ts": "javascript",
+    ".tsx": "javascript",
+    ".json": "json",
+    ".toml": "toml",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".html": "html",
+    ".htm": "html",
+    ".css": "css",
+    ".tcss": "css",
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+    ".sh": "bash",
+    ".bash": "bash",
+    ".sql": "sql",
+    ".xml": "xml",
+    ".svg": "xml",
+}
 Highlight = tuple[int, int | None, str]
 
 
@@ -164,8 +196,6 @@ def code_styles(app: App[object]) -> Mapping[str, Style]:
 
 def language_of(path: str) -> str | None:
     """The language of a file by its name; None for those without colours."""
-    from tui_agent.ui.widgets.editor import LANGUAGES
-
     return LANGUAGES.get(PurePosixPath(path).suffix.lower())
 
 
