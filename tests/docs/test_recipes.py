@@ -1,0 +1,79 @@
+"""The recipes of `docs/extending.md`, applied to a copy of the package: their tests pass there, and not before."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("tui_agent", "config", "themes", "tests/support", "tests/conftest.py", "pyproject.toml")
+RECIPES = dict(
+    section.split("\n", 1)
+    for section in (ROOT / "docs" / "extending.md").read_text("utf-8").split("\n## ")[1:]
+)
+
+
+def blocks(recipe: str, kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", recipe, re.DOTALL | re.MULTILINE)
+
+
+def edited(folder: Path, diff: str) -> None:
+    """Apply edits whose places are found by their text: each must be there exactly once."""
+    for part in re.split(r"^--- ", diff, flags=re.MULTILINE)[1:]:
+        name = part.partition("\n")[0]
+        path = folder / name.strip()
+        text = path.read_text("utf-8")
+        for hunk in re.split(r"^@@\n", part, flags=re.MULTILINE)[1:]:
+            lines = [(line[:1] or " ", line[1:]) for line in hunk.splitlines()]
+            old = "".join(f"{line}\n" for mark, line in lines if mark != "+")
+            new = "".join(f"{line}\n" for mark, line in lines if mark != "-")
+            assert text.count(old) == 1, f"{name}: found {text.count(old)} times:\n{old}"
+            text = text.replace(old, new)
+        path.write_text(text, "utf-8")
+
+
+def written(folder: Path, block: str) -> str:
+    """Write a block to the file that its first line names."""
+    name = block.partition("\n")[0].removeprefix("# ").strip()
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block, "utf-8")
+    return name
+
+
+def tested(folder: Path, *tests: str) -> str:
+    """What pytest says at the end of a run of these tests in the copy."""
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_each_recipe_works_on_a_copy_of_the_package(tmp_path: Path) -> None:
+    others = [name for recipe in RECIPES.values() for name in re.findall(r"^Also run: `(.+)`$", recipe, re.M)]
+    for name in (*COPIED, *others):
+        source, target = ROOT / name, tmp_path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            shutil.copy2(source, target)
+    written_now = {title: blocks(recipe, "python") for title, recipe in RECIPES.items()}
+    proofs = [written(tmp_path, found[-1]) for found in written_now.values()]
+    assert len(proofs) == len(others) == 5 and all(proof.startswith("tests/") for proof in proofs)
+    before = tested(tmp_path, *proofs, "--tb=no")
+    assert all(re.search(rf"^(?:FAILED|ERROR) {proof}", before, re.M) for proof in proofs), before
+    assert "passed" not in before
+    for title, recipe in RECIPES.items():
+        for block in written_now[title][:-1]:
+            written(tmp_path, block)
+        for diff in blocks(recipe, "diff"):
+            edited(tmp_path, diff)
+    after = tested(tmp_path, *proofs, *others)
+    assert re.search(r"^\d+ passed", after, re.M) and "failed" not in after, after
