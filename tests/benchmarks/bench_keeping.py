@@ -14,7 +14,7 @@ import msgspec
 from figures import Figure, show
 from support.screens import Driven, on_screen
 
-from tui_agent.log.database import Writer
+from tui_agent.log.database import LogWriter
 from tui_agent.log.records import Body
 
 #: Keys that are pressed in each pane, and the most that the slowest of a hundred may take, in seconds.
@@ -28,7 +28,7 @@ class Kept:
         self.texts: list[tuple[str, str, float]] = []
         self._waiting: list[tuple[str, str]] = []
 
-    def watch(self, writer: Writer) -> None:
+    def watch(self, writer: LogWriter) -> None:
         keep, commit = writer.keep, writer.commit
 
         def kept(key: str, body: Body) -> int:

@@ -26,10 +26,10 @@ from support.sessions import reply
 from tui_agent.context.known import KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
-from tui_agent.log import catalog, pages, search, snapshot
+from tui_agent.log import catalog, directory, snapshot, transcript
 from tui_agent.log.fork import write
 from tui_agent.log.log import Log, events_of
-from tui_agent.log.replay import read_state
+from tui_agent.log.snapshot import read_state
 from tui_agent.log.transcript import messages_before
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.store import events as e
@@ -86,10 +86,10 @@ def words(chance: random.Random, count: int) -> str:
 
 def resuming(workspace: Path, env: dict[str, str], data: Path) -> Iterator[Figure]:
     """A session of ten thousand messages against an empty one."""
-    name = catalog.new_id()
+    name = directory.new_id()
     events = [e.SessionStarted(name, str(workspace)), *talk(TURNS, random.Random(1))]
     write(data, name, events, workspace=str(workspace), turns=TURNS)
-    path = catalog.folder_of(data, name) / catalog.LOG
+    path = directory.folder_of(data, name) / directory.LOG
     whole = timed(lambda: read_state(path))
     asyncio.run(_open_and_close(workspace, name))
     yield Figure("folding the whole log, without a snapshot", whole * 1000, None, " ms")
@@ -105,7 +105,7 @@ def resuming(workspace: Path, env: dict[str, str], data: Path) -> Iterator[Figur
     timed(lambda: messages_before(path, 9000, 20))
     times = [timed(lambda at=at: messages_before(path, at, 20)) * 1000 for at in range(9000, 20, -200)]
     yield Figure("a page of the transcript from disk", max(times), 16, " ms", "slowest of 45")
-    pages.forget(path.parent)
+    transcript.forget_pages(path.parent)
     yield Figure(
         "the first page, made again", timed(lambda: messages_before(path, 9000, 20)) * 1000, None, " ms"
     )
@@ -137,19 +137,23 @@ def searching(data: Path) -> Iterator[Figure]:
         if number % 50 == 0:
             events.append(e.TurnStarted(11, "the needle is here"))
         write(data, f"s{number}", events, workspace="/w", turns=10)
-    yield Figure("taking in a thousand sessions", timed(lambda: search.entries(data)) * 1000, None, " ms")
-    yield _median("the list of a thousand sessions", lambda: search.entries(data), 50)
-    yield _median("search, a rare word", lambda: search.search(data, "needle"), 50)
-    yield _median("search, words in most messages", lambda: search.search(data, "timeout merge"), 50)
-    yield _median(
-        "sessions with a word, as typed in the picker", lambda: search.entries(data, None, "time"), 50
+    yield Figure(
+        "taking in a thousand sessions", timed(lambda: catalog.list_sessions(data)) * 1000, None, " ms"
     )
-    search._remove(data / search.NAME)
-    yield Figure("made again after it was lost", timed(lambda: search.entries(data)) * 1000, None, " ms")
+    yield _median("the list of a thousand sessions", lambda: catalog.list_sessions(data), 50)
+    yield _median("search, a rare word", lambda: catalog.search(data, "needle"), 50)
+    yield _median("search, words in most messages", lambda: catalog.search(data, "timeout merge"), 50)
+    yield _median(
+        "sessions with a word, as typed in the picker", lambda: catalog.list_sessions(data, None, "time"), 50
+    )
+    catalog._remove(data / catalog.NAME)
+    yield Figure(
+        "made again after it was lost", timed(lambda: catalog.list_sessions(data)) * 1000, None, " ms"
+    )
 
 
 def appending(folder: Path) -> Figure:
-    log = Log.create(folder / "one" / catalog.LOG)
+    log = Log.create(folder / "one" / directory.LOG)
     times = []
     for number in range(300):
         done = threading.Event()
@@ -172,7 +176,7 @@ def size(folder: Path) -> Figure:
         )
     name = asyncio.run(_fifty_turns(workspace))
     data = folder / "home" / "data"
-    path = catalog.folder_of(data, name) / catalog.LOG
+    path = directory.folder_of(data, name) / directory.LOG
     blobs = Blobs(data / "blobs")
     told = 0
     for event in events_of(path):
@@ -233,7 +237,7 @@ def damaged(folder: Path) -> Figure:
     workspace = _workspace(folder / "damaged")
     name = run_and_kill(workspace, "", 60, 0)[0]["session"]
     data = folder / "home" / "data"
-    path = catalog.folder_of(data, name) / catalog.LOG
+    path = directory.folder_of(data, name) / directory.LOG
     asyncio.run(_open_and_close(workspace, name))
     whole, total = path.read_bytes(), read_state(path).number
     chance = random.Random(4)

@@ -19,7 +19,7 @@ from support.sessions import open_session, reply
 
 from tests.proofs.tally import Tally
 from tui_agent.errors import TuiAgentError
-from tui_agent.log import catalog, snapshot
+from tui_agent.log import catalog, directory, snapshot
 from tui_agent.session.session import Session
 
 #: Applies that meet a full disk, and logs that are damaged, at full scale.
@@ -97,7 +97,7 @@ async def _damaged(folder: Path, count: int) -> list[tuple[bool, str]]:
     for number in range(count):
         shutil.rmtree(folder / "home" / "data")
         shutil.copytree(whole, folder / "home" / "data")
-        log = folder / "home" / "data" / "sessions" / name / catalog.LOG
+        log = folder / "home" / "data" / "sessions" / name / directory.LOG
         if number % 2:
             (log.parent / snapshot.NAME).unlink(missing_ok=True)
         what = _spoil(log, chance)

@@ -32,10 +32,10 @@ from support.trees import until
 from tests.proofs.tally import Tally
 from tui_agent.edits.change import Pick
 from tui_agent.files.text import md5
-from tui_agent.log import catalog
+from tui_agent.log import directory
 from tui_agent.log.fork import fork
 from tui_agent.log.log import events_of
-from tui_agent.log.replay import read_state
+from tui_agent.log.snapshot import read_state
 from tui_agent.log.transcript import said
 from tui_agent.model.client import Chunk, EndChunk, ModelRequest, TextChunk
 from tui_agent.session.session import Session
@@ -369,7 +369,7 @@ def _check_streaming(session: Session, work: Path, facts: list[Fact]) -> None:
 def _check_forking(session: Session, work: Path, facts: list[Fact]) -> None:
     assert session.state.turn.number >= max(_of(facts, "answered"), default=0)
     for fact in [fact for fact in facts if "forked" in fact][-3:]:
-        path = catalog.existing(session.folders.data, fact["forked"]) / catalog.LOG
+        path = directory.existing(session.folders.data, fact["forked"]) / directory.LOG
         read = read_state(path)
         assert not read.lost and read.state.chat.total >= fact["messages"], f"fork {fact['forked']}"
 

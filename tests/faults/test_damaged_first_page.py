@@ -14,7 +14,7 @@ from support.command_line import run_here
 from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
-from tui_agent.log import catalog, search, snapshot
+from tui_agent.log import catalog, directory, snapshot
 from tui_agent.log.log import Log
 from tui_agent.log.raw_pages import carve
 
@@ -48,9 +48,9 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def log(sample: Path, home: Path) -> Path:
     """The log of a fresh copy of the sample in this test's home."""
     shutil.copytree(sample / "home" / "data", home / "data", dirs_exist_ok=True)
-    (home / "data" / search.NAME).unlink(missing_ok=True)
-    (name,) = catalog.ids(home / "data")
-    return home / "data" / "sessions" / name / catalog.LOG
+    (home / "data" / catalog.NAME).unlink(missing_ok=True)
+    (name,) = directory.ids(home / "data")
+    return home / "data" / "sessions" / name / directory.LOG
 
 
 def spoil(log: Path, how: str) -> bytes:

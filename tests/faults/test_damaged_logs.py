@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.sessions import open_session, reply
 
-from tui_agent.log import catalog, snapshot
+from tui_agent.log import catalog, directory, snapshot
 from tui_agent.store import events as e
 
 #: How many places are tried here; the benchmark tries two hundred.
@@ -46,7 +46,7 @@ def copy_of(sample: Path, home: Path) -> Path:
     shutil.rmtree(home / "data", ignore_errors=True)
     shutil.copytree(sample / "home" / "data", home / "data")
     (entry,) = catalog.list_sessions(home / "data")
-    return home / "data" / "sessions" / entry.id / catalog.LOG
+    return home / "data" / "sessions" / entry.id / directory.LOG
 
 
 def spoil(path: Path, chance: random.Random) -> str:

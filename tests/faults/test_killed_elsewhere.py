@@ -13,7 +13,7 @@ from support.command_line import run_here
 from support.faults import before_each_call, tree
 from support.sessions import open_session, reply
 
-from tui_agent.log import catalog
+from tui_agent.log import directory
 from tui_agent.log.fork import write
 from tui_agent.log.lock import SessionLock
 from tui_agent.session.session import Session
@@ -88,7 +88,7 @@ def half_done(folder: Path) -> str:
 
 def another_session(folder: Path) -> str:
     """A session of this folder that was written without looking at the others."""
-    name = catalog.new_id()
+    name = directory.new_id()
     write(user_folders().data, name, [e.SessionStarted(name, str(folder))], workspace=str(folder))
     return name
 

@@ -15,7 +15,7 @@ from support.provider import Provider
 from support.repositories import git, repository
 from support.sessions import open_session, reply
 
-from tui_agent.log import catalog
+from tui_agent.log import directory
 from tui_agent.log.lock import SessionLock
 
 SECRET = "sk-abcdefghij0123456789abcdef"
@@ -212,7 +212,7 @@ async def test_a_fork_says_which_files_differ_and_undo_brings_them_back(
 
 async def test_one_that_is_open_elsewhere_is_not_touched(workspace: Path, sessions: Commands) -> None:
     name = await make(workspace)
-    with SessionLock.take(Path(catalog.folder_of(_data(), name))):
+    with SessionLock.take(Path(directory.folder_of(_data(), name))):
         for words in (("delete", name, "--yes"), ("rename", name, "x")):
             done = await asyncio.to_thread(sessions, *words, status=1)
             assert "is open in process" in done.sentence

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import SessionError
-from tui_agent.log import catalog, ranking
+from tui_agent.log import catalog, database, directory
 from tui_agent.log.fork import write
 from tui_agent.log.log import Log
 from tui_agent.store import events as e
 
 
 def make(data: Path, session: str, **meta: object) -> Path:
-    path = catalog.folder_of(data, session) / catalog.LOG
+    path = directory.folder_of(data, session) / directory.LOG
     log = Log.create(path)
     log.set_meta(**meta)
     log.close()
@@ -41,7 +41,7 @@ def test_newest_first_and_by_workspace(tmp_path: Path) -> None:
 def test_an_append_makes_a_session_the_newest(tmp_path: Path) -> None:
     make(tmp_path, "a", workspace="/w", updated=10.0)
     make(tmp_path, "b", workspace="/w", updated=20.0)
-    log = Log.open(catalog.folder_of(tmp_path, "a") / catalog.LOG)
+    log = Log.open(directory.folder_of(tmp_path, "a") / directory.LOG)
     done = threading.Event()
     log.append([e.NoticeGiven("info", "x")], lambda _: done.set())
     assert done.wait(30)
@@ -64,8 +64,8 @@ def test_a_clock_set_back_makes_no_older_session_the_newest(
         assert [entry.id for entry in catalog.list_sessions(tmp_path)] == ["second", "first", "old"]
         assert [entry.updated for entry in catalog.list_sessions(tmp_path)] == [1e9, 2e9, 1.5e9]
     else:
-        (tmp_path / "sessions" / ranking.NAME).write_bytes(spoilt)
-        log = Log.open(catalog.folder_of(tmp_path, "first") / catalog.LOG)
+        (tmp_path / "sessions" / database.RANK).write_bytes(spoilt)
+        log = Log.open(directory.folder_of(tmp_path, "first") / directory.LOG)
         log.append([e.NoticeGiven("info", "x")], lambda _: None)
         log.close()
         assert [entry.id for entry in catalog.list_sessions(tmp_path)] == ["old", "first"]
@@ -86,7 +86,7 @@ def test_one_that_was_just_written_is_looked_at_again(tmp_path: Path) -> None:
 
 
 def test_ranks_grow_though_nothing_can_be_counted(tmp_path: Path) -> None:
-    ranks = ranking.Ranks(tmp_path / "missing")
+    ranks = database.Ranks(tmp_path / "missing")
     assert ranks.next(5.0) < ranks.next(3.0) < ranks.next(6.0) == 6.0
 
 
@@ -101,7 +101,7 @@ def test_broken_ones_are_left_out(tmp_path: Path) -> None:
     make(tmp_path, "odd", workspace=["no", "text"], updated="never")
     for name, content in (("empty", b""), ("torn", b"SQLite format 3\0garbage"), ("text", b"hello")):
         (tmp_path / "sessions" / name).mkdir()
-        (tmp_path / "sessions" / name / catalog.LOG).write_bytes(content)
+        (tmp_path / "sessions" / name / directory.LOG).write_bytes(content)
     (tmp_path / "sessions" / "no-log").mkdir()
     (tmp_path / "sessions" / "file").write_bytes(b"")
     (tmp_path / "sessions" / ".hidden").mkdir()
@@ -119,18 +119,18 @@ def test_reading_the_list_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (
         {p.name: p.stat().st_mtime_ns for p in path.parent.iterdir()}
         == before
-        == {catalog.LOG: before[catalog.LOG]}
+        == {directory.LOG: before[directory.LOG]}
     )
 
 
 def test_ids_sort_by_time_and_are_folder_names(tmp_path: Path) -> None:
-    ids = [catalog.new_id() for _ in range(3)]
+    ids = [directory.new_id() for _ in range(3)]
     assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", one) for one in ids)
     assert [one[:15] for one in ids] == sorted(one[:15] for one in ids)
-    assert catalog.folder_of(tmp_path, ids[0]) == tmp_path / "sessions" / ids[0]
+    assert directory.folder_of(tmp_path, ids[0]) == tmp_path / "sessions" / ids[0]
 
 
 @pytest.mark.parametrize("session", ["", "..", ".", "../x", "a/b", "a\0", "\x1b[31m", "a" * 101, "-x"])
 def test_what_is_no_id(tmp_path: Path, session: str) -> None:
     with pytest.raises(SessionError, match="not a session id"):
-        catalog.folder_of(tmp_path, session)
+        directory.folder_of(tmp_path, session)

@@ -82,15 +82,15 @@ def test_of_what_grows_the_newest_is_kept(path: Path) -> None:
 def test_appends_that_wait_share_a_transaction(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log.create(path)
     commits, at_first, go_on = [], threading.Event(), threading.Event()
-    real = module.Writer.commit
+    real = module.LogWriter.commit
 
-    def commit(writer: module.Writer) -> None:
+    def commit(writer: module.LogWriter) -> None:
         commits.append(writer.number)
         at_first.set()
         assert go_on.wait(30)
         real(writer)
 
-    monkeypatch.setattr(module.Writer, "commit", commit)
+    monkeypatch.setattr(module.LogWriter, "commit", commit)
     done: list[int] = []
     log.append([notice(0)], done.append)
     assert at_first.wait(30)

@@ -13,7 +13,7 @@ from support.sessions import model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.errors import RecordRefused, SessionError
-from tui_agent.log import catalog, records
+from tui_agent.log import directory, records
 from tui_agent.log.log import Log
 from tui_agent.model.client import EndChunk, TextChunk, UsageChunk
 from tui_agent.store import events as e
@@ -64,7 +64,7 @@ def test_odd_values_are_kept_and_come_back(path: Path, odd: e.Lasting) -> None:
     log.drop([f"buffer:{HALF}.py"])
     assert log.load().growing == []
     log.close()
-    entry = catalog.read_entry(path.parent)
+    entry = directory.read_entry(path.parent)
     assert entry is not None and entry.workspace == f"/w/{HALF}"
 
 

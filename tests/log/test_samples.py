@@ -6,9 +6,9 @@ import shutil
 import threading
 from pathlib import Path
 
-from tui_agent.log import catalog
+from tui_agent.log import directory
 from tui_agent.log.log import Log
-from tui_agent.log.replay import read_state
+from tui_agent.log.snapshot import read_state
 from tui_agent.log.transcript import said
 from tui_agent.store import events as e
 
@@ -16,7 +16,7 @@ SAMPLES = Path(__file__).parent / "samples"
 
 
 def test_the_first_version(tmp_path: Path) -> None:
-    path = catalog.folder_of(tmp_path, "one") / catalog.LOG
+    path = directory.folder_of(tmp_path, "one") / directory.LOG
     path.parent.mkdir(parents=True)
     shutil.copy(SAMPLES / "log-1.sqlite3", path)
     read = read_state(path)

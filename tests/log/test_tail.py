@@ -12,7 +12,7 @@ from support.subtasks import GoalModel, states, working
 from support.trees import until
 
 from tui_agent.errors import SessionError
-from tui_agent.log import pages
+from tui_agent.log import transcript
 from tui_agent.log.lock import NAME
 from tui_agent.log.tail import Tail
 from tui_agent.session import follower
@@ -71,7 +71,7 @@ async def test_older_messages_are_paged_and_what_was_sent_is_shown(tmp_path: Pat
     async with open_session(tmp_path, [reply("One.")]) as there:
         await there.chat.submit("first")
         await there.chat.finished()
-    pages.forget(there.storage.folder)
+    transcript.forget_pages(there.storage.folder)
     before = set(there.storage.folder.iterdir())
     async with open_session(tmp_path, session="last", read_only=True, services=False) as here:
         assert [message.text for message in await here.chat.earlier(2)] == ["first"]

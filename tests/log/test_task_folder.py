@@ -13,11 +13,11 @@ from support.trees import make_tree
 from tui_agent.context.prompt import SUMMARY
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.log import catalog, log
+from tui_agent.log import catalog, directory, log
 from tui_agent.log.exchanges import exchanges
-from tui_agent.log.imports import import_session
 from tui_agent.log.task_folder import CURRENT, LEGACY, METADATA
 from tui_agent.log.transcript import said
+from tui_agent.log.transfer import import_session
 from tui_agent.settings.folders import user_folders
 
 MESSAGES = [
@@ -66,7 +66,7 @@ def keep(folder: Path, name: str, value: object = MESSAGES) -> Path:
 def test_what_both_sides_said_and_all_that_was_sent(tmp_path: Path, folder: Path, name: str) -> None:
     file = keep(folder, name)
     session = import_session(tmp_path, folder, tmp_path / "work")
-    events = log.load(catalog.folder_of(tmp_path, session) / catalog.LOG).events
+    events = log.load(directory.folder_of(tmp_path, session) / directory.LOG).events
     told = [(m.kind, m.turn, m.text if m.kind == "person" else m.summary) for m in said(events)]
     assert told == [
         ("person", 1, "Add a timeout"),

@@ -10,7 +10,7 @@ import pytest
 from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
-from tui_agent.log import catalog
+from tui_agent.log import directory
 
 
 async def test_added_worded_ticked_moved_and_removed_and_resumed(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ async def test_a_record_is_as_long_as_what_changed(tmp_path: Path) -> None:
         for number in range(40):
             await session.todos.add(f"todo {number}")
             await session.todos.toggle(session.state.todos[-1].id)
-        path = session.storage.folder / catalog.LOG
+        path = session.storage.folder / directory.LOG
     with closing(sqlite3.connect(path)) as connection:
         sizes = connection.execute("SELECT length(body) FROM records WHERE type LIKE 'Todo%'").fetchall()
     assert len(sizes) == 80 and max(sizes) < (200,)

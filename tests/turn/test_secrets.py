@@ -13,9 +13,8 @@ from support.repositories import git, repository
 from support.sessions import Reply, calls, model_of, open_session, reply
 from support.trees import make_tree
 
-from tui_agent.log.export import as_json
-from tui_agent.log.imports import parsed
 from tui_agent.log.log import events_of
+from tui_agent.log.transfer import as_json, parsed
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 

@@ -14,18 +14,17 @@ from tui_agent.errors import FileError, SessionError, UsageError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.private import replace_private
 from tui_agent.headless.output import document, json_line, note, row, say
-from tui_agent.log import catalog
-from tui_agent.log.catalog import Entry, Sort
+from tui_agent.log import catalog, directory
+from tui_agent.log.catalog import FoundLine, Sort, delete, rename, search
 from tui_agent.log.cleanup import Cleaned, clean, readable, used
+from tui_agent.log.directory import SessionEntry
 from tui_agent.log.exchanges import Exchange, exchanges
-from tui_agent.log.export import as_json as exported_json
-from tui_agent.log.export import as_markdown
 from tui_agent.log.fork import fork
 from tui_agent.log.log import events_of
-from tui_agent.log.managing import delete, rename
-from tui_agent.log.search import Line, search
 from tui_agent.log.stats import Figures, figures_of
 from tui_agent.log.transcript import in_order
+from tui_agent.log.transfer import as_json as exported_json
+from tui_agent.log.transfer import as_markdown
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.loading import load
@@ -94,10 +93,10 @@ def export_session(session: str, form: Literal["md", "json"], output: Path | Non
 
 
 def _check_readable(session: str, text: str) -> None:
-    from tui_agent.log import imports
+    from tui_agent.log import transfer
 
     try:
-        imports.parsed(text, Path(session))
+        transfer.parsed(text, Path(session))
     except SessionError as error:
         what = f"The export of {session} cannot be read back ({error.what})"
         raise FileError(what, "take --format md, and report it") from error
@@ -113,9 +112,9 @@ def _write_out(output: Path, data: bytes) -> None:
 
 def import_session(source: Path, workspace: Path, remove_legacy: bool) -> int:
     """An export or a task folder becomes a session of this workspace; prints its id."""
-    from tui_agent.log import imports
+    from tui_agent.log import transfer
 
-    row(imports.import_session(user_folders().data, source, workspace, remove_legacy))
+    row(transfer.import_session(user_folders().data, source, workspace, remove_legacy))
     return 0
 
 
@@ -137,7 +136,7 @@ def rename_session(session: str, name: str) -> int:
 def delete_session(session: str, yes: bool) -> int:
     """Delete a session for good, its private commits too; without `yes` nothing is deleted."""
     data = user_folders().data
-    catalog.existing(data, session)
+    directory.existing(data, session)
     if not yes:
         raise UsageError(f"{session} was not deleted", "say --yes to delete it for good")
     asyncio.run(delete(data, session))
@@ -192,12 +191,12 @@ def _bar(value: float, scale: float) -> str:
     return ("█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")).ljust(BAR_CELLS)
 
 
-def _entries(workspace: Path, everywhere: bool) -> list[Entry]:
+def _entries(workspace: Path, everywhere: bool) -> list[SessionEntry]:
     return catalog.list_sessions(user_folders().data, None if everywhere else workspace)
 
 
 def _log(session: str) -> Path:
-    return catalog.existing(user_folders().data, session) / catalog.LOG
+    return directory.existing(user_folders().data, session) / directory.LOG
 
 
 def _events(session: str) -> list[Any]:
@@ -213,13 +212,13 @@ def _say_lost(lost: list[str]) -> None:
         note(sentence)
 
 
-def _entry_values(entry: Entry) -> dict[str, Any]:
+def _entry_values(entry: SessionEntry) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.to_builtins(entry)
     del values["rank"]  # the order of the lines says it
     return values
 
 
-def _entry_line(entry: Entry, everywhere: bool) -> str:
+def _entry_line(entry: SessionEntry, everywhere: bool) -> str:
     when = datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
     title = entry.title[:60] + (f"  ({entry.note})" if entry.note else "")
     where = f"  {entry.workspace}" if everywhere else ""
@@ -240,11 +239,11 @@ def _exchange_text(exchange: Exchange) -> str:
     return "\n".join([head, *exchange.messages, *answer])
 
 
-def _found(line: Line) -> dict[str, Any]:
+def _found(line: FoundLine) -> dict[str, Any]:
     return {"id": line.session, "turn": line.turn, "kind": line.kind, "text": " ".join(line.text.split())}
 
 
-def _found_line(line: Line) -> str:
+def _found_line(line: FoundLine) -> str:
     return f"{line.session}  turn {line.turn}  {line.kind}: {' '.join(line.text.split())[:120]}"
 
 

@@ -1,96 +1,57 @@
-"""Which sessions there are: their folders, and what the newest-first list shows of each."""
+"""The list of sessions, kept up to date: sorted, searched, renamed, deleted."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
-import secrets
+import shutil
 import sqlite3
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from tui_agent.errors import SessionError, TooNew
-from tui_agent.files.names import shown
-from tui_agent.files.visible import size_in_words
-from tui_agent.log import database
-from tui_agent.store.state import State
+from tui_agent.errors import SessionError
+from tui_agent.log import directory, log
+from tui_agent.log.database import from_sql, to_sql
+from tui_agent.log.directory import SessionEntry
+from tui_agent.log.index import FTS, SHORTEST, make_tables, refresh
+from tui_agent.log.lock import SessionLock
+from tui_agent.store.events import SessionRenamed
 
-#: The file of a session's log, in its folder.
-LOG = "log.sqlite3"
 Sort = Literal["newest", "turns", "size", "name"]
 SORTS: tuple[Sort, ...] = ("newest", "turns", "size", "name")
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+#: The file in the data folder.
+NAME = "catalog.sqlite3"
+#: The most lines that a search gives.
+MOST = 500
+_PATIENCE = 2.0
+_ENTRY = ", ".join(SessionEntry.__struct_fields__)
+_LINE = "l.session, l.turn, l.kind, l.text"
+T = TypeVar("T")
 
 
-class Entry(Struct, frozen=True):
-    """One session of the list. `updated` is in seconds since 1970, `size` in bytes.
-
-    `rank` is greater the later it was written, also where the clock was set back meanwhile (see `ranking`).
-
-    `name`, `workspace`, `started_from`, `turns` and `first_request` are what the session noted with `set_meta`.
-    `note` says why it cannot be opened, where that is so.
-    """
-
-    id: str
-    name: str = ""
-    workspace: str = ""
-    started_from: str = ""
-    updated: float = 0.0
-    turns: int = 0
-    first_request: str = ""
-    size: int = 0
-    note: str = ""
-    rank: float = 0.0
-
-    @property
-    def size_in_words(self) -> str:
-        return size_in_words(self.size)
-
-    @property
-    def title(self) -> str:
-        """What it is called: its name, else its first request; on one line."""
-        return " ".join((self.name or self.first_request or "nothing said yet").split())
-
-
-def new_id() -> str:
-    """An id that sorts by the time it was made (UTC): `20261121-221500-ab12`."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
-
-
-def folder_of(data: Path, session: str) -> Path:
-    """Where a session lies, whether it is there or not. Raises SessionError for what cannot be an id."""
-    if not _ID.fullmatch(session):
-        raise SessionError(f"{shown(session)} is not a session id", "`tui-agent sessions list` shows them")
-    return data / "sessions" / session
-
-
-def existing(data: Path, session: str) -> Path:
-    """The folder of a session that is there. Raises SessionError."""
-    folder = folder_of(data, session)
-    if not folder.is_dir() or not any(folder.glob(f"{LOG}*")):
-        raise SessionError(f"There is no session {session}", "`tui-agent sessions list --all` shows them")
-    return folder
-
-
-def list_sessions(data: Path, workspace: Path | None = None, words: str = "") -> list[Entry]:
+def list_sessions(data: Path, workspace: Path | None = None, words: str = "") -> list[SessionEntry]:
     """The sessions of a workspace (None: of all), newest first. One that is damaged, or of a newer version, says so
     in its note; one of which nothing can be read is left out.
 
     With `words` only those that hold all of them in one line, or in their name.
     """
-    from tui_agent.log import search
+    where, values = _of(workspace)
+    query = f"SELECT {_ENTRY} FROM sessions s WHERE {where} ORDER BY rank DESC, id DESC"
 
-    return search.entries(data, workspace, words)
+    def read(connection: sqlite3.Connection) -> list[SessionEntry]:
+        found = _with(connection, words.split()) if words.split() else None
+        rows = connection.execute(query, values)
+        return [SessionEntry(*map(from_sql, row)) for row in rows if found is None or row[0] in found]
+
+    return _use(data, read) or []
 
 
-def sorted_by(entries: Sequence[Entry], sort: Sort) -> list[Entry]:
+def sorted_by(entries: Sequence[SessionEntry], sort: Sort) -> list[SessionEntry]:
     """Entries that are newest first, in another order: the most turns, the largest, or by name."""
     match sort:
         case "turns":
@@ -102,66 +63,169 @@ def sorted_by(entries: Sequence[Entry], sort: Sort) -> list[Entry]:
     return list(entries)
 
 
-def newest(data: Path, workspace: Path | None = None) -> Entry | None:
+def newest(data: Path, workspace: Path | None = None) -> SessionEntry | None:
     """The session that was last written in a workspace."""
     return next(iter(list_sessions(data, workspace)), None)
 
 
-def read_entry(folder: Path) -> Entry | None:
-    """What the list shows of the session in a folder; None where its log is missing or cannot be read."""
-    path = folder / LOG
-    try:
-        with closing(database.connect_to_read(path)) as connection:
-            return entry_of(folder, database.read_meta(connection))
-    except (SessionError, sqlite3.Error, ValueError, OSError) as error:
-        return broken_entry(folder, error)
+class FoundLine(Struct, frozen=True):
+    """One thing that was said in a session. `kind` is `person`, `agent` or `file` (the path of one it was about)."""
+
+    session: str
+    turn: int
+    kind: str
+    text: str
 
 
-def broken_entry(folder: Path, error: Exception) -> Entry | None:
-    """The entry of a session that cannot be opened, as far as it can be told; None where nothing of it can be read."""
-    from tui_agent.log import snapshot
-    from tui_agent.log.raw_pages import carve
+def search(data: Path, words: str, workspace: Path | None = None, limit: int = MOST) -> list[FoundLine]:
+    """Lines that hold all of the words, whatever their case, those of the newest session first."""
+    where, values = _of(workspace)
 
-    newer = isinstance(error, TooNew)
-    try:
-        carved, kept = carve(folder / LOG), snapshot.load(folder)
-    except OSError:
+    def find(connection: sqlite3.Connection) -> list[FoundLine]:
+        condition, wanted = _condition(connection, words.split())
+        query = (
+            f"SELECT {_LINE} FROM lines l JOIN sessions s ON s.id = l.session WHERE {where} AND {condition} "
+            "ORDER BY s.rank DESC, s.id, l.id LIMIT ?"
+        )
+        return [FoundLine(*row) for row in connection.execute(query, (*values, *wanted, limit))]
+
+    return _use(data, find) or [] if words.split() else []
+
+
+def _with(connection: sqlite3.Connection, words: list[str]) -> set[str]:
+    """The sessions that hold all of the words in one line, or in their name."""
+    condition, wanted = _condition(connection, words)
+    found = connection.execute(f"SELECT DISTINCT l.session FROM lines l WHERE {condition}", wanted)
+    likes = " AND ".join("name LIKE ? ESCAPE '\\'" for _ in words)
+    named = connection.execute(f"SELECT id FROM sessions WHERE {likes}", _likes(words))
+    return {row[0] for row in (*found, *named)}
+
+
+def preview(data: Path, session: str, count: int = 8) -> list[FoundLine]:
+    """The last things said in a session, oldest first, and not the files."""
+    query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind != 'file' ORDER BY id DESC LIMIT ?"
+    found = _use(data, lambda connection: connection.execute(query, (session, count)).fetchall(), fresh=False)
+    return [FoundLine(*row) for row in reversed(found or [])]
+
+
+def requests(data: Path, session: str) -> list[FoundLine]:
+    """What the person asked for in each turn of a session, the newest first."""
+    query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind = 'person' ORDER BY id DESC"
+    return [FoundLine(*row) for row in _use(data, lambda c: c.execute(query, (session,)).fetchall()) or []]
+
+
+def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True) -> T | None:
+    """Read from the file, brought up to date; one that is damaged is made again, or in memory alone."""
+    if not (data / "sessions").is_dir():
         return None
-    if not (newer or carved.records or kept):
-        return None
-    note = "of a newer version" if newer else "damaged, resuming it recovers what can be read"
-    found = kept.state if kept else State()
-    meta = {"workspace": found.session.workspace, "name": found.session.name, "turns": found.turn.number}
-    meta |= {name: value for name, value in carved.meta.items() if name in Entry.__struct_fields__}
+    path = data / NAME
+    for attempt in ("file", "remade", "memory"):
+        try:
+            if attempt == "remade":
+                _remove(path)
+            with closing(_connect(":memory:" if attempt == "memory" else path)) as connection:
+                if fresh or attempt != "file":
+                    _bring_up_to_date(connection, data)
+                return read(connection)
+        except (sqlite3.Error, OSError):
+            continue
+    return None
+
+
+def _connect(path: Path | str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    if isinstance(path, Path):
+        path.chmod(0o600)
+    connection.execute("PRAGMA synchronous = OFF")
+    make_tables(connection)
+    return connection
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, data: Path) -> None:
     try:
-        return replace(entry_of(folder, meta), note=note)
-    except msgspec.MsgspecError:
-        return Entry(folder.name, workspace=found.session.workspace, size=_size(folder), note=note)
+        refresh(connection, data)
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        # another program is just doing it: what is there is a moment old
 
 
-def entry_of(folder: Path, meta: dict[str, Any]) -> Entry:
-    """The entry that a session's notes make. Raises OSError, or msgspec's error for odd notes."""
-    known = {name: meta[name] for name in Entry.__struct_fields__ if name in meta}
-    known |= {"id": folder.name, "size": _size(folder)}
-    known.setdefault("updated", (folder / LOG).stat().st_mtime)
-    entry = msgspec.convert(known, type=Entry)
-    return replace(entry, rank=max(entry.rank, entry.updated))  # an older version notes the time alone
+def _remove(path: Path) -> None:
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def folders(data: Path) -> list[Path]:
-    """Every folder that may hold a session."""
-    return [data / "sessions" / name for name in ids(data)]
+def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
+    if workspace is None:
+        return "1", ()
+    # nobody knows where a damaged one belongs that does not say so itself
+    return "(s.workspace = ? OR (s.workspace = '' AND s.note != ''))", (to_sql(str(workspace)),)
 
 
-def ids(data: Path) -> list[str]:
-    """The ids of all sessions, whether they can be opened or not."""
+def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, list[str]]:
+    """The condition that a line holds all the words, and its values: by the index where they are long enough."""
+    has_index = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (FTS,)).fetchone()
+    indexed = [word for word in words if has_index and len(word) >= SHORTEST]
+    others = [word for word in words if word not in indexed]
+    parts, values = [], []
+    if indexed:
+        parts.append(f"l.id IN (SELECT rowid FROM {FTS} WHERE {FTS} MATCH ?)")
+        printable = (word.encode(errors="replace").decode() for word in indexed)
+        values.append(" AND ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in printable))
+    parts += ["l.text LIKE ? ESCAPE '\\'" for _ in others]
+    return " AND ".join(parts), [*values, *_likes(others)]
+
+
+def _likes(words: list[str]) -> list[str]:
+    printable = (word.encode(errors="replace").decode() for word in words)  # as the lines are
+    return ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%" for word in printable]
+
+
+def rename(data: Path, session: str, name: str) -> None:
+    """Give a session a name. Raises SessionError, also where another process has it open."""
+    folder = directory.existing(data, session)
+    failures: list[SessionError] = []
+    with SessionLock.take(folder):
+        kept = log.Log.open(folder / directory.LOG)
+        kept.append([SessionRenamed(name)], lambda _: None, failures.append)
+        kept.set_meta(name=name)
+        kept.close()
+    if failures:
+        raise failures[0]
+
+
+async def delete(data: Path, session: str) -> None:
+    """Delete a session for good, with the private commits that it made in its workspace's repository.
+
+    Raises SessionError, also where another process has it open, and ChildFailed; nothing is deleted then.
+    """
+    folder = directory.existing(data, session)
+    with await asyncio.to_thread(SessionLock.take, folder):
+        entry = await asyncio.to_thread(directory.read_entry, folder)
+        if entry is not None and entry.workspace:
+            await _forget_checkpoints(Path(entry.workspace), session)
+        try:
+            await asyncio.to_thread(shutil.rmtree, folder)
+        except OSError as error:
+            raise SessionError(
+                f"{session} cannot be deleted ({error.strerror})", f"look at {folder}"
+            ) from error
+
+
+async def _forget_checkpoints(workspace: Path, session: str) -> None:
+    """A workspace that is gone, or in no repository, has none."""
+    if not await asyncio.to_thread(_may_be_in_repository, workspace):
+        return
+    from tui_agent.git.client import GitClient
+    from tui_agent.processes.child import Child
+    from tui_agent.processes.environment import for_workspace
+
+    child = Child("tui_agent.workspace.worker", name="workspace", env=for_workspace())
     try:
-        with os.scandir(data / "sessions") as entries:
-            return [entry.name for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]
-    except OSError:
-        return []  # no session was ever kept here, or none can be seen
+        await GitClient(child, workspace).forget_checkpoints(session)
+    finally:
+        await child.close()
 
 
-def _size(folder: Path) -> int:
-    with os.scandir(folder) as entries:
-        return sum(entry.stat().st_size for entry in entries if entry.is_file())
+def _may_be_in_repository(folder: Path) -> bool:
+    return folder.is_dir() and any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))

@@ -19,7 +19,7 @@ from msgspec import Struct
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.private import write_private
-from tui_agent.log import catalog, database
+from tui_agent.log import database, directory
 from tui_agent.log.lock import SessionLock
 
 #: Below a session's folder lie those of its sub-tasks' runs.
@@ -127,20 +127,20 @@ def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
     """Every key that is in the log of a session that is open, or (unless `only_open`) was used recently, and in
     those of its sub-tasks."""
     keys: set[str] = set()
-    for folder in catalog.folders(data):
-        path = folder / catalog.LOG
+    for folder in directory.folders(data):
+        path = folder / directory.LOG
         if not path.exists():
             continue
         recent = now - path.stat().st_mtime < YOUNG or _touched(folder, now)
         if (recent and not only_open) or _is_open(folder):
-            for log in (path, *folder.glob(f"{FOLDER}/**/{catalog.LOG}")):
+            for log in (path, *folder.glob(f"{FOLDER}/**/{directory.LOG}")):
                 keys.update(_keys_of(log))
     return keys
 
 
 def _touched(folder: Path, now: float) -> bool:
     """Whether the newest part of the log, which lies beside it, is young."""
-    return any(now - path.stat().st_mtime < YOUNG for path in folder.glob(f"{catalog.LOG}-wal"))
+    return any(now - path.stat().st_mtime < YOUNG for path in folder.glob(f"{directory.LOG}-wal"))
 
 
 def _keys_of(path: Path) -> Iterator[str]:

@@ -13,7 +13,6 @@ from urllib.parse import quote
 from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
 from tui_agent.files.names import shown
 from tui_agent.files.private import make_private, open_private
-from tui_agent.log.ranking import Ranks
 from tui_agent.log.records import VERSION, Body, Record, as_json, checksum, from_json
 
 #: The form of the tables; a file with a higher one is left alone.
@@ -45,6 +44,10 @@ _SIGNS_OF_DAMAGE = (
 #: What to do about a session that is damaged.
 RECOVER = "resume it: what can still be read goes on in a new session, and it stays as it is"
 _COLUMNS = "number, at, type, version, body, checksum"
+#: The file in the folder of all sessions.
+RANK = "rank"
+#: How much a rank is over the one before, at the least, in seconds; and the greatest that is believed.
+RANK_STEP, GREATEST_RANK = 0.001, 1e11
 
 
 def make(path: Path) -> None:
@@ -113,7 +116,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     raise refusal(path, error)
 
 
-class Writer:
+class LogWriter:
     """Writes rows inside a transaction; `number` is that of the last record."""
 
     def __init__(self, connection: sqlite3.Connection, ranks: Ranks, at_least: int = 0) -> None:
@@ -287,3 +290,39 @@ def _not_made(path: Path, why: str) -> SessionError:
         f"no session can be kept in {shown(str(path.parent))} ({why})",
         "give write permission and room, or point TUI_AGENT_HOME to another folder",
     )
+
+
+class Ranks:
+    """Gives ranks to one session; where the file cannot be used they grow while that session is open."""
+
+    def __init__(self, sessions: Path) -> None:
+        self._path = sessions / RANK
+        self._last = 0.0
+
+    def next(self, now: float) -> float:
+        """A rank over all that were given, at the time `now` (seconds since 1970)."""
+        try:
+            descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
+        except OSError:
+            return self._over(now, 0.0)
+        try:
+            rank = self._over(now, _number(os.pread(descriptor, 40, 0)))
+            os.pwrite(descriptor, b"%-20.3f\n" % rank, 0)
+            return rank
+        except OSError:
+            return self._over(now, 0.0)
+        finally:
+            os.close(descriptor)
+
+    def _over(self, now: float, given: float) -> float:
+        self._last = max(now, self._last + RANK_STEP, given + RANK_STEP)
+        return self._last
+
+
+def _number(text: bytes) -> float:
+    """What the file says; 0 where that is not a rank."""
+    try:
+        found = float(text)
+    except ValueError:
+        return 0.0
+    return found if 0 < found < GREATEST_RANK else 0.0

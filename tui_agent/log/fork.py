@@ -12,7 +12,7 @@ from tui_agent.edits.change import Checkpoint
 from tui_agent.errors import SessionError
 from tui_agent.files.names import shown
 from tui_agent.files.text import md5
-from tui_agent.log import catalog, log
+from tui_agent.log import directory, log
 from tui_agent.store import events as e
 from tui_agent.store.events import Lasting
 
@@ -46,14 +46,14 @@ def fork(data: Path, session: str, turn: int | None = None) -> Forked:
 
     What was applied after that turn stays on disk, and comes along as applies that can be undone. Raises SessionError.
     """
-    source = catalog.existing(data, session) / catalog.LOG
+    source = directory.existing(data, session) / directory.LOG
     lost: list[str] = []
     events = list(log.events_of(source, lost))
     kept = _up_to(events, session, turn)
     later = standing(events, len(kept))
-    entry = catalog.read_entry(source.parent)
+    entry = directory.read_entry(source.parent)
     workspace = Path(entry.workspace) if entry else Path()
-    forked = Forked(catalog.new_id(), differing(workspace, later), tuple(lost))
+    forked = Forked(directory.new_id(), differing(workspace, later), tuple(lost))
     copied = [
         replace(event, id=forked.id) if isinstance(event, e.SessionStarted) else event for event in kept
     ]
@@ -66,8 +66,8 @@ def fork(data: Path, session: str, turn: int | None = None) -> Forked:
 
 def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -> None:
     """Make a session of events; nothing is left of it where that fails. Raises SessionError."""
-    folder = catalog.folder_of(data, session)
-    made = log.Log.create(folder / catalog.LOG)
+    folder = directory.folder_of(data, session)
+    made = log.Log.create(folder / directory.LOG)
     failures: list[SessionError] = []
     made.append(events, lambda _: None, failures.append)
     made.set_meta(**meta)
@@ -121,7 +121,7 @@ def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[La
     return kept
 
 
-def _meta(entry: catalog.Entry | None, events: Sequence[Lasting]) -> dict[str, object]:
+def _meta(entry: directory.SessionEntry | None, events: Sequence[Lasting]) -> dict[str, object]:
     started = [event for event in events if isinstance(event, e.TurnStarted)]
     values: dict[str, object] = {"turns": len(started)}
     if started:

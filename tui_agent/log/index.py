@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tui_agent.errors import SessionError
-from tui_agent.log import catalog, database, records
-from tui_agent.log.catalog import LOG, Entry
+from tui_agent.log import database, directory, records
+from tui_agent.log.directory import LOG, SessionEntry
 from tui_agent.store import events as e
 
 #: The form of the tables; a file of any other is made again.
@@ -49,7 +49,7 @@ def refresh(connection: sqlite3.Connection, data: Path) -> None:
     """Take in every session that looks other than when it was last taken in, and let go those that are gone."""
     folder = os.fspath(data / "sessions")
     known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
-    looks = {name: _looks(f"{folder}/{name}/{LOG}") for name in catalog.ids(data)}
+    looks = {name: _looks(f"{folder}/{name}/{LOG}") for name in directory.ids(data)}
     changed = [name for name, look in looks.items() if look and known.get(name, ("",))[0] != look]
     gone = [name for name in known if not looks.get(name)]
     if not changed and not gone:
@@ -69,7 +69,7 @@ def refresh(connection: sqlite3.Connection, data: Path) -> None:
 def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: int) -> None:
     try:
         with closing(database.connect_to_read(folder / LOG)) as log:
-            entry = catalog.entry_of(folder, database.read_meta(log))
+            entry = directory.entry_of(folder, database.read_meta(log))
             last = database.last_number(log)
             if last < number:
                 _forget(connection, folder.name)
@@ -77,7 +77,7 @@ def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: i
             for turn, kind, text in _said(log, number):
                 _add_line(connection, folder.name, turn, kind, text)
     except (SessionError, sqlite3.Error, ValueError, OSError) as error:
-        found = catalog.broken_entry(folder, error)
+        found = directory.broken_entry(folder, error)
         note = found.note if found else f"it cannot be read ({error})"
         asked = (note, looks, folder.name)
         if connection.execute("UPDATE sessions SET note = ?, looks = ? WHERE id = ?", asked).rowcount:
@@ -85,7 +85,7 @@ def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: i
         if found is None:
             return
         entry, last = found, 0
-    values = [_value(getattr(entry, name)) for name in Entry.__struct_fields__]
+    values = [_value(getattr(entry, name)) for name in SessionEntry.__struct_fields__]
     row = (*values, looks if _is_settled(looks) else "", last)
     connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({', '.join('?' for _ in row)})", row)
 

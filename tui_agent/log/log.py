@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from tui_agent.errors import Damaged, RecordRefused, SessionError
 from tui_agent.log import database, records
-from tui_agent.log.database import Writer
-from tui_agent.log.ranking import Ranks
+from tui_agent.log.database import LogWriter, Ranks
 from tui_agent.log.raw_pages import carve
 from tui_agent.log.records import Record, body_of
 from tui_agent.store.events import Growing, Lasting
@@ -29,7 +28,7 @@ Failed = Callable[[SessionError], None]
 _SUFFIXES = ("", "-wal", "-shm")
 
 
-class Loaded(Struct, frozen=True):
+class LogContents(Struct, frozen=True):
     """A log as it was read. `lost` names what was left out, a sentence each; `last_at` is in seconds since 1970."""
 
     events: list[Lasting]
@@ -41,7 +40,7 @@ class Loaded(Struct, frozen=True):
 class _Job(Struct, frozen=True):
     """Something to write, and whom to tell how it went."""
 
-    write: Callable[[Writer], int]
+    write: Callable[[LogWriter], int]
     done: Done
     failed: Failed
 
@@ -60,7 +59,7 @@ class Log:
     ) -> None:
         self.path = path
         self.on_error = on_error or _ignore
-        self._writer = Writer(connection, Ranks(path.parent.parent), at_least)
+        self._writer = LogWriter(connection, Ranks(path.parent.parent), at_least)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         #: Guards `_closed` and `_ended`, so that no job comes behind the last one that the thread takes.
         self._putting = threading.Lock()
@@ -102,7 +101,7 @@ class Log:
             _tell(failed or self.on_error, error)
             return
 
-        def write(writer: Writer) -> int:
+        def write(writer: LogWriter) -> int:
             if drop:
                 writer.drop(drop)
             return writer.append(bodies)
@@ -126,7 +125,7 @@ class Log:
         """Note what the catalog shows of this session (see `catalog.Entry`)."""
         self._put(lambda writer: writer.set_meta(values))
 
-    def load(self) -> Loaded:
+    def load(self) -> LogContents:
         """Everything that can be read, and what cannot. Waits for what was asked to be written before.
 
         Raises SessionError where the file cannot be opened at all.
@@ -149,7 +148,7 @@ class Log:
         self._thread.join()
 
     def _put(
-        self, write: Callable[[Writer], int], done: Done | None = None, failed: Failed | None = None
+        self, write: Callable[[LogWriter], int], done: Done | None = None, failed: Failed | None = None
     ) -> None:
         job = _Job(write, done or _ignore, failed or self.on_error)
         with self._putting:
@@ -237,12 +236,12 @@ class Log:
             self._writer.roll_back()
 
 
-def load(path: Path) -> Loaded:
+def load(path: Path) -> LogContents:
     """Read a log that nobody needs to have open, without changing it. Raises SessionError."""
     with closing(database.connect_to_read(path)) as connection:
         events, lost, last_at = _lasting(connection)
         growing, lost_growing = growing_of(connection)
-    return Loaded(events, growing, lost + lost_growing, last_at)
+    return LogContents(events, growing, lost + lost_growing, last_at)
 
 
 def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tui_agent.errors import Damaged, SessionError
 from tui_agent.files.names import shown
 from tui_agent.files.private import replace_private
-from tui_agent.log import catalog, database, records, snapshot
+from tui_agent.log import database, directory, records, snapshot
 from tui_agent.log.log import set_aside
 from tui_agent.log.raw_pages import carve
 from tui_agent.log.records import Record
@@ -71,7 +71,7 @@ def mend(path: Path, suspect: bool = False) -> list[str]:
 def can_be_recovered(folder: Path) -> bool:
     """Whether anything of a session that cannot be opened can be read: pages of its log, or its snapshot."""
     try:
-        return bool(carve(folder / catalog.LOG).records) or snapshot.load(folder) is not None
+        return bool(carve(folder / directory.LOG).records) or snapshot.load(folder) is not None
     except OSError:
         return False
 
@@ -80,7 +80,7 @@ def recovered_as(folder: Path) -> str:
     """The session that a damaged one was recovered into; empty where it never was, or that one is gone."""
     try:
         name = (folder / _RECOVERED).read_text(encoding="utf-8")
-        return name if catalog.existing(folder.parent.parent, name) else ""
+        return name if directory.existing(folder.parent.parent, name) else ""
     except (OSError, ValueError, SessionError):
         return ""
 
@@ -88,12 +88,12 @@ def recovered_as(folder: Path) -> str:
 def recover(data: Path, session: str) -> tuple[str, str]:
     """Make a new session of what can be read of a damaged one, whose log is not touched; the new one's id, and a
     sentence on it. Raises SessionError where nothing can be written."""
-    old = catalog.folder_of(data, session)
-    name = catalog.new_id()
-    new = catalog.folder_of(data, name)
-    found = carve(old / catalog.LOG)
-    database.make(new / catalog.LOG)
-    with closing(sqlite3.connect(new / catalog.LOG, isolation_level=None)) as target:
+    old = directory.folder_of(data, session)
+    name = directory.new_id()
+    new = directory.folder_of(data, name)
+    found = carve(old / directory.LOG)
+    database.make(new / directory.LOG)
+    with closing(sqlite3.connect(new / directory.LOG, isolation_level=None)) as target:
         target.execute("BEGIN")
         for record in found.records.values():
             target.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(_renamed(record, name)))
@@ -114,7 +114,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     what = f"{len(found.records)} records" + (" and a snapshot" if kept is not None else "")
     return name, (
         f"the session {session} is damaged: {what} could be read and go on as {name}, "
-        f"{shown(str(old / catalog.LOG))} stays as it is"
+        f"{shown(str(old / directory.LOG))} stays as it is"
     )
 
 

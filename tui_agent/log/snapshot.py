@@ -1,22 +1,36 @@
-"""The state of a session as its log folded to it at one record: made now and then, thrown away when it does not fit."""
+"""The state that a log leads to: from its newest snapshot, which can always be thrown away, and what came after."""
 
 from __future__ import annotations
 
+import asyncio
 import zlib
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from sqlite3 import Connection, Error
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent import __version__
+from tui_agent.errors import SessionError
 from tui_agent.files.private import write_private
+from tui_agent.log import database, records
+from tui_agent.log.journal import Journal
+from tui_agent.log.log import growing_of
+from tui_agent.log.transcript import forget_pages, put_pages
+from tui_agent.store import events as e
 from tui_agent.store import state as slices
+from tui_agent.store.events import Lasting
+from tui_agent.store.fold import fold_all
 from tui_agent.store.state import Buffer, State
 
 #: The file in a session's folder.
 NAME = "snapshot"
 _MAGIC = "tui-agent-snapshot"
+#: After so many records a snapshot is made: at the end of a turn, and when the session is closed.
+EVERY, AT_CLOSE = 300, 40
 
 
 class Snapshot(Struct, frozen=True):
@@ -34,7 +48,7 @@ def save(folder: Path, snapshot: Snapshot) -> None:
         head = f"{_MAGIC} {fingerprint()} {snapshot.number} {snapshot.checksum} {zlib.crc32(body)}\n"
         write_private(folder / NAME, head.encode() + body)
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):
-        pass  # no room, the name of a file is no text, a number is too large: the log has everything
+        pass  # no room, the name of a file is not text, a number is too large: the log has everything
 
 
 def load(folder: Path) -> Snapshot | None:
@@ -70,3 +84,105 @@ def fingerprint() -> str:
     for source in sources:
         crc = zlib.crc32(source.read_bytes(), crc)
     return f"{__version__}-{crc:08x}"
+
+
+class ReadState(Struct, frozen=True):
+    """A state, the number of the last record in it, how many came after the snapshot, and what could not be read."""
+
+    state: State
+    number: int = 0
+    folded: int = 0
+    lost: tuple[str, ...] = ()
+
+
+def read_state(path: Path) -> ReadState:
+    """The state of the session whose log lies at `path`, with what was growing. Raises SessionError."""
+    folder = path.parent
+    with closing(database.connect_to_read(path)) as connection:
+        last = database.last_number(connection)
+        lost: list[str] = []
+        kept = load(folder)
+        if kept is None or database.checksum_of(connection, kept.number) not in (kept.checksum, None):
+            forget_pages(folder)
+            kept = Snapshot(0, 0, State())
+        if kept.number > last:
+            lost.append(_cut_off(last, kept.number))
+        state = fold_all(_events_after(connection, kept.number, lost), kept.state)
+        growing, lost_growing = growing_of(connection)
+        state = fold_all(growing, state)
+    number = max(last, kept.number)
+    return ReadState(state, number, number - kept.number, (*lost, *lost_growing))
+
+
+def _events_after(connection: Connection, number: int, lost: list[str]) -> Iterator[Lasting]:
+    """The events behind a record; a sentence for each that is missing goes into `lost`."""
+    numbers = [number]
+    for record in database.read_records(connection, number):
+        lost += records.gap(numbers[-1], record.number)
+        numbers[0] = record.number
+        found = records.lasting(record)
+        if isinstance(found, str):
+            lost.append(found)
+        else:
+            yield found
+
+
+def _cut_off(last: int, there_was: int) -> str:
+    """The log is shorter than it was; its records go on behind those that the snapshot has seen."""
+    (sentence,) = records.gap(last, there_was + 1)
+    return f"{sentence} at the end of the log; what they said is here, from a snapshot"
+
+
+class SnapshotWriter:
+    """Writes a snapshot and pages of the transcript when a turn has ended, in a thread, one thing at a time.
+
+    It belongs to the session's loop."""
+
+    def __init__(self, journal: Journal, path: Path, since: int) -> None:
+        """`since` counts the records that came after the last snapshot."""
+        self._journal = journal
+        self._path = path
+        self._saved = journal.number - since
+        self._paged = 0
+        self._task: asyncio.Task[None] | None = None
+        self._unsubscribe = journal.store.subscribe(self._happened)
+
+    async def close(self) -> None:
+        """Make a last snapshot, where it is worth one."""
+        self._unsubscribe()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        if self._worth(AT_CLOSE):
+            await self._write(AT_CLOSE)
+
+    def _happened(self, event: e.Event, state: State) -> None:
+        if isinstance(event, e.TurnEnded) and (self._task is None or self._task.done()):
+            # not now: what is being folded may go on behind this event
+            self._task = asyncio.get_running_loop().create_task(self._write(EVERY))
+
+    def _worth(self, records: int) -> bool:
+        state = self._journal.store.state
+        return (
+            self._journal.keeps
+            and not state.turn.running
+            and self._journal.number - self._saved >= max(records, 1)
+        )
+
+    async def _write(self, records: int) -> None:
+        state, number = self._journal.store.state, self._journal.number
+        messages = [message for message in state.chat.messages if message.number > self._paged]
+        self._paged = state.chat.total
+        await asyncio.to_thread(put_pages, self._path.parent, messages)
+        if self._worth(records):
+            self._saved = number
+            await asyncio.to_thread(_save_at, self._path, state, number)
+
+
+def _save_at(path: Path, state: State, number: int) -> None:
+    try:
+        with closing(database.connect_to_read(path)) as connection:
+            checksum = database.checksum_of(connection, number)
+    except (SessionError, Error):
+        return
+    if checksum is not None:
+        save(path.parent, Snapshot(number, checksum, state))

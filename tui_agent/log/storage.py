@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.blobs import Blobs
-from tui_agent.log import catalog, database, recovery
+from tui_agent.log import catalog, database, directory, recovery
 from tui_agent.log.lock import SessionLock
 from tui_agent.log.log import Log
-from tui_agent.log.replay import Read, read_state
+from tui_agent.log.snapshot import ReadState, read_state
 from tui_agent.store.state import State
 
 LAST = "last"
@@ -36,10 +36,10 @@ class Storage(Struct, frozen=True):
 
 def begin(data: Path) -> tuple[Storage, State]:
     """A new session. Raises SessionError."""
-    folder = catalog.folder_of(data, catalog.new_id())
+    folder = directory.folder_of(data, directory.new_id())
     lock = SessionLock.take(folder)
     try:
-        log = Log.create(folder / catalog.LOG)
+        log = Log.create(folder / directory.LOG)
     except SessionError:
         lock.release()
         shutil.rmtree(folder, ignore_errors=True)
@@ -57,7 +57,7 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     folder = find(data, session, workspace)
     lock = SessionLock.take(folder)
     try:
-        log, read = _open(folder / catalog.LOG)
+        log, read = _open(folder / directory.LOG)
     except Damaged:
         with lock:
             done = recovery.recovered_as(folder)
@@ -79,7 +79,7 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
 def look_at(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     """A session to be looked at only: nothing of it is written, whoever has it open. Raises SessionError."""
     folder = find(data, session, workspace)
-    read = read_state(folder / catalog.LOG)
+    read = read_state(folder / directory.LOG)
     blobs = Blobs(_temporary(), behind=data / "blobs")
     return Storage(None, None, blobs, folder, read.lost, read.number), read.state
 
@@ -89,7 +89,7 @@ def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State
     folder = _temporary()
     if not session:
         return Storage(None, None, Blobs(folder), folder), State()
-    read = read_state(find(data, session, workspace) / catalog.LOG)
+    read = read_state(find(data, session, workspace) / directory.LOG)
     return Storage(
         None, None, Blobs(folder, behind=data / "blobs"), folder, read.lost, read.number
     ), read.state
@@ -98,16 +98,16 @@ def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State
 def find(data: Path, session: str, workspace: Path) -> Path:
     """The folder of a session that is there. Raises SessionError."""
     if session != LAST:
-        return catalog.existing(data, session)
+        return directory.existing(data, session)
     newest = catalog.newest(data, workspace) or _begun_here(data, workspace)
     if newest is None:
         raise SessionError(
             f"There is no session for {workspace} yet", "start one with `tui-agent`, without --continue"
         )
-    return catalog.folder_of(data, newest.id)
+    return directory.folder_of(data, newest.id)
 
 
-def _open(path: Path) -> tuple[Log, Read]:
+def _open(path: Path) -> tuple[Log, ReadState]:
     lost = recovery.mend(path)
     try:
         log, read = _read(path, lost)
@@ -123,20 +123,20 @@ def _open(path: Path) -> tuple[Log, Read]:
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
 
 
-def _read(path: Path, lost: list[str]) -> tuple[Log, Read]:
+def _read(path: Path, lost: list[str]) -> tuple[Log, ReadState]:
     read = read_state(path)
     return Log.open(path, at_least=read.number), _with_more(read, lost)
 
 
-def _with_more(read: Read, lost: list[str]) -> Read:
-    return Read(read.state, read.number, read.folded, tuple(dict.fromkeys([*lost, *read.lost])))
+def _with_more(read: ReadState, lost: list[str]) -> ReadState:
+    return ReadState(read.state, read.number, read.folded, tuple(dict.fromkeys([*lost, *read.lost])))
 
 
 def _with_lost(kept: Storage, lost: tuple[str, ...]) -> Storage:
     return Storage(kept.log, kept.lock, kept.blobs, kept.folder, lost, kept.number, kept.since)
 
 
-def _begun_here(data: Path, folder: Path) -> catalog.Entry | None:
+def _begun_here(data: Path, folder: Path) -> directory.SessionEntry | None:
     """The newest rehearsal that was started from this folder: its workspace is a temporary one that nobody knows."""
     entries = (entry for entry in catalog.list_sessions(data) if entry.started_from == str(folder))
     return next((entry for entry in entries if entry.workspace != str(folder)), None)

@@ -15,7 +15,7 @@ from tui_agent.log.lock import holder
 from tui_agent.store.events import Growing, Lasting
 
 
-class News(Struct, frozen=True):
+class LogNews(Struct, frozen=True):
     """What came since the last look, in order.
 
     `given_up` are keys of what grew and is kept no more, `lost` sentences on what could not be read.
@@ -35,7 +35,7 @@ class Tail:
         self._grown: dict[str, int] = {}
         self._looks: tuple[tuple[int, int], ...] | None = None
 
-    def news(self) -> News | None:
+    def news(self) -> LogNews | None:
         """What came since the last call; None where the files are as they were. Raises `SessionError`."""
         looks = (_look(self._path), _look(f"{self._path}-wal"))
         if looks == self._looks:
@@ -61,7 +61,7 @@ class Tail:
             pass  # there, and another user's
         return owner > 0
 
-    def _read(self, connection: sqlite3.Connection) -> News:
+    def _read(self, connection: sqlite3.Connection) -> LogNews:
         connection.execute("BEGIN")  # both tables as they were at one moment
         found: list[tuple[int, Lasting | Growing | str]] = []
         for record in database.read_records(connection, self._number):
@@ -75,7 +75,7 @@ class Tail:
         self._grown = {key: record.checksum for key, record in grown.items()}
         found.sort(key=lambda item: item[0])  # what grew follows the record that was the last one then
         events = tuple(event for _, event in found if not isinstance(event, str))
-        return News(events, given_up, tuple(event for _, event in found if isinstance(event, str)))
+        return LogNews(events, given_up, tuple(event for _, event in found if isinstance(event, str)))
 
 
 def _look(path: str | Path) -> tuple[int, int]:

@@ -1,11 +1,15 @@
-"""The transcript as the log has it: all of it, or the part before what is in memory."""
+"""The transcript as the log has it: all of it, or a part; kept by pages too, so that scrolling up folds nothing."""
 
 from __future__ import annotations
 
+import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
-from tui_agent.log import pages
+import msgspec
+
 from tui_agent.log.log import events_of
 from tui_agent.store.events import Event
 from tui_agent.store.fold import fold
@@ -13,6 +17,9 @@ from tui_agent.store.state import ChatMessage, State
 
 #: How many messages are handed on at once.
 _BATCH = 500
+#: The file in a session's folder.
+PAGES = "pages.sqlite3"
+_TABLE = "CREATE TABLE IF NOT EXISTS messages (number INTEGER PRIMARY KEY, body BLOB, checksum INTEGER)"
 
 
 def messages_before(
@@ -24,13 +31,13 @@ def messages_before(
     cannot be read goes into `lost`.
     """
     folder = path.parent
-    found = pages.before(folder, before, count)
+    found = pages_before(folder, before, count)
     if found is not None:
         return found
     if not keep:
         there = (message for message in in_order(events_of(path, lost)) if message.number < before)
         return tuple(message for message in there if message.number >= before - count)
-    pages.forget(folder)
+    forget_pages(folder)
     wanted: list[ChatMessage] = []
     batch: list[ChatMessage] = []
     for message in in_order(events_of(path, lost)):
@@ -38,9 +45,9 @@ def messages_before(
         if before - count <= message.number < before:
             wanted.append(message)
         if len(batch) == _BATCH:
-            pages.put(folder, batch)
+            put_pages(folder, batch)
             batch = []
-    pages.put(folder, batch)
+    put_pages(folder, batch)
     return tuple(wanted)
 
 
@@ -67,3 +74,48 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
             handed_on = number
             yield waiting.pop(number)
     yield from waiting.values()
+
+
+def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
+    """Keep messages; only a shortcut, so that a file that cannot be used is removed and nothing is said."""
+    try:
+        bodies = [(message.number, msgspec.msgpack.encode(message)) for message in messages]
+        with closing(sqlite3.connect(folder / PAGES)) as connection, connection:
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute(_TABLE)
+            connection.executemany(
+                "INSERT OR REPLACE INTO messages VALUES (?, ?, ?)",
+                [(number, body, zlib.crc32(body)) for number, body in bodies],
+            )
+        (folder / PAGES).chmod(0o600)
+    except (sqlite3.Error, OSError, ValueError, OverflowError):
+        forget_pages(folder)
+
+
+def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ...] | None:
+    """The `count` messages before that number (or all there are), oldest first; None where one is missing."""
+    wanted = list(range(max(1, number - count), number))
+    if not (folder / PAGES).exists():
+        return None
+    try:
+        with closing(
+            sqlite3.connect(f"{(folder / PAGES).absolute().as_uri()}?mode=ro", uri=True)
+        ) as connection:
+            rows = connection.execute(
+                "SELECT * FROM messages WHERE number >= ? AND number < ? ORDER BY number",
+                (number - count, number),
+            ).fetchall()
+        if [row[0] for row in rows] != wanted or any(zlib.crc32(body) != crc for _, body, crc in rows):
+            return None
+        return tuple(msgspec.msgpack.decode(body, type=ChatMessage) for _, body, _ in rows)
+    except (sqlite3.Error, TypeError, msgspec.MsgspecError):
+        return None
+
+
+def forget_pages(folder: Path) -> None:
+    """Remove the pages; the next one that is asked for makes them again."""
+    for suffix in ("", "-journal"):
+        try:
+            (folder / f"{PAGES}{suffix}").unlink(missing_ok=True)
+        except OSError:
+            pass  # then they stay, and each page is checked as it is read

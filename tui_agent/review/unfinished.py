@@ -13,10 +13,10 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import BatchJournal, clear
 from tui_agent.files.systems import sentence
-from tui_agent.log import catalog
+from tui_agent.log import directory
 from tui_agent.log.lock import SessionLock
 from tui_agent.log.log import events_of
-from tui_agent.log.replay import read_state
+from tui_agent.log.snapshot import read_state
 from tui_agent.store.fold import fold_all
 from tui_agent.store.state import ReviewSlice, State
 
@@ -41,7 +41,7 @@ def settle_others(data: Path, root: Path, own: Path) -> list[str]:
     A session that is open somewhere is left alone: what it does there is not half done, it is on its way.
     """
     said: list[str] = []
-    for folder in catalog.folders(data):
+    for folder in directory.folders(data):
         if folder == own or not any((folder / name).exists() for name in (BATCH, SAVE)):
             continue
         try:
@@ -71,7 +71,7 @@ def _settle(folder: Path, data: Path, root: Path) -> list[str]:
             if name == SAVE:
                 said += clear_save(gate, folder)
             else:
-                names = recorded_names(_review(folder / catalog.LOG))
+                names = recorded_names(_review(folder / directory.LOG))
                 said += heal(gate, folder / name, Blobs(data / "blobs"), recorded=names)
         except (TuiAgentError, sqlite3.Error) as error:
             said.append(f"An unfinished batch could not be settled: {error}")
@@ -94,7 +94,7 @@ def _root_of(folder: Path, name: str) -> Path | None:
         return None
     except ValueError:
         journal = BatchJournal("", ())
-    entry = None if journal.root else catalog.read_entry(folder)
+    entry = None if journal.root else directory.read_entry(folder)
     root = Path(os.fsdecode(journal.root)) if journal.root else Path(entry.workspace) if entry else None
     return root if root is not None and root.is_absolute() and root.is_dir() else None
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tui_agent.edits.change import Pick
 from tui_agent.files.private import make_private
-from tui_agent.log import catalog
+from tui_agent.log import directory
 from tui_agent.log.journal import Journal
 from tui_agent.log.log import Log
 from tui_agent.log.storage import Storage
@@ -103,4 +103,4 @@ def settings_of(settings: Settings, task: SubTask) -> Settings:
 
 def _log(folder: Path) -> Log:
     make_private(folder)
-    return Log.create(folder / catalog.LOG)
+    return Log.create(folder / directory.LOG)

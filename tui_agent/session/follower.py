@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
 from tui_agent.log.journal import Journal
-from tui_agent.log.tail import News, Tail
+from tui_agent.log.tail import LogNews, Tail
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store import events as e
 
@@ -55,7 +55,7 @@ class Follower:
         except SessionError as error:
             await self._warn(f"What is added elsewhere is not shown any more, {error}")
 
-    async def _take(self, news: News) -> None:
+    async def _take(self, news: LogNews) -> None:
         for event in news.events:
             if isinstance(event, e.Growing) and event.key.startswith(_OWN):
                 continue

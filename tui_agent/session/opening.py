@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tui_agent import __version__
 from tui_agent.errors import NotKept
-from tui_agent.log import catalog, storage
+from tui_agent.log import directory, storage
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.session.models import make_model
@@ -108,7 +108,7 @@ async def _begin(
     journal = session.journal
     state = journal.store.state
     if not state.session.id:
-        new_id = session.storage.lock.folder.name if session.storage.lock else catalog.new_id()
+        new_id = session.storage.lock.folder.name if session.storage.lock else directory.new_id()
         await journal.record(
             e.SessionStarted(
                 new_id, str(opening.workspace), str(replay or ""), opening.rehearsal, __version__

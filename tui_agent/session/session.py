@@ -22,9 +22,9 @@ from tui_agent.edits.change import Change
 from tui_agent.errors import FileError, TuiAgentError
 from tui_agent.log import recovery
 from tui_agent.log.calls import call
-from tui_agent.log.catalog import LOG
+from tui_agent.log.directory import LOG
 from tui_agent.log.journal import Journal
-from tui_agent.log.shortcuts import Shortcuts
+from tui_agent.log.snapshot import SnapshotWriter
 from tui_agent.log.storage import Storage
 from tui_agent.model.client import Model
 from tui_agent.model.pacing import Allowance
@@ -123,7 +123,7 @@ class Session:
             self._follower = Follower(journal, self._open_files, log, storage.number)
         #: Where what happened can be read; None where it is in memory alone.
         self.log_path: Path | None = log
-        self._shortcuts = Shortcuts(journal, storage.log.path, storage.since) if storage.log else None
+        self._shortcuts = SnapshotWriter(journal, storage.log.path, storage.since) if storage.log else None
         self._turns = turns = Turns(
             journal, self._turn_context, self.models.get_ready, self._apply_unattended
         )

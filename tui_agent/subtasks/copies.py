@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tui_agent.errors import ChildFailed, FileError, SessionError
 from tui_agent.files.names import plain
-from tui_agent.log import catalog
+from tui_agent.log import directory
 from tui_agent.log.lock import SessionLock
 from tui_agent.processes.child import Child
 
@@ -21,7 +21,7 @@ def folder_for(data: Path, session: str, name: str) -> Path:
 
     `session` is the id of the one whose lock says that the copy is in use. Raises SessionError for what is not an id.
     """
-    return data / FOLDER / catalog.folder_of(data, session).name / plain(name)
+    return data / FOLDER / directory.folder_of(data, session).name / plain(name)
 
 
 def folder_of_run(data: Path, kept: Path, name: str) -> Path:
@@ -68,7 +68,7 @@ def _folders(data: Path) -> list[Path]:
 def _lock_of(data: Path, session: str) -> AbstractContextManager[object] | None:
     """What keeps a session closed that nobody has open; None while somebody has. One that was deleted needs none."""
     try:
-        folder = catalog.folder_of(data, session)
+        folder = directory.folder_of(data, session)
         return SessionLock.take(folder) if folder.is_dir() else nullcontext()
     except SessionError:
         return None

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tui_agent.context.budget import Spent, limit_reached
 from tui_agent.debug_log import fault
 from tui_agent.errors import SessionError, TuiAgentError
-from tui_agent.log import catalog
-from tui_agent.log.replay import read_state
+from tui_agent.log import directory
+from tui_agent.log.snapshot import read_state
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, startable
 from tui_agent.store.state import State
@@ -99,7 +99,7 @@ class Scheduler:
         child = self.child(task.id)
         if child is not None:
             return child.state
-        path = folder_of(self._parent.storage.folder, task) / catalog.LOG
+        path = folder_of(self._parent.storage.folder, task) / directory.LOG
         if not task.runs:
             raise SessionError(f"The sub-task {task.id} has no chat", "run it first")
         if not path.exists():

@@ -17,10 +17,10 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError
-from tui_agent.log import managing, search
-from tui_agent.log.catalog import SORTS, Entry, Sort, list_sessions, sorted_by
+from tui_agent.log import catalog
+from tui_agent.log.catalog import SORTS, FoundLine, Sort, list_sessions, sorted_by
+from tui_agent.log.directory import SessionEntry
 from tui_agent.log.fork import fork
-from tui_agent.log.search import Line
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.host import Choice, Host, Reopen
@@ -47,10 +47,10 @@ async def fork_at_a_turn(app: App[Any], data: Path, session: str, turns: int) ->
 
 
 def _turns(data: Path, session: str) -> Chooser:
-    requests: list[Line] = []
+    requests: list[FoundLine] = []
 
     async def get() -> None:
-        requests.extend(await asyncio.to_thread(search.requests, data, session))
+        requests.extend(await asyncio.to_thread(catalog.requests, data, session))
 
     def rows(words: str) -> list[ChooserRow]:
         fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
@@ -60,7 +60,7 @@ def _turns(data: Path, session: str) -> Chooser:
     return Chooser("Go on with a copy, as it stood after …", rows, "words of a turn", get())
 
 
-def _turn_row(line: Line) -> ChooserRow:
+def _turn_row(line: FoundLine) -> ChooserRow:
     words = " ".join(line.text.split())[:64]
     return ChooserRow(str(line.turn), parts((f"turn {line.turn:>3}  ", "$muted"), words))
 
@@ -88,7 +88,7 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
         self._current = current
         self._everywhere = False
         self._sort: Sort = SORTS[0]
-        self._entries: list[Entry] = []
+        self._entries: list[SessionEntry] = []
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():
@@ -107,7 +107,7 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
         return self.query_one(OptionList)
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> SessionEntry | None:
         """The session under the cursor."""
         at = self.options.highlighted
         return self._entries[at] if at is not None and at < len(self._entries) else None
@@ -129,7 +129,7 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
             return  # it was closed meanwhile
         self._show(sorted_by(entries, self._sort)[:MOST], len(entries))
 
-    def _show(self, entries: list[Entry], count: int) -> None:
+    def _show(self, entries: list[SessionEntry], count: int) -> None:
         before = self.entry
         self._entries = entries
         self.options.set_options([_row(entry, self._everywhere, self._current) for entry in entries])
@@ -149,7 +149,7 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
     async def _preview(self) -> None:
         entry = self.entry
         if entry:
-            lines = await asyncio.to_thread(search.preview, self._data, entry.id)
+            lines = await asyncio.to_thread(catalog.preview, self._data, entry.id)
             for preview in self.query("#preview").results(Static):  # none once it is closed
                 preview.update(_preview_of(entry, lines))
 
@@ -206,7 +206,7 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
             entry = self.entry
             name = await self.app.push_screen_wait(naming(entry.name))
             if name:
-                await self._change(asyncio.to_thread(managing.rename, self._data, entry.id, name))
+                await self._change(asyncio.to_thread(catalog.rename, self._data, entry.id, name))
 
     @work(exclusive=True, group="change")
     async def action_delete(self) -> None:
@@ -218,7 +218,7 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
             ]
             question = Chooser(f"Delete “{entry.title[:50]}”?", lambda _: rows, "Enter chooses")
             if await self.app.push_screen_wait(question) == "delete":
-                await self._change(managing.delete(self._data, entry.id))
+                await self._change(catalog.delete(self._data, entry.id))
 
     async def _change(self, change: Awaitable[None]) -> None:
         try:
@@ -252,7 +252,7 @@ def elsewhere(session: str, what: str) -> Chooser:
     return Chooser(f"{what[:1].upper()}{what[1:]}", lambda _: rows, "Enter chooses")
 
 
-def _row(entry: Entry, everywhere: bool, current: str) -> Content:
+def _row(entry: SessionEntry, everywhere: bool, current: str) -> Content:
     mark = "● " if entry.id == current else "  "
     where = f"  {Path(entry.workspace).name}" if everywhere else ""
     note = f"  {entry.note}" if entry.note else ""
@@ -266,11 +266,11 @@ def _row(entry: Entry, everywhere: bool, current: str) -> Content:
     )
 
 
-def _when(entry: Entry) -> str:
+def _when(entry: SessionEntry) -> str:
     return datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _preview_of(entry: Entry, lines: list[Line]) -> Content:
+def _preview_of(entry: SessionEntry, lines: list[FoundLine]) -> Content:
     said = [
         Content.assemble(
             plain(

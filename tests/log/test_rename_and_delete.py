@@ -10,7 +10,7 @@ from support.repositories import git, repository
 from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
-from tui_agent.log import catalog, managing
+from tui_agent.log import catalog, directory
 from tui_agent.log.lock import SessionLock
 
 EDIT = {"path": "src/a.txt", "edits": [{"search": "one", "replace": "two"}]}
@@ -35,13 +35,13 @@ async def test_its_private_commits_go_with_it_and_those_of_others_stay(tmp_path:
     assert refs(top).startswith(f"refs/tui-agent/{name}/")
     before = git(top, "status", "--porcelain"), git(top, "rev-parse", "HEAD")
     git(top, "update-ref", "refs/tui-agent/other/k1", "HEAD")
-    with SessionLock.take(catalog.existing(home / "data", name)), pytest.raises(SessionError):
-        await managing.delete(home / "data", name)
+    with SessionLock.take(directory.existing(home / "data", name)), pytest.raises(SessionError):
+        await catalog.delete(home / "data", name)
     assert f"refs/tui-agent/{name}/" in refs(top)
-    await managing.delete(home / "data", name)
+    await catalog.delete(home / "data", name)
     assert refs(top) == "refs/tui-agent/other/k1\n"
     assert (git(top, "status", "--porcelain"), git(top, "rev-parse", "HEAD")) == before
-    assert catalog.ids(home / "data") == []
+    assert directory.ids(home / "data") == []
 
 
 @pytest.mark.parametrize("state", ["gone", "no repository", "damaged"])
@@ -56,5 +56,5 @@ async def test_without_a_repository_it_is_deleted_all_the_same(
         shutil.rmtree(workspace)
     if state == "damaged":
         (workspace / ".git").write_text("no repository")
-    await managing.delete(home / "data", name)
-    assert catalog.ids(home / "data") == []
+    await catalog.delete(home / "data", name)
+    assert directory.ids(home / "data") == []

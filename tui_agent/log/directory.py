@@ -1,0 +1,136 @@
+"""Where sessions lie: their folders, their ids, and what each says of itself for the list."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.errors import SessionError, TooNew
+from tui_agent.files.names import shown
+from tui_agent.files.visible import size_in_words
+from tui_agent.log import database
+from tui_agent.store.state import State
+
+#: The file of a session's log, in its folder.
+LOG = "log.sqlite3"
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class SessionEntry(Struct, frozen=True):
+    """One session of the list. `updated` is in seconds since 1970, `size` in bytes.
+
+    `rank` is greater the later it was written, also where the clock was set back meanwhile (see `ranking`).
+
+    `name`, `workspace`, `started_from`, `turns` and `first_request` are what the session noted with `set_meta`.
+    `note` says why it cannot be opened, where that is so.
+    """
+
+    id: str
+    name: str = ""
+    workspace: str = ""
+    started_from: str = ""
+    updated: float = 0.0
+    turns: int = 0
+    first_request: str = ""
+    size: int = 0
+    note: str = ""
+    rank: float = 0.0
+
+    @property
+    def size_in_words(self) -> str:
+        return size_in_words(self.size)
+
+    @property
+    def title(self) -> str:
+        """What it is called: its name, else its first request; on one line."""
+        return " ".join((self.name or self.first_request or "nothing said yet").split())
+
+
+def new_id() -> str:
+    """An id that sorts by the time it was made (UTC): `20261121-221500-ab12`."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
+
+
+def folder_of(data: Path, session: str) -> Path:
+    """Where a session lies, whether it is there or not. Raises SessionError for what cannot be an id."""
+    if not _ID.fullmatch(session):
+        raise SessionError(f"{shown(session)} is not a session id", "`tui-agent sessions list` shows them")
+    return data / "sessions" / session
+
+
+def existing(data: Path, session: str) -> Path:
+    """The folder of a session that is there. Raises SessionError."""
+    folder = folder_of(data, session)
+    if not folder.is_dir() or not any(folder.glob(f"{LOG}*")):
+        raise SessionError(f"There is no session {session}", "`tui-agent sessions list --all` shows them")
+    return folder
+
+
+def read_entry(folder: Path) -> SessionEntry | None:
+    """What the list shows of the session in a folder; None where its log is missing or cannot be read."""
+    path = folder / LOG
+    try:
+        with closing(database.connect_to_read(path)) as connection:
+            return entry_of(folder, database.read_meta(connection))
+    except (SessionError, sqlite3.Error, ValueError, OSError) as error:
+        return broken_entry(folder, error)
+
+
+def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
+    """The entry of a session that cannot be opened, as far as it can be told; None where nothing of it can be read."""
+    from tui_agent.log import snapshot
+    from tui_agent.log.raw_pages import carve
+
+    newer = isinstance(error, TooNew)
+    try:
+        carved, kept = carve(folder / LOG), snapshot.load(folder)
+    except OSError:
+        return None
+    if not (newer or carved.records or kept):
+        return None
+    note = "of a newer version" if newer else "damaged, resuming it recovers what can be read"
+    found = kept.state if kept else State()
+    meta = {"workspace": found.session.workspace, "name": found.session.name, "turns": found.turn.number}
+    meta |= {name: value for name, value in carved.meta.items() if name in SessionEntry.__struct_fields__}
+    try:
+        return replace(entry_of(folder, meta), note=note)
+    except msgspec.MsgspecError:
+        return SessionEntry(folder.name, workspace=found.session.workspace, size=_size(folder), note=note)
+
+
+def entry_of(folder: Path, meta: dict[str, Any]) -> SessionEntry:
+    """The entry that a session's notes make. Raises OSError, or msgspec's error for odd notes."""
+    known = {name: meta[name] for name in SessionEntry.__struct_fields__ if name in meta}
+    known |= {"id": folder.name, "size": _size(folder)}
+    known.setdefault("updated", (folder / LOG).stat().st_mtime)
+    entry = msgspec.convert(known, type=SessionEntry)
+    return replace(entry, rank=max(entry.rank, entry.updated))  # an older version notes the time alone
+
+
+def folders(data: Path) -> list[Path]:
+    """Every folder that may hold a session."""
+    return [data / "sessions" / name for name in ids(data)]
+
+
+def ids(data: Path) -> list[str]:
+    """The ids of all sessions, whether they can be opened or not."""
+    try:
+        with os.scandir(data / "sessions") as entries:
+            return [entry.name for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]
+    except OSError:
+        return []  # no session was ever kept here, or none can be seen
+
+
+def _size(folder: Path) -> int:
+    with os.scandir(folder) as entries:
+        return sum(entry.stat().st_size for entry in entries if entry.is_file())
