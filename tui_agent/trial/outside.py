@@ -168,6 +168,8 @@ class View:
             try:
                 text, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 1)
                 break
+            except ConnectionError:
+                return {}  # it went without reading what it was sent
             except BlockingIOError:
                 readable = asyncio.Event()
                 loop.add_reader(line, readable.set)
