@@ -70,10 +70,15 @@ def plain(text: str, *, colours: bool = False) -> str:
 def _last_state(line: str) -> str:
     parts = [part for part in line.split("\r") if part]
     line = parts[-1] if parts else ""
-    while "\b" in line:
-        shorter = re.sub(r"[^\b]\b", "", line)
-        line = shorter.lstrip("\b") if shorter != line else line.replace("\b", "")
-    return line
+    if "\b" not in line:
+        return line
+    shown: list[str] = []
+    for letter in line:
+        if letter != "\b":
+            shown.append(letter)
+        elif shown:
+            shown.pop()
+    return "".join(shown)
 
 
 def head_and_tail(text: str, letters: int) -> tuple[str, int]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -172,7 +174,7 @@ def plan(
         folders.append((home, 0o700, limits.layer))
     overlays = (*caches, *(folder for folder in git_folders if not _is_below(folder, [root])), root)
     settings = [f"{home}/{name}" for name in _GIT_SETTINGS if os.path.isfile(f"{home}/{name}")]
-    masks = [*_private_parts("/etc"), *_credentials(caches)]
+    masks = [*_private_settings(), *_credentials(caches)]
     return Plan(
         root,
         home,
@@ -195,8 +197,10 @@ def _fitting(limits: Limits) -> Limits:
     )
 
 
+@cache
 def _system() -> tuple[list[str], dict[str, str]]:
-    binds, links = [], {}
+    binds: list[str] = []
+    links: dict[str, str] = {}
     for path in _SYSTEM:
         if os.path.islink(path):
             links[path] = os.readlink(path)
@@ -207,8 +211,6 @@ def _system() -> tuple[list[str], dict[str, str]]:
 
 def _tools(root: str, home: str, environ: dict[str, str], more: Iterable[str]) -> list[str]:
     """Folders of the person's tools that are neither the machine's nor the workspace's, the outer ones alone."""
-    import sys
-
     wanted = [*environ.get("PATH", "").split(":"), sys.base_prefix, sys.prefix, *more]
     wanted += [environ[name] for name in _NAMED if environ.get(name)]
     wanted += [f"{home}/{name}" for name in (*_TOOLS, *_USUAL)]
@@ -236,6 +238,11 @@ def _own_folder(path: str) -> bool:
         return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)
     except OSError:
         return False
+
+
+@cache
+def _private_settings() -> tuple[str, ...]:
+    return tuple(_private_parts("/etc"))
 
 
 def _private_parts(folder: str) -> Iterator[str]:
