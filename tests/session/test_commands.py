@@ -71,3 +71,38 @@ async def test_an_empty_command_is_refused(root: Path) -> None:
     async with open_session(root, []) as session:
         with pytest.raises(SessionError, match="no command"):
             await session.commands.run(" ")
+
+
+async def test_what_a_command_wrote_can_wait_in_the_review(root: Path) -> None:
+    async with open_session(root, [reply("Changes it.", fileChanges=[CHANGE])]) as session:
+        with pytest.raises(SessionError, match="No command has run"):
+            await session.commands.take()
+        await session.chat.submit("change it")
+        await session.chat.finished()
+        await session.commands.run(
+            "sed -i 's/print/PRINT/' a.py; rm b.txt; echo new > c.txt; ln -s a.py link"
+        )
+        await session.commands.ended()
+        await session.commands.take()
+        waiting = {change.path: change for change in session.state.review.open}
+        assert {path: change.kind for path, change in waiting.items()} == {
+            "a.py": "edit",
+            "b.txt": "delete",
+            "c.txt": "create",
+        }
+        assert waiting["a.py"].reason.startswith("from `sed")
+        assert session.state.notices.items[-1].text == "link is left out: it is a link"
+        await session.review.apply()
+    assert (root / "a.py").read_text() == "PRINT(2)\n"
+    assert (root / "c.txt").read_text() == "new\n"
+    assert not (root / "b.txt").exists()
+
+
+async def test_the_last_command_runs_again_and_is_told(root: Path) -> None:
+    async with open_session(root, []) as session:
+        await session.commands.run("echo failing; exit 2")
+        await session.commands.ended()
+        await session.commands.again()
+        await session.commands.ended()
+        assert [result.command for result in session.state.commands.results] == ["echo failing; exit 2"] * 2
+        assert session.commands.last_output() == "`echo failing; exit 2` ended with 2:\n\n```\nfailing\n```\n"

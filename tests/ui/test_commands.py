@@ -30,6 +30,15 @@ async def test_a_command_is_one_line_in_the_chat_and_unfolds(work: Path) -> None
         await it.until(
             lambda: "\n" in it.text and "▾" in it.text and "one" in it.text.split("▾")[1], "the output"
         )
+        await it.press("ctrl+o", "D")
+        await it.until(
+            lambda: "ended with 3" in it.app.screen.query_one("#prompt", Prompt).text, "the output"
+        )
+        await it.press("ctrl+o", "W")
+        await it.shows("1 file from `cat a.txt")
+        assert [change.path for change in it.session.state.review.open] == ["b.txt"]
+        await it.press("ctrl+o", ".")
+        await it.until(lambda: len(it.session.state.commands.results) == 2, "the second run")
     assert not (work / "b.txt").exists()
 
 

@@ -19,6 +19,7 @@ from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.review.apply import Applier
 from tui_agent.review.conflicts import ConflictResolver
+from tui_agent.review.from_commands import changes_of
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.undo import Preview, UndoHistory
 from tui_agent.review.unfinished import recorded_names
@@ -26,6 +27,7 @@ from tui_agent.review.versions import Version, Versions
 from tui_agent.review.writer import Target, Writer
 from tui_agent.store import events as e
 from tui_agent.store.state import State
+from tui_agent.trial.changed import Written
 from tui_agent.workspace.workspace import Workspace
 
 
@@ -66,6 +68,17 @@ class Review:
     @property
     def state(self) -> State:
         return self._journal.store.state
+
+    @call(changes=True)
+    async def propose_written(
+        self, written: Sequence[Written], run: str, command: str
+    ) -> tuple[int, list[str]]:
+        """Let what a command wrote wait here: how many changes there are now, and why the rest is left out."""
+        async with self._one_at_a_time:
+            turn = self.state.turn.number
+            changes, left = await changes_of(written, run, command, turn, self._writer, self._blobs)
+            await self._journal.record(*(e.ChangeProposed(change) for change in changes))
+        return len(changes), left
 
     @call(changes=False)
     async def diff(self, change_id: str) -> Diff:

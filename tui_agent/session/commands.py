@@ -25,6 +25,7 @@ from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from tui_agent.trial.changed import Written
     from tui_agent.trial.hidden import HiddenFiles
     from tui_agent.trial.output import Output
     from tui_agent.trial.plan import Seed
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 #: Letters of head and tail together that a result keeps; the blob holds more.
 SHOWN = 16_000
 STORE = "commands.json"
+#: Of how many commands what they wrote stays in memory.
+KEPT_WRITTEN = 3
 
 
 class Commands:
@@ -55,6 +58,8 @@ class Commands:
         #: Folders in which the person lets commands run for real.
         self._store = store
         self._hidden: HiddenFiles | None = None
+        #: What the newest commands wrote, by their ids.
+        self._written: dict[str, tuple[Written, ...]] = {}
         self._runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
     @property
@@ -94,6 +99,38 @@ class Commands:
         return await self._start(
             command, "person", "workspace", (), None, lambda run: run.in_folder(root, _shell(command))
         )
+
+    @call(changes=True)
+    async def again(self) -> str:
+        """Run the last command again, where it ran. Raises `SessionError` where there was none."""
+        last = self._last()
+        return await (self.run(last.command) if last.where == "trial" else self.run_here(last.command))
+
+    @call(changes=True)
+    async def take(self) -> None:
+        """Put what the last command wrote in its view into the review. Raises `SessionError` where that is nothing."""
+        last = self._last()
+        written = self._written.get(last.id, ())
+        if not written:
+            why = "is not kept any more" if last.changed else "wrote nothing"
+            raise SessionError(f"The last command {why}", "run it again with !")
+        count, left = await self._review.propose_written(written, last.id, last.command)
+        files = f"{count} file{'' if count == 1 else 's'}"
+        told = e.NoticeGiven("info", f"{files} from `{last.command}` in the review")
+        await self._journal.record(*[told][: min(count, 1)], *(e.NoticeGiven("warning", why) for why in left))
+
+    @call(changes=False)
+    def last_output(self) -> str:
+        """The last command and what it printed, in words for the model. Raises `SessionError` where there is none."""
+        last = self._last()
+        state = "passed" if last.ok else f"ended with {last.status}" if last.how == "exit" else last.how
+        return f"`{last.command}` {state}:\n\n```\n{last.output.rstrip()}\n```\n"
+
+    def _last(self) -> CommandResult:
+        results = self.state.commands.results
+        if not results:
+            raise SessionError("No command has run yet", "type one in the chat, such as !pytest")
+        return results[-1]
 
     @call(changes=False)
     def may_run_here(self) -> bool:
@@ -144,6 +181,7 @@ class Commands:
                 return
             ran = RunningCommand(number, command, by, where, isolated, 0.0)
             ended = await asyncio.to_thread(self._result, ran, result, pending)
+            self._written = {number: result.changes, **dict(list(self._written.items())[: KEPT_WRITTEN - 1])}
             await self._journal.record(e.CommandEnded(ended))
 
         task = loop.create_task(follow(), name=f"command {number}")

@@ -61,6 +61,8 @@ _ANYWHERE = [
     Action("changes.undo", "Undo the last apply"),
     Action("changes.commit", "Commit, with a message that the model drafts", writes=True),
     Action("changes.redo", "Redo the last undo"),
+    Action("commands.again", "Run the last command again"),
+    Action("commands.take", "Put what the last command wrote into the review"),
     Action("pane.next", "Go to the next pane"),
     Action("pane.previous", "Go to the previous pane"),
     Action("pane.zoom", "Zoom the pane, or back"),
@@ -77,7 +79,7 @@ ACTIONS: dict[str, Action] = {
     action.id: action
     for action in [
         Action("app.quit", "Quit (press twice)", APP),
-        Action("app.stop_everything", "Stop everything: the turn and all sub-tasks", APP),
+        Action("app.stop_everything", "Stop everything: the turn, all sub-tasks and commands", APP),
         *_ANYWHERE,
         *(
             Action(f"{pane.id}.{key.name}", key.words, pane.id, key.hint, key.writes)

@@ -65,6 +65,8 @@ class ScreenCommands:
             "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
             "changes.undo": lambda: screen.do_in("review", "undo"),
             "changes.redo": lambda: screen.do_in("review", "redo"),
+            "commands.again": self._run_again,
+            "commands.take": self._take,
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
         }
@@ -104,3 +106,11 @@ class ScreenCommands:
     def _stop(self) -> None:
         if (session := self._screen.session) is not None:
             self._screen.ask(session.chat.stop())
+
+    def _run_again(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.ask(session.commands.again())
+
+    def _take(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.ask(session.commands.take())

@@ -154,6 +154,7 @@ PANES = {
                 Key("go_on", "Go on, and first see and edit what the model is reminded of", writes=True),
                 Key("reasoning", "Show or fold the model's reasoning"),
                 Key("copy", "Copy the last answer"),
+                Key("tell_output", "Put what the last command printed into the prompt", writes=True),
                 Key("unqueue", "Take the last waiting message back into the input"),
             ),
         ),

@@ -71,6 +71,7 @@ class ChatPane(Pane):
             "go_on": lambda: self._go_on(),
             "reasoning": lambda: self.transcript.unfold_reasoning(),
             "copy": self._copy,
+            "tell_output": self._tell_output,
             "unqueue": self._unqueue,
         }
 
@@ -198,6 +199,16 @@ class ChatPane(Pane):
         sent = await go_on(self.app, self.session, text)
         if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
             self.prompt.set_value("")
+
+    def _tell_output(self) -> None:
+        """Put the last command and what it printed into the prompt, to be sent with a question."""
+        try:
+            text = self.session.commands.last_output()
+        except TuiAgentError as error:
+            self.ask(self.session.notice(str(error), "error"))
+        else:
+            self.prompt.put_before(text)
+            self.prompt.focus()
 
     def _unqueue(self) -> None:
         queue = self.session.state.input.queue

@@ -1,0 +1,59 @@
+"""What a command wrote in its view, as changes that wait in the review like any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from tui_agent.edits.change import Change, ChangeKind
+from tui_agent.edits.rebase import with_texts
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.blobs import Blobs
+from tui_agent.files.text import decode, encode
+from tui_agent.review.writer import Current, Writer
+from tui_agent.trial.changed import Written
+
+_KINDS: dict[str, ChangeKind] = {"new": "create", "changed": "edit", "deleted": "delete"}
+_LEFT = {
+    "mode": "its mode alone changed",
+    "link": "it is a link",
+    "special": "it is not a file",
+}
+
+
+async def changes_of(
+    written: Sequence[Written], run: str, command: str, turn: int, writer: Writer, blobs: Blobs
+) -> tuple[list[Change], list[str]]:
+    """A change for each text file, based on the file as it is now, and a sentence on each path that is left out.
+
+    What was pending and is in place in the view is part of the change, which takes the place of what was pending.
+    """
+    changes: list[Change] = []
+    left: list[str] = []
+    for number, one in enumerate(written, 1):
+        try:
+            if one.kind not in _KINDS:
+                raise ValueError(_LEFT[one.kind])
+            if one.meanwhile:
+                raise ValueError("it was changed in the folder while the command ran")
+            if one.after is None and one.kind != "deleted":
+                raise ValueError("it is too large")
+            new = "" if one.after is None else decode(one.after, one.path).text
+            now = await writer.current(one.path)
+        except (ValueError, TuiAgentError) as error:
+            left.append(
+                f"{one.path} is left out: {error.what if isinstance(error, TuiAgentError) else error}"
+            )
+            continue
+        kind = "create" if now.text is None else _KINDS[one.kind]
+        change = Change(f"r{run}.{number}", turn, one.path, kind, reason=f"from `{command}`")
+        changes.append(await asyncio.to_thread(_based, change, now, new, blobs))
+    return changes, left
+
+
+def _based(change: Change, now: Current, new: str, blobs: Blobs) -> Change:
+    text = now.text or ""
+    base = "" if now.text is None else blobs.put(encode(now.stored, text))
+    return with_texts(replace(change, base=base), text, new, blobs.put_text)
