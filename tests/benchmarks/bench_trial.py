@@ -14,7 +14,7 @@ from figures import Figure, show
 
 from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
-from tui_agent.trial.plan import Plan, Seed, plan
+from tui_agent.trial.plan import Seed, ViewPlan, plan
 from tui_agent.trial.run import Run
 
 TIMES = 15
@@ -39,7 +39,7 @@ def tree(root: Path, count: int) -> None:
         (folder / f"f{number}.txt").write_text("x\n")
 
 
-async def run(made: Plan, *argv: str, run: Run | None = None) -> object:
+async def run(made: ViewPlan, *argv: str, run: Run | None = None) -> object:
     chosen, _ = variables(made.workspace, made.home, os.environ)
     return await (run or Run()).in_view(made, argv, chosen)
 

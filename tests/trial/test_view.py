@@ -19,7 +19,7 @@ from tui_agent.trial import outside
 from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.plan import MEGABYTE, Limits, Seed, plan
-from tui_agent.trial.run import Result, Run
+from tui_agent.trial.run import Run, RunResult
 from tui_agent.trial.rungs import Rung, probe
 
 PROBES = Path(__file__).parents[1] / "support" / "probes.py"
@@ -39,14 +39,14 @@ def root(tmp_path: Path) -> Path:
 
 async def run(
     root: Path, command: str, *seeds: Seed, timeout: float = 30, limits: Limits | None = None
-) -> Result:
+) -> RunResult:
     hidden = [Seed(path, "hidden") for path in HiddenFiles(str(root)).paths()]
     made = plan(root, seeds=(*seeds, *hidden), limits=limits)
     chosen, _ = variables(str(root), made.home, os.environ)
     return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
 
 
-def text(result: Result) -> str:
+def text(result: RunResult) -> str:
     return result.output.content().decode()
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_agent.trial.hidden import HiddenFiles
     from tui_agent.trial.output import Output
     from tui_agent.trial.plan import Seed
-    from tui_agent.trial.run import Result, Run
+    from tui_agent.trial.run import Run, RunResult
 
 #: Letters of head and tail together that a result keeps; the blob holds more.
 SHOWN = 16_000
@@ -38,7 +38,7 @@ STORE = "commands.json"
 KEPT_WRITTEN = 3
 
 
-class Commands:
+class CommandRuns:
     """Starts commands, tells of them, and stops them. What they printed is in the blobs."""
 
     def __init__(
@@ -157,7 +157,7 @@ class Commands:
         where: Where,
         pending: Sequence[str],
         timeout: float | None,
-        start: Callable[[Run], Awaitable[Result]],
+        start: Callable[[Run], Awaitable[RunResult]],
     ) -> str:
         from tui_agent.trial.run import Run
 
@@ -242,7 +242,7 @@ class Commands:
                 seeds.append(Seed(path, "gone") if content is None else Seed(path, "file", content))
         return seeds, tuple(contents)
 
-    def _result(self, ran: RunningCommand, result: Result, pending: Sequence[str]) -> CommandResult:
+    def _result(self, ran: RunningCommand, result: RunResult, pending: Sequence[str]) -> CommandResult:
         from tui_agent.trial.output import head_and_tail, plain
 
         content = result.output.content()

@@ -32,7 +32,7 @@ from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
 from tui_agent.review.unfinished import SAVE, settle_others
 from tui_agent.session.chat import Chat
-from tui_agent.session.commands import STORE, Commands, interrupted
+from tui_agent.session.commands import STORE, CommandRuns, interrupted
 from tui_agent.session.files import Files
 from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
@@ -146,7 +146,7 @@ class Session:
             self.review.keep_no_versions()
         self.todos = Todos(journal)
         self.subtasks = SubTasks(journal, lambda: self.loaded.settings, self._parent, self.models.renew)
-        self.commands = Commands(
+        self.commands = CommandRuns(
             journal, workspace, storage.blobs, self.review, loaded.settings, folders.data / STORE
         )
         self.subscribe(self._on_event)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from tui_agent.trial.plan import Plan
+from tui_agent.trial.plan import ViewPlan
 
 #: Seconds until a view that does not come up is given up; it takes 0.03.
 STARTED = 20.0
@@ -53,7 +53,7 @@ class Ended:
 class View:
     """A view while it lives: `async with View(plan) as view`. Raises `NoView` where this machine has none."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ViewPlan) -> None:
         self.plan = plan
         #: Where the layers are, as `changed.py` reads them; stays readable when everything in the view has ended.
         self.layers = -1

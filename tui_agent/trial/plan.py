@@ -101,7 +101,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ViewPlan:
     """One view.
 
     binds: absolute paths that can be read, in order. links: symbolic links by path.
@@ -157,7 +157,7 @@ def plan(
     network: bool = False,
     limits: Limits | None = None,
     environ: dict[str, str] | None = None,
-) -> Plan:
+) -> ViewPlan:
     """The view of a workspace (an absolute path without links).
 
     git_folders: those of a linked worktree or a submodule, which are elsewhere. tools: more folders to read.
@@ -175,7 +175,7 @@ def plan(
     overlays = (*caches, *(folder for folder in git_folders if not _is_below(folder, [root])), root)
     settings = [f"{home}/{name}" for name in _GIT_SETTINGS if os.path.isfile(f"{home}/{name}")]
     masks = [*_private_settings(), *_credentials(caches)]
-    return Plan(
+    return ViewPlan(
         root,
         home,
         (*binds, *more, *settings),

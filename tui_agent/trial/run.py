@@ -14,7 +14,7 @@ from typing import Literal
 from tui_agent.trial.changed import Written, written
 from tui_agent.trial.output import MOST, Output
 from tui_agent.trial.outside import Ended, View
-from tui_agent.trial.plan import Plan
+from tui_agent.trial.plan import ViewPlan
 
 #: Seconds between two words about the output.
 TOLD_EVERY = 1 / 30
@@ -27,7 +27,7 @@ How = Literal["exit", "stopped", "time-out", "memory", "processes", "output"]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RunResult:
     """A command that ended.
 
     status: its exit status; minus the number of a signal that ended it. how: what ended it; "exit" is its own end.
@@ -69,7 +69,7 @@ class Run:
         if self._wake is not None:
             self._wake.set()
 
-    async def in_view(self, plan: Plan, argv: Sequence[str], variables: Mapping[str, str]) -> Result:
+    async def in_view(self, plan: ViewPlan, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
         """Runs it in a view of its own. Raises `NoView`."""
         since = time.time()
         async with View(plan) as view:
@@ -77,12 +77,12 @@ class Run:
             await view.end()
             changes, full = await asyncio.to_thread(_read, view.layers, plan, since)
         how: How = self._stopping or ended.over or "exit"
-        return Result(ended.status, how, seconds, self.output, changes, ended.left, full)
+        return RunResult(ended.status, how, seconds, self.output, changes, ended.left, full)
 
-    async def in_folder(self, folder: str, argv: Sequence[str]) -> Result:
+    async def in_folder(self, folder: str, argv: Sequence[str]) -> RunResult:
         """Runs it in the real folder, with the person's own environment: what it writes stays."""
         ended, seconds = await self._follow(_InFolder(folder, argv))
-        return Result(ended.status, self._stopping or "exit", seconds, self.output)
+        return RunResult(ended.status, self._stopping or "exit", seconds, self.output)
 
     async def _follow(self, command: _InView | _InFolder) -> tuple[Ended, float]:
         """How it ended, and after how many seconds."""
@@ -193,7 +193,7 @@ class _InFolder:
                 os.killpg(self.process.pid, what)
 
 
-def _read(layers: int, plan: Plan, since: float) -> tuple[tuple[Written, ...], bool]:
+def _read(layers: int, plan: ViewPlan, since: float) -> tuple[tuple[Written, ...], bool]:
     """What was written to the workspace's layer, and whether the layers are full."""
     space = os.fstatvfs(layers)
     layer = os.open(f"{len(plan.overlays) - 1}/u", os.O_RDONLY | os.O_DIRECTORY, dir_fd=layers)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from tui_agent.store.commands import Isolated
 from tui_agent.trial.environment import variables
 from tui_agent.trial.outside import NoView
-from tui_agent.trial.plan import Plan, Seed, plan
+from tui_agent.trial.plan import Seed, ViewPlan, plan
 from tui_agent.trial.run import Run
 
 _WORDS = {
@@ -52,5 +52,5 @@ async def probe() -> Rung:
     )
 
 
-def _plan(folder: str) -> Plan:
+def _plan(folder: str) -> ViewPlan:
     return plan(Path(os.path.realpath(folder)), seeds=[Seed("pending", "file", b"pending\n")])

@@ -18,7 +18,7 @@ INTERRUPTED, LEFT, LOOK = 0.3, 0.5, 0.25
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
-class Commands:
+class FirstProcess:
     """The view's first process: starts commands, waits for all that ends, and ends with our side of the socket."""
 
     def __init__(self, plan, line):

@@ -30,7 +30,7 @@ import signal
 import socket
 import sys
 
-from tui_agent.trial.inside.commands import Commands
+from tui_agent.trial.inside.commands import FirstProcess
 from tui_agent.trial.inside.kernel import (
     DEATH_SIGNAL,
     DUMPABLE,
@@ -42,7 +42,7 @@ from tui_agent.trial.inside.kernel import (
     map_users,
     prctl,
 )
-from tui_agent.trial.inside.mounts import View
+from tui_agent.trial.inside.mounts import ViewMounts
 
 
 def main() -> None:
@@ -61,7 +61,7 @@ def main() -> None:
                 os.waitpid(first, 0)
                 return
             prctl(DEATH_SIGNAL, signal.SIGKILL)
-            layers = View(plan, seeds).make()
+            layers = ViewMounts(plan, seeds).make()
             if not plan["network"]:
                 loopback_up()
             prctl(DUMPABLE, 0)
@@ -72,4 +72,4 @@ def main() -> None:
     handed_out = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [layers]))]
     line.sendmsg([b'{"ready": true}'], handed_out)
     os.close(layers)
-    Commands(plan, line).serve()
+    FirstProcess(plan, line).serve()

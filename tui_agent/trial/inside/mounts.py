@@ -31,7 +31,7 @@ from tui_agent.trial.inside.kernel import (
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
-class View:
+class ViewMounts:
     """The mounts of one view, below `stage` until they become the root."""
 
     def __init__(self, plan, seeds):
