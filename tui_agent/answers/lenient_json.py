@@ -3,6 +3,9 @@
 Certain are: line breaks and tabs inside strings, comments, too many commas, a comma missing after a closing
 bracket, single quotes, keys without quotes, `True`, `False`, `None`, and unknown escapes. A quote that
 is not escaped inside a string is never certain.
+
+It is ours because the partial mode of jiter, which takes 0.4 ms for 80 kB instead of 15, reads one of the sixteen forms
+of our tests as they should be, and closes what was not finished: `{"path": "b"}` for a change cut in its content.
 """
 
 from __future__ import annotations

@@ -164,11 +164,6 @@ class SourceText:
     def line_of(self, offset: int) -> int:
         return bisect_right(self.starts, offset) - 1
 
-    def span_of_lines(self, first: int, count: int) -> Span:
-        """Whole lines, with the ending of the last one left out."""
-        last = first + count - 1
-        return Span(self.starts[first], self.starts[last] + len(self.lines[last]), first)
-
     def every(self, wanted: str) -> list[int]:
         """Where `wanted` begins in the text; a line that it holds whole leads there without a search."""
         parts = wanted.split("\n")

@@ -7,6 +7,9 @@ that begin with a dot are names like any other.
 The time is bounded by the shape of the expression: what stands between two wildcards is taken where it first
 fits and never given back (atomic groups), which is right for wildcards as long as every piece has a fixed
 length. Alternatives in braces would break that, so they are written out first.
+
+It is ours because pathspec and wcmatch give back what they took: one name takes pathspec over 20 s for `*a` twelve
+times, and wcmatch 3 s for `**/a/` eight times, instead of 0.3 ms; nor do they tell what narrows a search.
 """
 
 from __future__ import annotations
