@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import stat
 import threading
 import time
@@ -190,6 +189,8 @@ def remove_folder(folder: str) -> None:
 
     Raises OSError for what cannot be removed.
     """
+    import shutil
+
     if os.path.islink(folder) or os.path.isfile(folder):
         os.unlink(folder)
         return
