@@ -1,14 +1,16 @@
-"""`tui-agent run` splits its work, runs the parts through a provider on loopback, and applies what they did."""
+"""`tui-agent run` splits its work, runs the parts, and applies what they did; the answers come from a recording."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from support.openai_wire import Answer
 from support.program import json_lines, of_type, run
-from support.provider import Provider, Request
+from support.recordings import recorded
 from support.repositories import git, repository
+
+from tui_agent.errors import RequestRejected
+from tui_agent.turn.request import GO_ON
 
 PARTS = {"api": "Change the client", "docs": "Change the words"}
 SPLIT = {
@@ -20,54 +22,72 @@ SPLIT = {
 }
 
 
-def part(request: Request) -> Answer:
-    """What the sub-task does that this request is about."""
-    name = next(name for name, goal in PARTS.items() if f"<user_query>\n{goal}" in request.last_text)
+def part(name: str) -> str:
+    """What a sub-task does."""
     edit = {"path": f"{name}.txt", "edits": [{"search": "old", "replace": name}]}
-    return Answer(json.dumps({"summary": f"Did {name}.", "fileChanges": [edit]}))
+    return json.dumps({"summary": f"Did {name}.", "fileChanges": [edit]})
 
 
 def test_sub_tasks_run_and_come_together_without_a_screen(tmp_path: Path) -> None:
     work = repository(tmp_path / "a repository", {f"{name}.txt": "old\n" for name in PARTS})
-    with Provider() as provider:
-        provider.answer(Answer(json.dumps(SPLIT)), part, part)
-        done = run(
-            "run", "--json", "--apply", "all", "--model", "openai/test-model", "--protocol", "structured",
-            "--set", "autonomy=auto", "--planner-model", "none", "Change both",
-            folder=work, environment=provider.environment,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr + done.stdout
-        lines = json_lines(done)
-        told = [(line["id"], line["state"]) for line in of_type(lines, "subtask")]
-        assert told[:2] == [("api", "ready"), ("docs", "ready")]
-        assert set(told[2:]) == {(name, state) for name in PARTS for state in ("running", "completed")}
-        assert [line["pass"] for line in of_type(lines, "request")] == ["main", "subtask", "subtask"]
-        assert {line["summary"] for line in of_type(lines, "subtask")} == {None, "Did api.", "Did docs."}
-        assert lines[-1]["usage"]["input"] == 300
-        assert {line["reason"] for line in of_type(lines, "subtask")} == {None}
+    done_by = [(goal, part(name), "subtask") for name, goal in PARTS.items()]
+    recording = recorded(tmp_path / "recording.jsonl", ("Change both", json.dumps(SPLIT)), *done_by)
+    done = run(
+        "run",
+        "--json",
+        "--apply",
+        "all",
+        "--replay",
+        str(recording),
+        "--set",
+        "autonomy=auto",
+        "Change both",
+        folder=work,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    lines = json_lines(done)
+    told = [(line["id"], line["state"]) for line in of_type(lines, "subtask")]
+    assert told[:2] == [("api", "ready"), ("docs", "ready")]
+    assert set(told[2:]) == {(name, state) for name in PARTS for state in ("running", "completed")}
+    assert [line["pass"] for line in of_type(lines, "request")] == ["main", "subtask", "subtask"]
+    assert {line["summary"] for line in of_type(lines, "subtask")} == {None, "Did api.", "Did docs."}
+    assert lines[-1]["usage"]["input"] == 300
+    assert {line["reason"] for line in of_type(lines, "subtask")} == {None}
     assert {name: (work / f"{name}.txt").read_text() for name in PARTS} == {n: f"{n}\n" for n in PARTS}
     assert git(work, "status", "--porcelain").split() == ["M", "api.txt", "M", "docs.txt"]
 
 
-def endless(request: Request) -> Answer:
-    """Twenty sub-tasks, and in each of them one request after the other for a file that is not there."""
-    if "<user_query>\nSplit it" in request.last_text:
-        tasks = [{"id": f"p{n}", "goal": f"Part {n}", "autoExecute": True} for n in range(20)]
-        return Answer(json.dumps({"summary": "Twenty parts.", "subTasks": tasks}))
-    asks = [{"type": "file", "name": "More", "patterns": ["nowhere.txt"]}]
-    return Answer(json.dumps({"summary": "Needs more.", "fileRequests": asks, "todos": [{"text": "Go on"}]}))
+TWENTY = {
+    "summary": "Twenty parts.",
+    "subTasks": [{"id": f"p{n}", "goal": f"Part {n}", "autoExecute": True} for n in range(20)],
+}
+#: One request after the other for a file that is not there.
+ENDLESS = {
+    "summary": "Needs more.",
+    "fileRequests": [{"type": "file", "name": "More", "patterns": ["nowhere.txt"]}],
+    "todos": [{"text": "Go on"}],
+}
 
 
 def test_sub_tasks_and_their_requests_are_capped_and_the_caps_are_said(tmp_path: Path) -> None:
     work = repository(tmp_path / "a repository", {"a.txt": "old\n"})
-    with Provider() as provider:
-        provider.otherwise = endless
-        done = run(
-            "run", "--json", "--model", "openai/test-model", "--protocol", "structured", "--set", "autonomy=auto",
-            "--set", "limits.requests=12", "Split it", folder=work, environment=provider.environment,
-        )  # fmt: skip
-        lines = json_lines(done)
-        assert len(provider.requests) == 12
+    asked = [*(f"Part {n}" for n in range(8)), *[GO_ON] * 30]
+    endless = [(ask, json.dumps(ENDLESS), "subtask") for ask in asked]
+    recording = recorded(tmp_path / "recording.jsonl", ("Split it", json.dumps(TWENTY)), *endless)
+    done = run(
+        "run",
+        "--json",
+        "--replay",
+        str(recording),
+        "--set",
+        "autonomy=auto",
+        "--set",
+        "limits.requests=12",
+        "Split it",
+        folder=work,
+    )
+    lines = json_lines(done)
+    assert len(of_type(lines, "request")) == 12
     assert {line["id"] for line in of_type(lines, "subtask")} == {f"p{n}" for n in range(8)}
     notices = [line["text"] for line in of_type(lines, "notice")]
     refused = [text for text in notices if "subtasks.max_per_turn" in text]
@@ -84,14 +104,13 @@ def test_sub_tasks_and_their_requests_are_capped_and_the_caps_are_said(tmp_path:
 
 def test_what_a_sub_task_came_to_is_said_in_words(tmp_path: Path) -> None:
     work = repository(tmp_path / "a repository", {f"{name}.txt": "old\n" for name in PARTS})
-    with Provider() as provider:
-        broken = Answer(status=400, message="declined")
-        provider.otherwise = lambda request: broken if PARTS["docs"] in request.last_text else part(request)
-        provider.answer(Answer(json.dumps(SPLIT)))
-        done = run(
-            "run", "--model", "openai/test-model", "--protocol", "structured", "--set", "autonomy=auto",
-            "--planner-model", "none", "Change both", folder=work, environment=provider.environment,
-        )  # fmt: skip
+    recording = recorded(
+        tmp_path / "recording.jsonl",
+        ("Change both", json.dumps(SPLIT)),
+        (PARTS["api"], part("api"), "subtask"),
+        (PARTS["docs"], RequestRejected("The model declined", "ask for something else"), "subtask"),
+    )
+    done = run("run", "--replay", str(recording), "--set", "autonomy=auto", "Change both", folder=work)
     assert "sub-task api completed: Did api.\n" in done.stdout
     failed = next(line for line in done.stdout.splitlines() if line.startswith("sub-task docs failed: "))
     assert "declined" in failed and done.returncode == 1
@@ -100,14 +119,14 @@ def test_what_a_sub_task_came_to_is_said_in_words(tmp_path: Path) -> None:
 
 def test_a_turn_of_its_own_ends_at_the_limit_too(tmp_path: Path) -> None:
     work = repository(tmp_path / "a repository", {"a.txt": "old\n"})
-    with Provider() as provider:
-        provider.otherwise = endless
-        environment = {**provider.environment, "TUI_AGENT_PLANNER_MODEL": ""}
-        done = run(
-            "run", "--json", "--model", "openai/test-model", "--protocol", "structured", "Look for more",
-            "--set", "limits.requests=3", folder=work, environment=environment,
-        )  # fmt: skip
-        lines = json_lines(done)
-        assert (len(provider.requests), done.returncode) == (3, 1)
+    ask = "Look for more"
+    asked = [(ask, '{"actions": []}', "plan"), *((one, json.dumps(ENDLESS)) for one in (ask, GO_ON, GO_ON))]
+    recording = recorded(tmp_path / "recording.jsonl", *asked)
+    done = run("run", "--json", "--replay", str(recording), "--set", "limits.requests=3", ask, folder=work)
+    lines = json_lines(done)
+    assert ([line["pass"] for line in of_type(lines, "request")], done.returncode) == (
+        ["plan", "main", "main"],
+        1,
+    )
     assert "limits.requests" in lines[-1]["error"] and "continue" in lines[-1]["error"]
     assert sum("limits.requests" in line["text"] for line in of_type(lines, "notice")) == 1

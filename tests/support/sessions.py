@@ -82,6 +82,11 @@ def _chunks(answer: str | dict[str, Any] | Sequence[Chunk]) -> Sequence[Chunk]:
         answer = json.dumps(answer)
     if not isinstance(answer, str):
         return answer
+    return in_pieces(answer)
+
+
+def in_pieces(answer: str) -> list[Chunk]:
+    """A text as it would be streamed."""
     pieces = [answer[at : at + 40] for at in range(0, len(answer), 40)]
     return [*(TextChunk(piece) for piece in pieces), UsageChunk(100, 20, 50, 0.001), EndChunk("stop")]
 
