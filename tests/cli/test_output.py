@@ -65,7 +65,7 @@ def test_a_terminal_that_cannot_show_a_screen_is_told(tmp_path: Path, term: str)
 
 
 @pytest.mark.parametrize("to", [">/dev/full", ">&-"])
-@pytest.mark.parametrize("words", ["--help", "config show", "doctor --json"])
+@pytest.mark.parametrize("words", ["--help", "config show", "stats --json"])
 def test_output_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path, words: str, to: str) -> None:
     done = shell(f"$P {words} {to}", tmp_path)
     assert done.returncode == 1

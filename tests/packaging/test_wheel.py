@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -33,10 +34,15 @@ def program(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`tui-agent`, installed from the wheel into an environment of its own, in a folder with a space."""
     environment = tmp_path_factory.mktemp("an environment")
     (wheel,) = built.glob("*.whl")
-    uv = shutil.which("uv")
-    venv.create(environment, with_pip=uv is None, symlinks=True)
-    python = environment / "bin" / "python"
-    install = [uv, "pip", "install", "--python", str(python)] if uv else [str(python), "-m", "pip", "install"]
+    pip = importlib.util.find_spec("pip") is not None
+    venv.create(environment, with_pip=not (pip or shutil.which("uv")), symlinks=True)
+    python = str(environment / "bin" / "python")
+    if pip:
+        install = [sys.executable, "-m", "pip", "--python", python, "install"]
+    elif uv := shutil.which("uv"):
+        install = [uv, "pip", "install", "--python", python]
+    else:
+        install = [python, "-m", "pip", "install"]
     subprocess.run([*install, "--quiet", "--no-deps", "--no-index", str(wheel)], check=True, timeout=100)
     (packages,) = (environment / "lib").glob("python*/site-packages")
     (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
