@@ -18,7 +18,7 @@ import pytest
 from tui_agent.trial import outside
 from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
-from tui_agent.trial.plan import MEGABYTE, Limits, Seed, plan
+from tui_agent.trial.plan import MEGABYTE, Limits, NoView, Seed, plan
 from tui_agent.trial.run import Run, RunResult
 from tui_agent.trial.rungs import Rung, probe
 
@@ -259,8 +259,7 @@ async def test_where_there_is_no_view_the_step_is_said(root: Path) -> None:
 import asyncio, os, sys
 sys.path[:0] = {sys.path!r}
 from pathlib import Path
-from tui_agent.trial.outside import NoView
-from tui_agent.trial.plan import plan
+from tui_agent.trial.plan import NoView, plan
 from tui_agent.trial.run import Run
 try:
     asyncio.run(Run().in_view(plan(Path({str(root)!r})), ["true"], {{}}))
@@ -280,3 +279,12 @@ async def test_the_best_that_works_here_is_found_by_doing_it(monkeypatch: pytest
     worse = await probe()
     assert worse.isolated == "none"
     assert worse.why == "start: its program ended at once"
+
+
+@pytest.mark.parametrize(
+    ("root", "why"),
+    [("/", "too much for a view"), ("/home-of-one", "too much for a view"), ("/dev", "is mounted below it")],
+)
+def test_a_folder_that_no_view_can_show_is_refused(root: str, why: str) -> None:
+    with pytest.raises(NoView, match=why):
+        plan(Path(root), environ={"HOME": "/home-of-one"})

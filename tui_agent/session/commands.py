@@ -72,14 +72,19 @@ class CommandRuns:
 
         Raises `SessionError` where the command is empty, or this machine has no such view.
         """
-        from tui_agent.trial.plan import plan
+        from tui_agent.trial.plan import NoView, plan
 
         _check(command)
         root = self._workspace.root
         seeds, pending = await self._seeds()
         trial = self._settings.trial
         folders = await asyncio.to_thread(_git_folders, str(root))
-        made = await asyncio.to_thread(plan, root, seeds=seeds, git_folders=folders, tools=trial.tools)
+        try:
+            made = await asyncio.to_thread(plan, root, seeds=seeds, git_folders=folders, tools=trial.tools)
+        except NoView as error:
+            raise SessionError(
+                f"There is no trial view of this folder: {error.why}", _remedy("trial")
+            ) from error
         variables, environment = _variables(str(root), made.home, trial.env)
         number = await self._start(
             command, by, "trial", pending, timeout, lambda run: run.in_view(made, _shell(command), variables)
@@ -190,7 +195,12 @@ class CommandRuns:
         try:
             await begun
         except Exception as error:
-            raise SessionError(f"The command could not be started ({error})", _remedy(where)) from error
+            what = (
+                "There is no trial view on this machine"
+                if where == "trial"
+                else "The command could not be started"
+            )
+            raise SessionError(f"{what} ({error})", _remedy(where)) from error
         await self._journal.record(e.CommandStarted(number, command, by, where, isolated, time.time()))
         told(run.output)  # what came before it was known to run
         return number
@@ -290,7 +300,7 @@ def _shell(command: str) -> list[str]:
 
 def _remedy(where: Where) -> str:
     if where == "trial":
-        return "this machine has no view for trial runs; run it with !! in the real folder"
+        return "run it with !! in the real folder"
     return "look at what SHELL names"
 
 

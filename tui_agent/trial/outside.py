@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from tui_agent.trial.plan import ViewPlan
+from tui_agent.trial.plan import NoView, ViewPlan
 
 #: Seconds until a view that does not come up is given up; it takes 0.03.
 STARTED = 20.0
@@ -26,14 +26,6 @@ _PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.trial.ins
 
 #: The Python behind a virtual environment, which starts quicker.
 _PYTHON: str = getattr(sys, "_base_executable", sys.executable)
-
-
-class NoView(Exception):
-    """The kernel refused a step: `step`, the error's number and its words."""
-
-    def __init__(self, step: str, number: int, why: str) -> None:
-        super().__init__(f"{step}: {why}")
-        self.step, self.number, self.why = step, number, why
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,14 @@ _GIT_SETTINGS = (".gitconfig", ".config/git/config")
 MEGABYTE = 1 << 20
 
 
+class NoView(Exception):
+    """There is no view: the step that failed, the error's number where the kernel gave one, and why in words."""
+
+    def __init__(self, step: str, number: int, why: str) -> None:
+        super().__init__(f"{step}: {why}")
+        self.step, self.number, self.why = step, number, why
+
+
 @dataclass(frozen=True, slots=True)
 class Seed:
     """What is in the view instead of what is in the folder.
@@ -158,11 +166,13 @@ def plan(
     limits: Limits | None = None,
     environ: dict[str, str] | None = None,
 ) -> ViewPlan:
-    """The view of a workspace (an absolute path without links).
+    """The view of a workspace (an absolute path without links). Raises `NoView` for one that no view can show.
 
     git_folders: those of a linked worktree or a submodule, which are elsewhere. tools: more folders to read.
     """
     environ = dict(os.environ) if environ is None else environ
+    if why := _unfit(str(workspace), os.path.realpath(environ.get("HOME") or "/nonexistent")):
+        raise NoView("workspace", 0, why)
     root, home = str(workspace), os.path.realpath(environ.get("HOME") or "/nonexistent")
     limits = limits or _fitting(Limits())
     binds, links = _system()
@@ -187,6 +197,19 @@ def plan(
         network,
         limits,
     )
+
+
+def _unfit(root: str, home: str) -> str:
+    """Why an overlay over this folder would not show what is there; "" where it would."""
+    if root in ("/", home):
+        return f"{root} is too much for a view"
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    mounted = (line.split()[4].encode().decode("unicode_escape", "replace") for line in lines)
+    below = next((path for path in mounted if path.startswith(f"{root}/")), "")
+    return f"{below} is mounted below it, and would be empty in a view" if below else ""
 
 
 def _fitting(limits: Limits) -> Limits:

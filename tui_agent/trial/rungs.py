@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from tui_agent.store.commands import Isolated
 from tui_agent.trial.environment import variables
-from tui_agent.trial.outside import NoView
-from tui_agent.trial.plan import Seed, ViewPlan, plan
+from tui_agent.trial.plan import NoView, Seed, ViewPlan, plan
 from tui_agent.trial.run import Run
 
 _WORDS = {
