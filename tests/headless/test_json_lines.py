@@ -31,3 +31,32 @@ async def test_a_file_that_changed_between_two_runs_is_told_as_stale(tmp_path: P
     assert [line for line in lines if line["type"] == "stale"] == [
         {"type": "stale", "path": "api.py", "cause": "disk"}
     ]
+
+
+async def test_a_command_is_told_when_it_starts_and_when_it_ended(tmp_path: Path) -> None:
+    work = make_tree(tmp_path / "work", {"a.txt": "x\n"})
+    out = StringIO()
+    async with open_session(work, [reply()]) as session:
+        session.subscribe(JsonTeller(out).on_event)
+        await session.chat.submit("Hello")
+        await session.chat.finished()
+        await session.commands.run("cat a.txt; echo y > b.txt; exit 3")
+        await session.commands.ended()
+    told = [json.loads(line) for line in out.getvalue().splitlines()]
+    begun, ended = (line for line in told if line["type"].startswith("command"))
+    assert begun == {
+        "type": "command",
+        "id": "1",
+        "command": "cat a.txt; echo y > b.txt; exit 3",
+        "where": "trial",
+        "isolated": "overlay",
+    }
+    assert ended.pop("seconds") >= 0
+    assert ended == {
+        "type": "command_result",
+        "id": "1",
+        "exit": 3,
+        "changed": ["b.txt"],
+        "output": "x\n",
+        "cut": 0,
+    }

@@ -77,6 +77,18 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
         case e.DirectoryListed(path, entries, error):
             listed = [{"name": name, "type": kind, "size": size} for name, kind, size in entries]
             yield {"type": "listing", "path": path, "entries": listed, "error": error or None}
+        case e.CommandStarted(name, command, where=where, isolated=isolated):
+            yield {"type": "command", "id": name, "command": command, "where": where, "isolated": isolated}
+        case e.CommandEnded(result):
+            yield {
+                "type": "command_result",
+                "id": result.id,
+                "exit": result.status,
+                "seconds": round(result.seconds, 3),
+                "changed": list(result.changed),
+                "output": result.output,
+                "cut": result.cut,
+            }
         case e.NoticeGiven(level, text):
             yield {"type": "notice", "level": level, "text": text}
         case _:
@@ -223,6 +235,9 @@ def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"],
             change = state.review.change(name)
             if change is not None:
                 yield "out", one_line(f"{change.id} {now} {change.path}{_why(change)}")
+        case e.CommandEnded(result):
+            ended = f"exit {result.status}" if result.how == "exit" else result.how
+            yield "err", one_line(f"  ran {result.command}: {ended}, {result.seconds:.1f} s")
         case e.SubTaskMoved(id=name, state="running"):
             yield "err", one_line(f"  sub-task {name} runs")
         case e.SubTaskEnded(id=name):
