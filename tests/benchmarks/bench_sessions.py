@@ -33,7 +33,7 @@ from tui_agent.log.snapshot import read_state
 from tui_agent.log.transcript import messages_before
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.store import events as e
-from tui_agent.store.state import SentMessage
+from tui_agent.store.conversation import SentMessage
 
 TURNS, TOUCHES, SESSIONS, PAIRS = 5000, 2000, 1000, 5
 MOMENTS = PLACES = 200

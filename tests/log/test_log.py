@@ -16,7 +16,8 @@ from tui_agent.errors import SessionError
 from tui_agent.log import log as module
 from tui_agent.log.log import Log, load, set_aside
 from tui_agent.store import events as e
-from tui_agent.store.state import LayoutSlice, SentMessage
+from tui_agent.store.conversation import SentMessage
+from tui_agent.store.state import LayoutSlice
 
 
 @pytest.fixture

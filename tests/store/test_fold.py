@@ -16,7 +16,8 @@ from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
 from tui_agent.store.fold import FOLDS, fold, fold_all
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import State, Todo, Usage
+from tui_agent.store.state import State, Todo
+from tui_agent.store.usage import Usage
 
 BASES = (e.Event, e.Lasting, e.Growing, e.Passing)
 
@@ -154,7 +155,7 @@ def test_a_buffer_from_open_to_closed() -> None:
 
 
 def test_a_request_appends_and_a_reset_begins_anew() -> None:
-    from tui_agent.store.state import SentMessage
+    from tui_agent.store.conversation import SentMessage
 
     one, two, three = (SentMessage("user", name) for name in "abc")
     sent = e.RequestSent(1, "main", (one, two), files={"a.py": "h"}, model="m", protocol="tools")
@@ -167,7 +168,7 @@ def test_a_request_appends_and_a_reset_begins_anew() -> None:
 
 
 def test_a_planner_request_is_no_part_of_the_conversation() -> None:
-    from tui_agent.store.state import SentMessage
+    from tui_agent.store.conversation import SentMessage
 
     state = fold_all([*started(), e.RequestSent(1, "plan", (SentMessage("user", "a"),))])
     assert state.conversation.messages == ()

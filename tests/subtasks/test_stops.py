@@ -14,7 +14,7 @@ from support.trees import until
 from tui_agent.errors import FileError, SessionError
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import Usage
+from tui_agent.store.usage import Usage
 from tui_agent.subtasks import merge
 
 GOALS = {name: f"Do part {name}" for name in ("a", "b", "x", "y")}

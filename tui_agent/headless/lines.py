@@ -11,7 +11,8 @@ from tui_agent.files.visible import clean, one_line
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import State, Usage
+from tui_agent.store.state import State
+from tui_agent.store.usage import Usage
 from tui_agent.turn.task_report import sides
 
 Line = dict[str, Any]

@@ -16,7 +16,8 @@ from tui_agent.headless.output import OutputLost, Telling
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.store.state import State, TurnSlice, Usage, used_since
+from tui_agent.store.state import State, TurnSlice
+from tui_agent.store.usage import Usage, used_since
 
 #: What is still to be decided after everything was to be applied.
 LEFT = ("failed", "conflict", "pending", "merged")

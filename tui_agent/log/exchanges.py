@@ -10,7 +10,7 @@ from msgspec import Struct
 from tui_agent.errors import FileError
 from tui_agent.files.blobs import Blobs
 from tui_agent.store import events as e
-from tui_agent.store.state import SentMessage
+from tui_agent.store.conversation import SentMessage
 
 
 class Exchange(Struct, frozen=True):

@@ -23,8 +23,8 @@ from tui_agent.files.systems import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.text import md5
 from tui_agent.log import log
 from tui_agent.store import events as e
+from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import Lasting
-from tui_agent.store.state import SentMessage
 from tui_agent.workspace.languages import language
 
 CURRENT, LEGACY = "api_conversation_history.json", "claude_messages.json"

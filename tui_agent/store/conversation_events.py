@@ -7,8 +7,10 @@ from typing import Literal
 from msgspec import field
 
 from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
+from tui_agent.store.conversation import SentMessage
 from tui_agent.store.event import Growing, Lasting, Passing
-from tui_agent.store.state import InstructionFile, OpenRequest, Purpose, SentMessage, Usage
+from tui_agent.store.state import InstructionFile
+from tui_agent.store.usage import OpenRequest, Purpose, Usage
 
 
 class UploadsEnded(Lasting, frozen=True):

@@ -11,8 +11,7 @@ from tui_agent.store import (
     fold_files,
     fold_review,
     fold_session,
-    fold_subtasks,
-    fold_todos,
+    fold_tasks,
     fold_turn,
 )
 from tui_agent.store.events import Event
@@ -25,8 +24,7 @@ FOLDS: dict[type[Event], Fold] = {
     **fold_turn.FOLDS,
     **fold_conversation.FOLDS,
     **fold_review.FOLDS,
-    **fold_subtasks.FOLDS,
-    **fold_todos.FOLDS,
+    **fold_tasks.FOLDS,
     **fold_files.FOLDS,
     **fold_commands.FOLDS,
 }

@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from tui_agent.store import events as e
 from tui_agent.store import fold_turn
+from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.fold_turn import say
-from tui_agent.store.state import ChatMessage, ConversationSlice, State, UsageSlice
+from tui_agent.store.state import ChatMessage, State
+from tui_agent.store.usage import UsageSlice
 
 #: A provider that counts more than so many times what we do counts something else.
 MOST_SCALE = 4.0
@@ -25,7 +27,7 @@ def _begun(state: State, event: e.ConversationBegun) -> State:
         open_calls=event.open_calls,
         misread=before.misread,
         last=before.last,
-        anew=True,
+        restarts=True,
         why=event.why,
         head=event.head,
         head_tokens=event.head_tokens,
@@ -52,7 +54,7 @@ def _sent(state: State, event: e.RequestSent) -> State:
     state = replace(state, turn=turn)
     if event.purpose != "main":
         return state
-    begins = event.reset and not state.conversation.anew
+    begins = event.reset and not state.conversation.restarts
     before = ConversationSlice() if begins else state.conversation
     messages = (*before.messages, *event.messages)
     conversation = replace(
@@ -70,7 +72,7 @@ def _sent(state: State, event: e.RequestSent) -> State:
         open_calls=(),
         misread={},
         last=messages,
-        anew=False,
+        restarts=False,
         unbundled=(),
         refusable=replace(state.conversation, refusable=None),
     )

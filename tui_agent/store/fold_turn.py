@@ -18,8 +18,8 @@ from tui_agent.store.state import (
     ReplySlice,
     State,
     TurnSlice,
-    Usage,
 )
+from tui_agent.store.usage import Usage
 
 HISTORY_KEPT = 200
 

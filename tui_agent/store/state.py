@@ -17,7 +17,9 @@ from tui_agent.files.disclosure import SecretChoice
 from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.commands import CommandResult, CommandsSlice
+from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.graph import SubTask
+from tui_agent.store.usage import UsageSlice
 
 #: How many messages of the transcript stay in memory; older ones are paged from the log.
 TRANSCRIPT_WINDOW = 200
@@ -318,137 +320,6 @@ class SubTasksSlice(Struct, frozen=True):
 
     def get(self, task: str) -> SubTask | None:
         return next((found for found in self.tasks if found.id == task), None)
-
-
-class Usage(Struct, frozen=True):
-    """Tokens and dollars. `cost` is None when any part of it is unknown; `estimated` marks counts of our own."""
-
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    cost: float | None = 0.0
-    estimated: bool = False
-
-    def plus(self, other: Usage) -> Usage:
-        known = self.cost is not None and other.cost is not None
-        return Usage(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cached=self.cached + other.cached,
-            cost=self.cost + other.cost if known else None,  # type: ignore[operator]
-            estimated=self.estimated or other.estimated,
-        )
-
-
-def used_since(before: Usage, now: Usage) -> Usage:
-    """What was used between two counts of the same thing."""
-    known = before.cost is not None and now.cost is not None
-    return Usage(
-        input=now.input - before.input,
-        output=now.output - before.output,
-        cached=now.cached - before.cached,
-        cost=round(now.cost - before.cost, 9) if known else None,  # type: ignore[operator]
-        estimated=now.estimated,
-    )
-
-
-#: A token of most texts has about so many letters.
-LETTERS_A_TOKEN = 4
-
-
-#: What a request to a model is for.
-Purpose = Literal["plan", "main", "condense", "subtask", "draft"]
-
-
-class OpenRequest(Struct, frozen=True):
-    """A request that has gone out and is not paid for yet: its own tokens, and what a token of input and one of
-    output cost in dollars, where that is known."""
-
-    purpose: Purpose
-    tokens: int
-    prices: tuple[float, float] | None = None
-
-    def estimate(self, letters: int) -> Usage:
-        """What it has cost by our own count, when so many letters of its answer have come."""
-        output = -(-letters // LETTERS_A_TOKEN)
-        cost = None
-        if self.prices is not None:
-            cost = self.tokens * self.prices[0] + output * self.prices[1]
-        return Usage(self.tokens, output, 0, cost, estimated=True)
-
-
-class UsageSlice(Struct, frozen=True):
-    """`context` is the size of the last request in tokens, `parts` the same by part.
-
-    `counted` is that size by our own count; `scale` what the provider's count is to ours (1 until it told one).
-    `last` is what the last request to the main model cost.
-    """
-
-    turn: Usage = Usage()
-    session: Usage = Usage()
-    context: int = 0
-    context_estimated: bool = False
-    parts: dict[str, int] = field(default_factory=dict)
-    counted: int = 0
-    scale: float = 1.0
-    last: Usage = Usage()
-    #: The request that is out now, None where none is.
-    open: OpenRequest | None = None
-    prefix_share: float = 0.0
-    resets: int = 0
-
-
-class SentMessage(Struct, frozen=True):
-    """One message of the conversation as the model got it: its JSON lies in the blob store under `blob`.
-
-    Of its `tokens`, `files` are those of files' contents and `instructions` those of instruction files.
-    """
-
-    role: str
-    blob: str
-    tokens: int = 0
-    files: int = 0
-    instructions: int = 0
-    #: `summary` is the one that stands for older messages.
-    kind: Literal["", "summary"] = ""
-
-
-class ConversationSlice(Struct, frozen=True):
-    """What was sent, in order, the system prompt first, to which model in which dialect.
-
-    `files` maps a path to the hash of the text that is in it, `rows` to the known file's row as it was last
-    told, `blocks` an editor block's name to its digest, `contexts` an instruction or base file to its hash (empty:
-    told that it is gone). `open_calls` are function calls without a result yet. `last` is the newest request as it
-    went out. `anew` says that the next request begins another conversation, and `why`. `refusable` is the
-    conversation before the request that is out now, until its answer has come.
-    """
-
-    model: str = ""
-    protocol: Literal["", "tools", "structured"] = ""
-    messages: tuple[SentMessage, ...] = ()
-    files: dict[str, str] = field(default_factory=dict)
-    rows: dict[str, str] = field(default_factory=dict)
-    blocks: dict[str, str] = field(default_factory=dict)
-    #: Facts that the next request tells the model once: what was applied, skipped, refused.
-    untold: tuple[str, ...] = ()
-    open_calls: tuple[str, ...] = ()
-    #: Of those, the ones that could not be read, and the error that each is answered with.
-    misread: dict[str, str] = field(default_factory=dict)
-    contexts: dict[str, str] = field(default_factory=dict)
-    last: tuple[SentMessage, ...] = ()
-    anew: bool = False
-    why: str = ""
-    #: The hash of what goes with every request beside the messages (functions, schema), and its tokens.
-    head: str = ""
-    head_tokens: int = 0
-    #: Ids of the provider's files that are in it; once `uploads_ended` they mean nothing any more.
-    uploads: tuple[str, ...] = ()
-    uploads_ended: bool = False
-    refusable: ConversationSlice | None = None
-    #: What was told of each sub-task, by its id.
-    tasks: dict[str, str] = field(default_factory=dict)
-    #: Files that an applied change touched since the last request: what belongs to them goes with the next.
-    unbundled: tuple[str, ...] = ()
 
 
 class InstructionFile(Struct, frozen=True):

@@ -28,7 +28,8 @@ from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.text import decode
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store import events as e
-from tui_agent.store.state import SentMessage, State
+from tui_agent.store.conversation import SentMessage
+from tui_agent.store.state import State
 from tui_agent.tools.context import Emit, unheard
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Message
-from tui_agent.store.state import SentMessage
+from tui_agent.store.conversation import SentMessage
 
 
 class Kept(Struct, frozen=True):

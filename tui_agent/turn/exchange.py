@@ -27,7 +27,7 @@ from tui_agent.model.client import (
 from tui_agent.model.pacing import RAISE_REQUESTS
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
-from tui_agent.store.state import OpenRequest, Purpose, Usage
+from tui_agent.store.usage import OpenRequest, Purpose, Usage
 from tui_agent.tools.context import Emit
 from tui_agent.turn.context import TurnContext
 

@@ -23,7 +23,7 @@ from tui_agent.errors import (
 )
 from tui_agent.model.client import CallChunk, Chunk, ReasoningChunk, TextChunk
 from tui_agent.store import events as e
-from tui_agent.store.state import SentMessage
+from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import Emit
 from tui_agent.tools.files import window_of
 from tui_agent.tools.propose_changes import changes_of

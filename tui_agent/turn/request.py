@@ -15,8 +15,9 @@ from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known import KnownFile, table_row
 from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
+from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import RequestSent
-from tui_agent.store.state import SentMessage, State
+from tui_agent.store.state import State
 from tui_agent.tools.files import Loaded
 from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
@@ -104,7 +105,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         estimated=not exact,
         parts=parts_of(everything, before.head_tokens),
         prefix_share=round(share, 6),
-        reset=before.anew,
+        reset=before.restarts,
         model=state.model.name,
         protocol=state.model.protocol,
     )

@@ -14,9 +14,10 @@ from tui_agent.context.budget import Shares, emptied, filling
 from tui_agent.context.known import KnownFile
 from tui_agent.context.loaded import InView, LoadedFile, read_files_result
 from tui_agent.errors import ContextTooLong, TuiAgentError
+from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import ConversationBegun, FileLoaded, NoticeGiven, RequestSent
 from tui_agent.store.fold import fold
-from tui_agent.store.state import SentMessage, State
+from tui_agent.store.state import State
 from tui_agent.tools.context import Emit
 from tui_agent.tools.files import Loaded, costs_of, known_file, leave_out, load, window_of
 from tui_agent.turn.context import TurnContext
@@ -80,7 +81,7 @@ async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int
         if request.size > ceiling:
             await step(ceiling)
             request = await room.composed()
-    if full and context.state().conversation.anew and context.state().conversation.why != "first":
+    if full and context.state().conversation.restarts and context.state().conversation.why != "first":
         await room.give_way()  # what was left out may have been more than had to go
         request = await room.composed()
     if request.size > ceiling:

@@ -17,7 +17,8 @@ from textual.widgets import OptionList, Static, TextArea
 from tui_agent.context.known import Touch
 from tui_agent.log.exchanges import Exchange
 from tui_agent.session.session import Session
-from tui_agent.store.state import InstructionFile, State, Usage
+from tui_agent.store.state import InstructionFile, State
+from tui_agent.store.usage import Usage
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import clean, label, one_line, parts
 

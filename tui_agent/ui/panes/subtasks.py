@@ -16,7 +16,8 @@ from textual.widgets import Input
 
 from tui_agent.session.session import Session
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import State, SubTasksSlice, Usage
+from tui_agent.store.state import State, SubTasksSlice
+from tui_agent.store.usage import Usage
 from tui_agent.ui.panes.subtasks_actions import SubTaskActions
 from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
 from tui_agent.ui.panes.subtasks_rows import (

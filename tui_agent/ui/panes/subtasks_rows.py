@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_agent.settings.schema import Settings
 from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
-from tui_agent.store.state import SubTaskProgress, Usage
+from tui_agent.store.state import SubTaskProgress
+from tui_agent.store.usage import Usage
 from tui_agent.ui.panes.subtasks_look import Look
 from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, short_count
 from tui_agent.ui.widgets.hints import Hint

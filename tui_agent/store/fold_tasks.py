@@ -1,4 +1,4 @@
-"""Folding sub-tasks: the graph, what is wanted of it, what runs, and what came of it."""
+"""What is to be done, folded: todos and sub-tasks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,32 @@ from tui_agent.store.state import ChatMessage, State, SubTaskProgress
 
 #: More of what a sub-task says of itself is in its own chat; in characters.
 LONGEST_LINE = 300
+
+
+def _todos_replaced(state: State, event: e.TodosChanged) -> State:
+    return replace(state, todos=event.todos)
+
+
+def _todos_added(state: State, event: e.TodosAdded) -> State:
+    return replace(state, todos=(*state.todos, *event.todos))
+
+
+def _todo_changed(state: State, event: e.TodoChanged) -> State:
+    todos = tuple(
+        replace(todo, text=event.text, done=event.done) if todo.id == event.id else todo
+        for todo in state.todos
+    )
+    return replace(state, todos=todos)
+
+
+def _todo_removed(state: State, event: e.TodoRemoved) -> State:
+    return replace(state, todos=tuple(todo for todo in state.todos if todo.id != event.id))
+
+
+def _todo_moved(state: State, event: e.TodoMoved) -> State:
+    found = tuple(todo for todo in state.todos if todo.id == event.id)
+    others = tuple(todo for todo in state.todos if todo.id != event.id)
+    return replace(state, todos=(*others[: event.place], *found, *others[event.place :]))
 
 
 def _proposed(state: State, event: e.SubTasksProposed) -> State:
@@ -132,6 +158,11 @@ def _without_progress(state: State, name: str) -> State:
 
 
 FOLDS = {
+    e.TodosChanged: _todos_replaced,
+    e.TodosAdded: _todos_added,
+    e.TodoChanged: _todo_changed,
+    e.TodoRemoved: _todo_removed,
+    e.TodoMoved: _todo_moved,
     e.SubTasksProposed: _proposed,
     e.SubTaskMoved: _moved,
     e.SubTaskChanged: _changed,
