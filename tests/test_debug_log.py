@@ -18,7 +18,7 @@ import pytest
 import tui_agent
 from tui_agent import debug_log
 from tui_agent.errors import ChildFailed, EditFailed
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 
 PACKAGE = Path(tui_agent.__file__).parent
 KEY = "sk-proj-abcDEF123456789ghiJKL"
@@ -153,7 +153,7 @@ def test_a_thread_that_ends_with_a_fault_leaves_its_traceback(log):
 
 async def test_what_a_child_writes_is_in_the_log(log):
     here = Path(__file__).parent
-    child = Child(
+    child = ChildProcess(
         "support.child_program", name="helper", env={"PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
     )
     with pytest.raises(ChildFailed, match="nothing to divide by"):
@@ -161,7 +161,9 @@ async def test_what_a_child_writes_is_in_the_log(log):
     await child.ask("prints")
     await child.close()
     with pytest.raises(ChildFailed, match="cannot start"):
-        await Child("support.child_program", name="helper", env={**child.environment, "BROKEN": "1"}).ask("x")
+        await ChildProcess(
+            "support.child_program", name="helper", env={**child.environment, "BROKEN": "1"}
+        ).ask("x")
     text = log()
     assert "child.helper: started as process" in text
     assert "ZeroDivisionError: nothing to divide by" in text and "in breaks" in text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 from tui_agent.processes.environment import (
     WHOLE_PATH,
     avoid_programs_in,
@@ -55,7 +55,7 @@ async def test_a_child_finds_no_key_that_is_not_for_it(monkeypatch: pytest.Monke
             monkeypatch.setenv(name, "canary-value")
     more = {"any": {}, "workspace": for_workspace(), "model": for_models()}[kind]
     path = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
-    child = Child("support.child_program", env={**more, "PYTHONPATH": path})
+    child = ChildProcess("support.child_program", env={**more, "PYTHONPATH": path})
     found = await child.ask("environment")
     await child.close()
     leaked = {name for name, value in found.items() if value == "canary-value"}

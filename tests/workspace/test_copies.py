@@ -16,7 +16,7 @@ from support.repositories import git, repository
 from support.trees import make_tree, until
 
 from tui_agent.errors import ChildFailed, FileError, Interrupted
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace import copies, plain_copy
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.plain_copy import copy_paths
@@ -164,7 +164,7 @@ async def test_without_the_child_a_plain_copy_is_made_and_removed(
     async def refuse(*_: object, **__: object) -> None:
         raise ChildFailed("The workspace process cannot be started", "free some memory and try again")
 
-    monkeypatch.setattr(Child, "_connected", refuse)
+    monkeypatch.setattr(ChildProcess, "_connected", refuse)
     root = make_tree(tmp_path / "plain", {"a.txt": "a"})
     async with opened(root) as workspace:
         copy = await workspace.copies.make(tmp_path / "data/one", "")

@@ -9,7 +9,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.listing import Listed, list_by_child
 
 PATHS = st.sets(st.sampled_from("abcdefgh")).map(sorted)
@@ -34,7 +34,7 @@ class Scripted:
 async def test_the_parts_make_the_listing(
     known: list[str], found: list[str], gone: list[str], size: int
 ) -> None:
-    child = cast("Child", Scripted(found, gone, size))
+    child = cast("ChildProcess", Scripted(found, gone, size))
     early: list[Listed] = []
     before = list(known)
     listed = await list_by_child(child, Path(), known, early.append)
@@ -49,6 +49,6 @@ async def test_what_the_person_should_know(tmp_path: Path) -> None:
             yield {"source": "walk", "unnamed": 3, "cut": True}
             yield {"listed": True}
 
-    listed = await list_by_child(cast("Child", Cut([], [], 1)), tmp_path, [])
+    listed = await list_by_child(cast("ChildProcess", Cut([], [], 1)), tmp_path, [])
     assert "3 files have names that are not UTF-8" in listed.note
     assert "more than 500,000 files" in listed.note

@@ -114,7 +114,7 @@ async def test_it_works_without_its_child(tmp_path: Path, monkeypatch: pytest.Mo
     async def refuse(*_: object, **__: object) -> None:
         raise ChildFailed("The workspace process cannot be started", "free some memory and try again")
 
-    monkeypatch.setattr(module.Child, "_connected", refuse)
+    monkeypatch.setattr(module.ChildProcess, "_connected", refuse)
     make_tree(tmp_path, ["a.py", "node_modules/m.js"])
     heard = Heard()
     workspace = Workspace(tmp_path, **heard.callbacks())

@@ -1,4 +1,4 @@
-"""The journal of a batch: what it will do to which files, kept until it is done, and how to take it back."""
+"""The journal of a batch: what it will do to which files, kept until it is done, and how to undo it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import FileError
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 
 
 class CommitPlan(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Gone(Struct, frozen=True):
 class GitClient:
     """Asks the child about the repository that a folder is in, if any."""
 
-    def __init__(self, child: Child, root: Path) -> None:
+    def __init__(self, child: ChildProcess, root: Path) -> None:
         self._child = child
         self._root = root
 

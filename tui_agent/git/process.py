@@ -178,6 +178,6 @@ def _empty_pipes(root: str, git_folders: Sequence[str]) -> None:
 
 
 def _empty_pipe(path: str) -> None:
-    with suppress(OSError):  # nobody waits there, or it is no pipe any more
+    with suppress(OSError):  # nobody waits there, or the pipe is gone
         if stat.S_ISFIFO(os.lstat(path).st_mode):
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))

@@ -38,7 +38,7 @@ class Forked(Struct, frozen=True):
             return ""
         names = ", ".join(shown(path) for path in self.differing[:10])
         more = f" and {len(self.differing) - 10} more" if len(self.differing) > 10 else ""
-        return f"These files were changed after that turn, and stay as they are: {names}{more}. Undo takes it back"
+        return f"These files were changed after that turn, and stay as they are: {names}{more}. Undo reverts them"
 
 
 def fork(data: Path, session: str, turn: int | None = None) -> Forked:

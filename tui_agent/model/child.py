@@ -21,7 +21,7 @@ from tui_agent.model.client import (
     TokenCount,
 )
 from tui_agent.model.tokens import estimate
-from tui_agent.processes.child import Child, ChildState
+from tui_agent.processes.child import ChildProcess, ChildState
 from tui_agent.processes.environment import for_models
 
 ModelStatus = Literal["idle", "starting", "ready", "failed"]
@@ -50,7 +50,7 @@ class ChildModel:
         self._able_to_count = asyncio.Event()
         self._abilities: dict[str, Abilities] = {}
         self._warming: asyncio.Task[None] | None = None
-        self._child = Child(
+        self._child = ChildProcess(
             WORKER,
             name="model",
             env={**for_models(), **(environment or {})},

@@ -19,7 +19,7 @@ WITHIN_SECONDS = 60.0
 STDERR_LINES = 200
 
 
-class Child:
+class ChildProcess:
     """`python -m module`, started by the first use or by `start()`, ended by `close()` or with this process.
 
     `name` is what a person calls it ("model"). `on_state` and `on_event` are called on the loop and must not

@@ -1,4 +1,4 @@
-"""The conversation of a session: sent, stopped, answered, looked back at, gone on with."""
+"""The conversation of a session: sent, stopped, answered, looked back at, continued."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from tui_agent.trial.output import Output
     from tui_agent.trial.plan import Seed
     from tui_agent.trial.run import Run, RunResult
+
+_log = logging.getLogger(__name__)
 
 #: Letters of head and tail together that a result keeps; the blob holds more.
 SHOWN = 16_000
@@ -182,6 +185,7 @@ class CommandRuns:
             except Exception as error:
                 if begun.done():
                     raise
+                _log.info("command %s did not begin", number, exc_info=True)
                 begun.set_exception(error)
                 return
             ran = RunningCommand(number, command, by, where, isolated, 0.0)

@@ -11,7 +11,7 @@ from tui_agent.errors import ChildFailed, FileError, SessionError
 from tui_agent.files.names import plain
 from tui_agent.log import directory
 from tui_agent.log.lock import SessionLock
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 
 FOLDER = "worktrees"
 
@@ -32,14 +32,14 @@ def folder_of_run(data: Path, kept: Path, name: str) -> Path:
     return folder_for(data, way[0], "/".join((*way[1:], name)))
 
 
-async def clear(data: Path, session: str, child: Child) -> None:
+async def clear(data: Path, session: str, child: ChildProcess) -> None:
     """Remove what an earlier life of a session left; it is ours, and has made no copy in this life."""
     folder = data / FOLDER / session
     if session and await asyncio.to_thread(folder.is_dir):
         await _remove(folder, child)
 
 
-async def clear_leftovers(data: Path, child: Child) -> None:
+async def clear_leftovers(data: Path, child: ChildProcess) -> None:
     """Remove the copies of sessions that no living process has open, from disk and from their repositories.
 
     `child` is that of any workspace. What cannot be removed stays for the next start.
@@ -51,7 +51,7 @@ async def clear_leftovers(data: Path, child: Child) -> None:
                 await _remove(folder, child)
 
 
-async def _remove(folder: Path, child: Child) -> None:
+async def _remove(folder: Path, child: ChildProcess) -> None:
     with suppress(ChildFailed, FileError):
         await child.ask("git_worktrees_remove", {"folder": str(folder)})
 

@@ -54,7 +54,7 @@ async def propose(context: ToolContext, reply: Reply, rules: Rules, emit: Emit) 
             )
         if request.path in rules.settled:
             await _tell_both(
-                f"{request.path} was decided about meanwhile: what the model proposes anew is left out", emit
+                f"{request.path} was decided about meanwhile: the model's new proposal is left out", emit
             )
             continue
         change, again = await _change(context, turn, number, request, todo, spelled)

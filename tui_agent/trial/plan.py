@@ -85,7 +85,7 @@ class Seed:
     """What is in the view instead of what is in the folder.
 
     path: relative, with slashes.
-    kind: "file" with `content`; "gone"; "hidden", an empty file in place of one that nobody shall read.
+    kind: "file" with `content`; "gone"; "hidden", an empty file in place of one that nobody may read.
     mode: the file's permissions; None for those of the file that is there.
     """
 

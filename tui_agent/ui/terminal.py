@@ -92,7 +92,7 @@ def can_be_continued() -> bool:
     """Whether there is a shell above that would see this program stop and could continue it.
 
     That is a process of this session that is outside of our process group and began what is in it. There is none
-    where a terminal, or the other end of a connection, started the program (or what stands between) itself.
+    where a terminal, or the other end of a connection, started the program (or what is between) itself.
     """
     pid, group, session = os.getpid(), os.getpgid(0), os.getsid(0)
     try:

@@ -16,7 +16,7 @@ from tui_agent.errors import ChildFailed, FileError, TuiAgentError
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.replace import mode_on_disk, replace
 from tui_agent.files.systems import file_error, remove_folder
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.plain_copy import copy_paths
 
@@ -41,7 +41,7 @@ class WorkCopy(Struct, frozen=True):
 class WorkCopies:
     """Makes and removes copies of the folder that a gate guards."""
 
-    def __init__(self, child: Child, gate: Gate, index: Index) -> None:
+    def __init__(self, child: ChildProcess, gate: Gate, index: Index) -> None:
         self._child = child
         self._gate = gate
         self._index = index

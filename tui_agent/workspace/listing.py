@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.walk import MAX_FILES, walk
 
 
@@ -22,7 +22,7 @@ class Listed(Struct, frozen=True):
 
 
 async def list_by_child(
-    child: Child, root: Path, known: list[str], on_listed: Callable[[Listed], None] | None = None
+    child: ChildProcess, root: Path, known: list[str], on_listed: Callable[[Listed], None] | None = None
 ) -> Listed:
     """The files as git or a walk in the child finds them. Raises `ChildFailed`.
 

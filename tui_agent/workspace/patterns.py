@@ -4,7 +4,7 @@ Offered: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any run of fo
 a trailing `/` for everything below, and a backslash before one of those signs to mean the sign itself. Names
 that begin with a dot are names like any other.
 
-The time is bounded by the shape of the expression: what stands between two wildcards is taken where it first
+The time is bounded by the shape of the expression: what is between two wildcards is taken where it first
 fits and never given back (atomic groups), which is right for wildcards as long as every piece has a fixed
 length. Alternatives in braces would break that, so they are written out first.
 

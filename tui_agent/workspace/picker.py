@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PORTION: Final = 8192
 #: Of the paths that fit best as a whole, how many are looked at again for what their names say.
 FINALISTS: Final = 200
-#: Paths that have gone and still take a place among the finalists, before all is copied anew.
+#: Paths that have gone and still take a place among the finalists, before all is copied again.
 MOST_GONE: Final = 500
 NAME_BONUS: Final = 24
 

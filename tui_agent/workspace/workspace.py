@@ -14,7 +14,7 @@ from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.files.git_folder import TRUSTED_FILTERS
 from tui_agent.git.client import GitClient
-from tui_agent.processes.child import Child
+from tui_agent.processes.child import ChildProcess
 from tui_agent.processes.environment import avoid_programs_in, for_workspace
 from tui_agent.workspace.copies import WorkCopies
 from tui_agent.workspace.import_names import Import
@@ -67,7 +67,7 @@ class Workspace:
         *,
         own: Sequence[Path] = (),
         aliases: Collection[str] = (),
-        child: Child | None = None,
+        child: ChildProcess | None = None,
         filters: str = "",
         watched: bool = True,
         on_index: OnIndex | None = None,
@@ -88,7 +88,7 @@ class Workspace:
         avoid_programs_in(str(self.root))
         self.index = Index(ignore_case=self.gate.ignore_case)
         self.listen(on_index, on_batch, on_status, on_watch, on_notice)
-        self._child = child or Child(
+        self._child = child or ChildProcess(
             "tui_agent.workspace.worker",
             name="workspace",
             env={**for_workspace(), TRUSTED_FILTERS: filters},
@@ -135,7 +135,7 @@ class Workspace:
         await self._indexed.wait()
 
     @property
-    def child(self) -> Child:
+    def child(self) -> ChildProcess:
         """The process that does what is slow, for another workspace to share."""
         return self._child
 

@@ -153,7 +153,7 @@ class Prompt(WritingArea):
                 self.choose(text, digit)
 
     def _after_choice(self, chosen: ChosenStep, event: events.Key) -> None:
-        """The first key after a choice takes it back, shows that it was none, or leaves it as it is."""
+        """The first key after a choice undoes it, shows that it was none, or leaves it as it is."""
         if is_modifier(event):
             return
         self._chosen = None

@@ -56,7 +56,7 @@ Highlight = tuple[int, int | None, str]
 
 
 class LineHighlights(defaultdict[int, list[Highlight]]):
-    """Stands in for the editor's own map of lines to colours; `clear` forgets what was queried."""
+    """Replaces the editor's own map of lines to colours; `clear` forgets what was queried."""
 
     def __init__(self, editor: TextArea) -> None:
         super().__init__(list)
