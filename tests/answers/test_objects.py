@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+from support.shapes import FUNCTIONS
 
 from tui_agent.answers import objects
 from tui_agent.answers.objects import find
@@ -55,7 +56,7 @@ def test_no_step_decodes_much_of_a_long_list(value: object, monkeypatch: pytest.
     assert len(found) == len(values)
     assert 0 < max(sizes) <= 60_000
     sizes.clear()
-    reader = ToolsReader()
+    reader = ToolsReader(None, FUNCTIONS)
     reader.call(CallChunk(0, "call_1", "propose_changes", json.dumps({"changes": values})))
     assert reader.finish(cut=False).calls
     assert 0 < max(sizes) <= 60_000

@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from itertools import count
-from pathlib import Path
 
 import pytest
 from support.replies import DIFF, DONE, FILES, NEW, READ, REFUSED, SHOWN, Sample
+from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers import schema
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import Reply
 from tui_agent.edits.proposals import propose
 from tui_agent.model.client import CallChunk
-
-RESPONSE = schema.load(Path(__file__).parents[2] / "config").response
 
 
 def structured(text: str, cut: bool = False) -> Reply:
@@ -27,13 +24,13 @@ def structured(text: str, cut: bool = False) -> Reply:
 
 
 def tools(text: str, cut: bool = False) -> Reply:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
     reader.text(text)
     return reader.finish(cut)
 
 
 def called(*calls: object) -> Reply:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
     for index, changes in enumerate(calls):
         reader.call(CallChunk(index, f"c{index}", "propose_changes", json.dumps({"changes": changes})))
     return reader.finish(False)
@@ -164,7 +161,7 @@ def test_a_renamed_file_is_edited_under_its_new_name() -> None:
 
 
 def test_a_change_in_the_text_that_is_not_among_the_called_ones_is_told() -> None:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
     reader.text(f"I also changed this:\n\n```python extra.py\nx = 1\n```\n\n```diff\n{DIFF}```\n")
     changes = [{"path": "src/app.py", "diff": DIFF}]
     reader.call(CallChunk(0, "c", "propose_changes", json.dumps({"changes": changes})))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from itertools import count
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.shapes import RESPONSE
 
-from tui_agent.answers import schema
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.values import (
     ChangeRequest,
@@ -22,7 +21,6 @@ from tui_agent.answers.values import (
     TodoItem,
 )
 
-RESPONSE = schema.load(Path(__file__).parents[2] / "config").response
 SAMPLE = {
     "summary": 'Adds "é" and 😀 to [red]both[/red].',
     "message": "# Why\n\n```python\nx = {'a': 1}\n```\n",

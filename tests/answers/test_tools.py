@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from itertools import count
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers import schema
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import ChangeRequest, Reply, SearchReplace, SearchRequest, TodoItem
 from tui_agent.model.client import CallChunk
 
-RESPONSE = schema.load(Path(__file__).parents[2] / "config").response
 CHANGES = {
     "changes": [
         {"path": "a.py", "edits": [{"search": "x", "replace": "y"}]},
@@ -25,7 +23,7 @@ CHANGES = {
 
 
 def read(*calls: tuple[str, str], text: str = "", cut: bool = False, size: int = 9) -> Reply:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
     if text:
         reader.text(text)
     for index, (name, arguments) in enumerate(calls):
@@ -66,7 +64,7 @@ def test_every_function_is_read() -> None:
 
 
 def test_text_streams_as_the_message() -> None:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
     assert [delta.text for piece in ("Hel", "lo \ud83d", "\ude00") for delta in reader.text(piece)] == [
         "Hel",
         "lo ",
@@ -114,7 +112,7 @@ def test_a_single_change_without_its_list_is_read() -> None:
 
 def test_an_unknown_function_is_a_fault_and_stays_a_call() -> None:
     reply = read(("rm_rf", "{}"), ("set_todos", '{"todos": []}'))
-    assert "There is no function 'rm_rf'; there are read_files, " in reply.calls[0].fault
+    assert "There is no function 'rm_rf'; there are set_todos, " in reply.calls[0].fault
     assert not reply.calls[1].fault
     assert [call.name for call in reply.calls] == ["rm_rf", "set_todos"]
     assert reply.todos == ()
@@ -148,7 +146,7 @@ def test_of_broken_arguments_what_is_complete_counts_and_is_said() -> None:
 
 
 def test_each_call_has_an_id_of_its_own() -> None:
-    reader = ToolsReader(RESPONSE, "call_3_1")
+    reader = ToolsReader(RESPONSE, FUNCTIONS, "call_3_1")
     for index, id in enumerate(("", "same", "same", "")):
         reader.call(CallChunk(index, id=id, name="set_todos", arguments='{"todos": []}'))
     assert [call.id for call in reader.finish(False).calls] == [
@@ -171,7 +169,7 @@ def test_senseless_arguments_never_raise_and_are_sent_back_as_json(arguments: st
 
 
 def test_calls_that_share_an_index_are_told_apart_by_their_id() -> None:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
     reader.call(CallChunk(0, "a", "set_todos", '{"todos": [{"text": "One"}]}'))
     reader.call(CallChunk(0, "b", "list_directory", '{"requests": [{"path": "src"}]}'))
     reply = reader.finish(False)
@@ -180,7 +178,7 @@ def test_calls_that_share_an_index_are_told_apart_by_their_id() -> None:
 
 
 def test_a_call_without_an_id_gets_one_that_is_always_the_same() -> None:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
     reader.call(CallChunk(0, "", "set_todos", "{}"))
     assert reader.finish(False).calls[0].id == "call_1"
 

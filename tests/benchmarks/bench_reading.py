@@ -7,18 +7,16 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from figures import Figure, show
+from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers import schema
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.model.client import CallChunk
 
 SIZE = 5_000_000
 PIECE = 4_000
-RESPONSE = schema.load(Path(__file__).parents[2] / "config").response
 
 
 def much(text: str) -> str:
@@ -83,7 +81,7 @@ def read_structured(text: str) -> None:
 
 
 def read_call(arguments: str) -> None:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
     for at in range(0, len(arguments), PIECE):
         reader.call(CallChunk(0, "call_1", "propose_changes", arguments[at : at + PIECE]))
     reader.finish(False)

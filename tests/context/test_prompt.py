@@ -158,18 +158,6 @@ def test_the_table_says_what_became_of_each_file() -> None:
     assert "turn 4 (this turn)" in again and "⚠️ Yes (on disk), read again below" in again
 
 
-def test_every_open_call_gets_a_result() -> None:
-    results = prompt.tool_results(["a", "b"], ["content", "see above"])
-    assert [(r["tool_call_id"], r["content"]) for r in results] == [("a", "content"), ("b", "see above")]
-
-
-def test_the_functions_of_the_newest_reply_are_known_by_their_calls() -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "read_files", "arguments": "{}"}}
-    old = {"id": "c0", "type": "function", "function": {"name": "set_todos", "arguments": "{}"}}
-    talk = [{"role": "assistant", "tool_calls": [old]}, {"role": "assistant", "tool_calls": [call]}]
-    assert prompt.call_names([*talk, {"role": "tool", "content": ""}]) == {"c1": "read_files"}
-
-
 def test_the_outline_is_bounded_and_says_what_it_left_out() -> None:
     paths = [f"folder{number:03}/deep/file.py" for number in range(500)]
     text = outline(["README.md", *paths], 100)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import ScriptedModel, calls, open_session, reply
+from support.sessions import ScriptedModel, calls, model_of, open_session, reply
 
 from tui_agent.errors import ModelError, RateLimited, TimedOut, Unreachable
 from tui_agent.model.client import (
@@ -31,6 +31,7 @@ WHY = "The server of scripted broke the connection in the middle of the answer"
 CUT = EndChunk("cut", why=WHY)
 CHANGES = [{"path": "a.py", "content": "x = 2\n"}, {"path": "b.py", "content": "y = 2\n"}]
 PRICES = (0.001, 0.01)
+REST = [TextChunk("That is all."), EndChunk("stop")]
 
 
 @pytest.fixture
@@ -86,17 +87,39 @@ def notices(session: Session) -> str:
 async def test_complete_changes_stay_whatever_ended_the_reply(
     workspace: Path, protocol: str, end: EndChunk
 ) -> None:
-    async with open_session(workspace, [[*begun(protocol, 2), end]], protocol=protocol) as session:
+    async with open_session(workspace, [[*begun(protocol, 2), end], REST], protocol=protocol) as session:
         await turn(session)
         state = session.state
         assert state.turn.ok, state.turn.error
         assert [change.path for change in state.review.open] == ["a.py", "b.py"]
         why = end.why[0].lower() + end.why[1:] if end is CUT else end.why
         assert f"The answer was cut off ({why}): its 2 complete changes are kept" in notices(session)
-        assert state.chat.messages[-1].cut
+        assert any(message.cut for message in state.chat.messages)
 
 
-@pytest.mark.parametrize("protocol", ["structured", "tools"])
+async def test_a_call_that_was_cut_off_is_answered_with_an_error_and_the_turn_goes_on(
+    workspace: Path,
+) -> None:
+    async with open_session(workspace, [[*begun("tools", 0), CUT], REST], protocol="tools") as session:
+        await turn(session)
+        assert session.state.turn.ok, session.state.turn.error
+        result = model_of(session).requests[1].messages[-1]
+        assert result["role"] == "tool" and "was cut off" in result["content"]
+        assert "the model is told so" in notices(session)
+
+
+async def test_where_the_model_cannot_go_on_the_complete_changes_of_a_cut_reply_are_kept(
+    workspace: Path,
+) -> None:
+    answers = [[*begun("tools", 1), CUT], Unreachable("Nobody answers", "try again")]
+    async with open_session(workspace, answers, protocol="tools") as session:
+        await turn(session)
+        assert session.state.turn.ok, session.state.turn.error
+        assert [change.path for change in session.state.review.open] == ["a.py"]
+        assert "Nobody answers: the changes that came are kept" in notices(session)
+
+
+@pytest.mark.parametrize("protocol", ["structured"])
 async def test_without_a_complete_change_the_turn_fails_and_names_the_cause(
     workspace: Path, protocol: str
 ) -> None:

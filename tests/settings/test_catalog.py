@@ -71,6 +71,10 @@ MORE = {
     "subtasks.max_tokens": 0,
     "subtasks.max_cost": 0,
     "subtasks.silent_after": 30,
+    "tools.off": (),
+    "permissions.deny": (),
+    "permissions.ask": (),
+    "permissions.allow": (),
 }
 
 

@@ -7,20 +7,18 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from typing import Literal
 
 from support.edit_files import Case, Hunk, case, name
+from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers import schema
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import Reply
 from tui_agent.edits.proposals import propose
 from tui_agent.model.client import CallChunk
 
-RESPONSE = schema.load(Path(__file__).parents[2] / "config").response
 Line = tuple[str, str]
 Verdict = Literal["right", "refused", "wrong", "wrong depth", "silent"]
 
@@ -536,7 +534,7 @@ def read_back(reply: str, cut: bool = False, in_call: bool = False) -> Reply:
     size = max(len(reply) // 3, 1)
     pieces = [reply[at : at + size] for at in range(0, len(reply), size)]
     if in_call:
-        calls = ToolsReader(RESPONSE)
+        calls = ToolsReader(RESPONSE, FUNCTIONS)
         calls.call(CallChunk(0, "id", "propose_changes"))
         for piece in pieces:
             calls.call(CallChunk(0, arguments=piece))

@@ -66,7 +66,13 @@ async def test_it_is_answered_and_the_model_corrects_itself(
 async def test_beside_a_good_call_each_gets_its_own_answer(workspace: Path) -> None:
     actions = json.dumps({"actions": [{"type": "file", "name": "A", "patterns": ["a.py"]}]})
     todos = json.dumps({"todos": [{"text": "One"}]})
-    both = raw(("same", "read_files", actions), ("same", "set_todos", todos), ("c", "nothing_such", "{}"))
+    twice = json.dumps({"todos": [{"text": "Two"}]})
+    both = raw(
+        ("same", "read_files", actions),
+        ("b", "set_todos", todos),
+        ("same", "set_todos", twice),
+        ("c", "nothing_such", "{}"),
+    )
     async with open_session(
         workspace, [both, [TextChunk("Done."), EndChunk("stop")]], protocol="tools"
     ) as session:
@@ -76,7 +82,9 @@ async def test_beside_a_good_call_each_gets_its_own_answer(workspace: Path) -> N
         answered = results(session, 1)
         assert "1: x = 1" in answered["same"]
         assert "nothing_such" in answered["c"]
-        assert len(answered) == 3
+        repeated = next(text for call, text in answered.items() if call not in ("same", "b", "c"))
+        assert "has the id of another call" in repeated
+        assert "1 todos" in answered["b"] and len(answered) == 4
         assert [todo.text for todo in session.state.todos] == ["One"]
 
 

@@ -63,6 +63,8 @@ class ReplyBuilder:
         self.searches: list[SearchRequest] = []
         self.sub_tasks: list[SubTaskRequest] = []
         self.next_steps: list[NextStep] = []
+        #: Entries under keys that are no property of ours, as they were written.
+        self.others: dict[str, list[Item]] = {}
 
     @property
     def count(self) -> int:
@@ -74,6 +76,7 @@ class ReplyBuilder:
             self.searches,
             self.sub_tasks,
             self.next_steps,
+            *self.others.values(),
         )
         return sum(map(len, lists)) + (0 if self.todos is None else 1 + len(self.todos))
 
@@ -105,6 +108,31 @@ class ReplyBuilder:
                 self.sub_tasks.extend(self._built(entries, _sub_task))
             case "nextSteps":
                 self.next_steps.extend(self._built(entries, _next_step))
+            case _:
+                self.others.setdefault(key, []).extend(entry for _, entry in entries)
+
+    def take_one(self, key: str, value: Any, label: str) -> None:
+        """Read the arguments of a call that are one entry of the list under `key`."""
+        part = self._parts.get(key, {}).get("items", {})
+        entries = self._good([coerced(part, value)], part, label)
+        if key == "searches":
+            self.searches.extend(self._built(entries, _search))
+        else:
+            self.others.setdefault(key, []).extend(entry for _, entry in entries)
+
+    def add(self, other: ReplyBuilder) -> None:
+        """Take what was read apart from this, but for its faults."""
+        if other.todos is not None:
+            self.todos = (*(self.todos or ()), *other.todos)
+        self.changes += other.changes
+        self.refused += other.refused
+        self._said |= other._said
+        self.plan = plans.joined_plans(self.plan, other.plan)
+        self.searches += other.searches
+        self.sub_tasks += other.sub_tasks
+        self.next_steps += other.next_steps
+        for key, entries in other.others.items():
+            self.others.setdefault(key, []).extend(entries)
 
     def _add_changes(self, found: list[patches.Item]) -> None:
         for item in found:
@@ -138,11 +166,6 @@ class ReplyBuilder:
                     f"The text shows a change to {path} that is not among the proposed ones: it was not taken."
                 )
 
-    def take_search(self, value: Any, label: str = "search_text") -> None:
-        """Read the arguments of a call: one search."""
-        part = self._parts.get("searches", {}).get("items", {})
-        self.searches.extend(self._built(self._good([coerced(part, value)], part, label), _search))
-
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
         changes, refused = same_file.joined(self.changes, self.refused)
         told = dict.fromkeys(one.sentence for one in refused if names.plain(one.path) not in self._said)
@@ -160,6 +183,7 @@ class ReplyBuilder:
             cut=cut,
             faults=tuple(self.faults),
             refused=tuple(refused),
+            others={key: tuple(entries) for key, entries in self.others.items()},
         )
 
     def _bounded(self, entries: list[Any], label: str) -> list[Any]:

@@ -18,19 +18,19 @@ from msgspec import Struct
 from tui_agent.errors import SettingsError
 
 Schema = dict[str, Any]
-
-#: Function name → its one parameter and the property of a reply that has the same shape.
-FUNCTIONS: dict[str, tuple[str, str]] = {
-    "read_files": ("actions", "fileRequests"),
-    "list_directory": ("requests", "directoryRequests"),
-    "propose_changes": ("changes", "fileChanges"),
-    "set_todos": ("todos", "todos"),
-    "spawn_subtasks": ("subTasks", "subTasks"),
-    "suggest_next": ("steps", "nextSteps"),
-}
-SEARCH = "search_text"
 #: What providers that hold a model to a schema do not take in it.
 _LOOSE_WORDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default"})
+
+
+class Function(Struct, frozen=True):
+    """A function of the `tools` dialect: its list `parameter` has the shape of a structured reply's `key`.
+
+    Without a parameter its arguments are one entry of that list.
+    """
+
+    name: str
+    key: str
+    parameter: str = ""
 
 
 class Schemas(Struct, frozen=True):
@@ -78,32 +78,6 @@ def _nullable(part: Schema) -> Schema:
     if "enum" in part:
         result["enum"] = [*part["enum"], None]
     return result
-
-
-def tools(schema: Schema) -> list[Schema]:
-    """The function definitions of the `tools` dialect, in the shape of the OpenAI chat API."""
-    found = [
-        _function(name, part.get("description", ""), {parameter: _untold(part)}, [parameter])
-        for name, (parameter, key) in FUNCTIONS.items()
-        if (part := schema["properties"].get(key))
-    ]
-    if search := schema["properties"].get("searches", {}).get("items"):
-        words = search.get("description", "")
-        found.insert(2, _function(SEARCH, words, search["properties"], search.get("required", [])))
-    return found
-
-
-def _untold(part: Schema) -> Schema:
-    """Without its description, which is given above it."""
-    return {key: value for key, value in part.items() if key != "description"}
-
-
-def _function(name: str, description: str, properties: Schema, required: Sequence[str]) -> Schema:
-    parameters = {"type": "object", "properties": properties, "required": list(required)}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": parameters},
-    }
 
 
 def check(part: Schema, value: Any, at: str = "") -> list[str]:

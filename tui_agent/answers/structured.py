@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from tui_agent.answers import objects
@@ -157,6 +158,7 @@ class StructuredReader:
 
     def __init__(self, response: Schema | None = None) -> None:
         self._response = response
+        self._keys = tuple((response or {}).get("properties", KEYS))
         self._pieces: list[str] = []
         self._held = ""
         self._passed = 0
@@ -236,16 +238,17 @@ class StructuredReader:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
         text = "".join(self._pieces)
         read = objects.read_at(text, self._start) if self._start >= 0 else objects.ReadObject({})
-        if not read.found or not _is_reply(read):
+        if not read.found or not _is_reply(read, self._keys):
             begun = cut and read.found and not read.value
             return self._prose(read.before if begun else joined(text), cut, read)
         return self._object(text, read, cut)
 
     def _object(self, text: str, read: objects.ReadObject, cut: bool) -> Reply:
         builder = ReplyBuilder(self._response)
-        builder.faults.extend(_faults(read, cut))
+        builder.faults.extend(_faults(read, cut, self._keys))
+        builder.faults.extend(self._off(read))
         value = {camel(key): entry for key, entry in read.value.items()}
-        for key in KEYS[2:]:
+        for key in self._keys[2:]:
             if key in value:
                 builder.take(key, value[key])
             elif key in read.repaired and key != "fileChanges":
@@ -260,6 +263,11 @@ class StructuredReader:
             summary or summary_of(whole), whole, cut or (not read.complete and not read.faults)
         )
 
+    def _off(self, read: objects.ReadObject) -> list[str]:
+        """What is asked for by keys that are ours, and not here."""
+        keys = [key for key in KEYS if key not in self._keys and (key in read.value or key in read.repaired)]
+        return [f"There is no `{key}` here; there are {', '.join(self._keys)}." for key in keys]
+
     def _prose(self, text: str, cut: bool, read: objects.ReadObject) -> Reply:
         builder = ReplyBuilder(self._response)
         builder.faults.extend(read.faults)
@@ -267,9 +275,13 @@ class StructuredReader:
         return builder.reply(summary_of(text), text.strip(), cut)
 
 
-def _is_reply(read: objects.ReadObject) -> bool:
+def _is_reply(read: objects.ReadObject, known: Sequence[str]) -> bool:
     """Whether the object is ours; in prose, a lone `message` may be an example that is shown."""
-    keys = [key for key in KEYS if key in read.value or key in read.repaired or key == read.opened]
+    keys = [
+        key
+        for key in dict.fromkeys((*known, *KEYS))
+        if key in read.value or key in read.repaired or key == read.opened
+    ]
     if read.before or read.after:
         keys = [key for key in keys if key != "message"]
     return bool(keys)
@@ -282,13 +294,13 @@ def _words(read: objects.ReadObject, key: str, said: dict[str, str]) -> str:
     return ""
 
 
-def _faults(read: objects.ReadObject, cut: bool) -> list[str]:
+def _faults(read: objects.ReadObject, cut: bool, keys: Sequence[str]) -> list[str]:
     faults = list(read.faults)
     if read.complete:
         return faults
     if not faults and not cut:
         faults.append("The JSON ended before it was closed.")
-    if read.opened in KEYS[2:]:
+    if read.opened in keys[2:]:
         kept = read.value.get(read.opened)
         number = len(kept) + 1 if isinstance(kept, list) else 1
         faults.append(f"{read.opened}: entry {number} was not finished and is dropped.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,9 +12,15 @@ from msgspec.structs import replace
 from tui_agent.answers import lenient_json, objects
 from tui_agent.answers.lenient_json import joined
 from tui_agent.answers.reply_builder import ReplyBuilder, summary_of
-from tui_agent.answers.schema import FUNCTIONS, SEARCH, Schema
+from tui_agent.answers.schema import Function, Schema
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.model.client import CallChunk
+
+#: What no provider takes in a function's name.
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
+#: Longer arguments of a call of which nothing was read are not sent back, in characters.
+_MOST_SENT_BACK = 2_000
 
 
 class _Call:
@@ -22,16 +30,19 @@ class _Call:
         self.id = ""
         self.name = ""
         self.pieces: list[str] = []
+        #: Whether an earlier call has its id.
+        self.repeated = False
 
 
 class ToolsReader:
-    """Takes text and pieces of calls as they come; `response` is the schema to check with.
+    """Takes text and pieces of calls of `functions` as they come; `response` is the schema to check with.
 
     A call without an id, or with that of another, gets one that begins with `prefix`.
     """
 
-    def __init__(self, response: Schema | None = None, prefix: str = "call") -> None:
+    def __init__(self, response: Schema | None, functions: Sequence[Function], prefix: str = "call") -> None:
         self._response = response
+        self._functions = {function.name: function for function in functions}
         self._prefix = prefix
         self._text: list[str] = []
         self._half = ""
@@ -63,7 +74,7 @@ class ToolsReader:
         message = text.strip()
         builder = ReplyBuilder(self._response)
         self._name_calls()
-        calls = [self._read(call, builder, cut) for call in self._calls]
+        calls = [self._read(call, builder, cut and call is self._calls[-1]) for call in self._calls]
         builder.take_prose(text, cut)
         return replace(builder.reply(summary_of(message), message, cut), calls=tuple(calls))
 
@@ -71,33 +82,37 @@ class ToolsReader:
         """Each call gets an id of its own, under which it is answered."""
         taken: set[str] = set()
         for number, call in enumerate(self._calls, 1):
-            if not call.id or call.id in taken:
+            call.repeated = call.id in taken
+            if not call.id or call.repeated:
                 call.id = f"{self._prefix}_{number}"
             taken.add(call.id)
 
     def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
+        """The call; what was read of its arguments goes into `builder` as well."""
         raw = "".join(call.pieces).strip()
-        before, taken = len(builder.faults), builder.count
-        value, whole, strict = _arguments(raw, call.name, cut, builder.faults)
-        if call.name == SEARCH:
-            if whole:
-                builder.take_search(value)
-        elif call.name not in FUNCTIONS:
-            called = (
-                f"There is no function {call.name[:60]!r}" if call.name.strip() else "The call has no name"
-            )
-            builder.faults[before:] = [f"{called}; there are {_names()}."]
+        name = _NOT_IN_NAMES.sub("_", call.name.strip())[:_LONGEST_NAME] or "unknown"
+        function = self._functions.get(call.name)
+        own = ReplyBuilder(self._response)
+        if function is None:
+            own.faults.append(self._no_function(call.name))
+            value, whole, strict = {}, False, False
+        elif call.repeated:
+            own.faults.append("It has the id of another call.")
+            value, whole, strict = {}, False, False
         else:
-            parameter, key = FUNCTIONS[call.name]
-            if whole and not value:
-                builder.faults.append(f"{call.name}: the arguments are empty; `{parameter}` is needed.")
-            _take(value, parameter, key, call.name, builder)
+            value, whole, strict = _arguments(raw, function, cut, own.faults)
+            _take(value, function, whole, own)
+        builder.add(own)
         arguments = raw if strict else json.dumps(value)
-        fault = "" if whole and builder.count > taken else " ".join(builder.faults[before:])
-        if fault:
-            del builder.faults[before:]
-            fault = _told(fault, builder.count - taken)
-        return ToolCall(call.id, call.name or "unknown", arguments, fault)
+        if not own.count and len(arguments) > _MOST_SENT_BACK:
+            arguments = json.dumps({"left_out": f"{len(arguments):,} characters"})
+        fault = "" if whole and own.count else _told(" ".join(own.faults), own.count)
+        entries = own.reply("", "", False).entries(function.key) if function and own.count else ()
+        return ToolCall(call.id, name, arguments, fault, entries, tuple(own.faults))
+
+    def _no_function(self, name: str) -> str:
+        called = f"There is no function {name[:60]!r}" if name.strip() else "The call has no name"
+        return f"{called}; there are {', '.join(self._functions)}."
 
 
 def _told(fault: str, taken: int) -> str:
@@ -107,17 +122,25 @@ def _told(fault: str, taken: int) -> str:
     return f"Error: {fault} Of this call {first} taken. Send the others again."
 
 
-def _take(value: dict[str, Any], parameter: str, key: str, name: str, builder: ReplyBuilder) -> None:
-    entries = value.get(parameter)
+def _take(value: dict[str, Any], function: Function, whole: bool, builder: ReplyBuilder) -> None:
+    if not function.parameter:
+        if whole:
+            builder.take_one(function.key, value, function.name)
+        return
+    if whole and not value:
+        builder.faults.append(f"{function.name}: the arguments are empty; `{function.parameter}` is needed.")
+    entries = value.get(function.parameter)
     if entries is None and value:
         others = [entry for entry in value.values() if isinstance(entry, list)]
         entries = others[0] if len(value) == 1 and others else [value]
     if entries is None and not value:
         return
-    builder.take(key, entries, f"{name}.{parameter}")
+    builder.take(function.key, entries, f"{function.name}.{function.parameter}")
 
 
-def _arguments(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool, bool]:
+def _arguments(
+    raw: str, function: Function, cut: bool, faults: list[str]
+) -> tuple[dict[str, Any], bool, bool]:
     """The arguments as an object, whether they are whole, and whether they were one in strict JSON."""
     if not raw:
         return {}, not cut, False
@@ -127,12 +150,12 @@ def _arguments(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[
         if isinstance(value, str):
             value, strict = objects.decoded(value), False
     except (ValueError, RecursionError):
-        return *_lenient(raw, name, cut, faults), False
-    if isinstance(value, list) and name in FUNCTIONS:
-        value, strict = {FUNCTIONS[name][0]: value}, False
+        return *_lenient(raw, function.name, cut, faults), False
+    if isinstance(value, list) and function.parameter:
+        value, strict = {function.parameter: value}, False
     if isinstance(value, dict):
         return value, True, strict
-    faults.append(f"{name}: the arguments are not an object.")
+    faults.append(f"{function.name}: the arguments are not an object.")
     return {}, False, False
 
 
@@ -157,7 +180,3 @@ def _lenient(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[st
             f"{name}: the arguments are not valid JSON; only what is complete before that was read."
         )
     return value, False
-
-
-def _names() -> str:
-    return ", ".join([*FUNCTIONS, SEARCH])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -100,13 +100,17 @@ class NextStep(Struct, frozen=True):
 class ToolCall(Struct, frozen=True):
     """One function call as the provider sent it; `arguments` is JSON text (broken JSON is rewritten).
 
-    `fault` says in a sentence why it cannot be answered with what it asks for; the model gets it as the result.
+    `entries` are what was read of them, as the same values that a structured reply has under the tool's key; `faults`
+    are sentences about those that were not. `fault` says why it cannot be answered with all that it asks for; the
+    model gets it as the result.
     """
 
     id: str
     name: str
     arguments: str
     fault: str = ""
+    entries: tuple[Any, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 class Reply(Struct, frozen=True):
@@ -132,13 +136,24 @@ class Reply(Struct, frozen=True):
     refused: tuple[Refusal, ...] = ()
     #: What cut it, as a sentence without its full stop; "" where nobody knows.
     why: str = ""
+    #: Entries under keys that no field above is for, as they were written.
+    others: dict[str, tuple[dict[str, Any], ...]] = {}
 
-    @property
-    def misread(self) -> bool:
-        """Whether a call of it could not be read, which the model is told before anything else happens."""
-        return any(call.fault for call in self.calls)
-
-    @property
-    def asks(self) -> bool:
-        """Whether it wants something shown before it can go on."""
-        return bool(self.files or self.directories or self.searches)
+    def entries(self, key: str) -> tuple[Any, ...]:
+        """What the reply has under a key of a structured reply, whichever dialect it is in."""
+        match key:
+            case "todos":
+                return self.todos or ()
+            case "fileChanges":
+                return (*self.changes, *self.refused)
+            case "fileRequests":
+                return self.files
+            case "directoryRequests":
+                return self.directories
+            case "searches":
+                return self.searches
+            case "subTasks":
+                return self.sub_tasks
+            case "nextSteps":
+                return self.next_steps
+        return self.others.get(key, ())

@@ -38,14 +38,19 @@ def system_message(
     contexts: Sequence[instructions.ContextFile] = (),
     working: Sequence[loaded.LoadedFile] = (),
     part: str = "",
+    tools: Sequence[str] = (),
 ) -> Message:
-    """The system prompt: the shipped words of this dialect, the schema where no provider holds the model to
-    it, the surroundings, instruction files, base files, and after a reset the files that matter, in this order.
-    For a sub-task its hand-over (`part`) comes last, so that what all of them share is at the beginning.
+    """The system prompt: the shipped words of this dialect, what the `tools` say, the schema where no provider
+    holds the model to it, the surroundings, instruction files, base files, and after a reset the files that matter,
+    in this order. For a sub-task its hand-over (`part`) comes last, so that what all of them share is at the beginning.
 
     Working files are data like any file that is read: they are never in a `<context>` block.
     """
-    sections = [part["text"] for part in words["sections"] if part.get("dialect", dialect) == dialect]
+    sections = []
+    for section in words["sections"]:
+        if section.get("dialect", dialect) == dialect:
+            sections.append(section["text"])
+            sections += tools if section.get("id") == "replies" else ()
     if schema is not None:
         sections.append(
             "Answer with one JSON object of this schema:\n" + json.dumps(schema, ensure_ascii=False)
@@ -105,22 +110,6 @@ def user_text(news: News, in_view: loaded.InView) -> str:
         f"<user_query>\n{inert(news.query)}\n</user_query>" if news.query else "",
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def tool_results(calls: Sequence[str], contents: Sequence[str]) -> list[Message]:
-    """A result for each open call, so that none is left without one."""
-    return [
-        {"role": "tool", "tool_call_id": call, "content": content}
-        for call, content in zip(calls, contents, strict=True)
-    ]
-
-
-def call_names(messages: Sequence[Message]) -> dict[str, str]:
-    """The function that each call of the newest reply names, by the call's id."""
-    for message in reversed(messages):
-        if message["role"] == "assistant":
-            return {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
-    return {}
 
 
 def _facts(facts: Sequence[str]) -> str:

@@ -326,7 +326,7 @@ class Session:
         """What sub-tasks use of this session."""
         from tui_agent.session.child import open_child
         from tui_agent.subtasks.parent import Capacity, Parent
-        from tui_agent.tools.propose_changes import on_newest
+        from tui_agent.tools.newest import on_newest
 
         settings = self.loaded.settings
         capacity = self._part.capacity if self._part else Capacity(settings.subtasks.max_parallel)
@@ -374,6 +374,7 @@ class Session:
             texts=self._texts,
             sent=self._sent,
             user_folder=self.folders.config,
+            approvals=self.folders.config,
             planning_words=self._planning_words,
             planning_schema=self._planning_schema,
             part=self._part.handover if self._part else "",

@@ -14,10 +14,10 @@ from tui_agent.settings.catalog import Value
 from tui_agent.settings.faults import ConfigFault
 from tui_agent.settings.layers import Layer
 
-Rule = Literal["free", "lower", "higher", "off"]
+Rule = Literal["free", "lower", "higher", "off", "more"]
 
 #: `free`: any value; `lower`: may only be lowered, where 0 of a limit means no limit; `higher`: may only be raised;
-#: `off`: may only be turned off.
+#: `off`: may only be turned off; `more`: its entries are added to those that are there.
 ALLOWED: Mapping[str, Rule] = {
     "theme": "free",
     "keys": "free",
@@ -51,6 +51,9 @@ ALLOWED: Mapping[str, Rule] = {
     "limits.session_cost": "lower",
     "limits.turns": "lower",
     "limits.requests": "lower",
+    "tools.off": "more",
+    "permissions.deny": "more",
+    "permissions.ask": "more",
 }
 #: Settings of which 0 means no limit.
 _LIMITS = frozenset(
@@ -74,8 +77,19 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
         )
         for key, why in refused.items()
     )
-    kept = {key: value for key, value in layer.values.items() if key not in refused}
+    kept = {
+        key: _with_those_below(key, value, below[key])
+        for key, value in layer.values.items()
+        if key not in refused
+    }
     return Layer(layer.where, kept, layer.faults + faults)
+
+
+def _with_those_below(key: str, value: Value, below: Value) -> Value:
+    """The value in force: of a list that may only grow, what is there stays."""
+    if ALLOWED.get(key) != "more" or not isinstance(value, tuple) or not isinstance(below, tuple):
+        return value
+    return tuple(dict.fromkeys((*below, *value)))
 
 
 def _why_not(key: str, value: Value, below: Value) -> str:

@@ -153,6 +153,22 @@ class TrialSettings(Struct, frozen=True):
     """Secret-looking files of the workspace that commands may read."""
 
 
+class ToolSettings(Struct, frozen=True):
+    off: tuple[str, ...] = ()
+    """Tools that the model does not get, by their names."""
+
+
+class PermissionSettings(Struct, frozen=True):
+    deny: tuple[str, ...] = ()
+    """Calls that are never done: a tool, or tool(pattern) for the paths, patterns or commands that it is about."""
+
+    ask: tuple[str, ...] = ()
+    """Calls that the person is asked about first, unless denied."""
+
+    allow: tuple[str, ...] = ()
+    """Calls that are done without asking, unless one of the others says otherwise."""
+
+
 class UndoSettings(Struct, frozen=True):
     max_bytes: Count = 1_073_741_824
     """Bytes that the contents kept for undo may take on disk."""
@@ -209,3 +225,5 @@ class Settings(Struct, frozen=True):
     undo: UndoSettings = UndoSettings()
     commands: CommandsSettings = CommandsSettings()
     trial: TrialSettings = TrialSettings()
+    tools: ToolSettings = ToolSettings()
+    permissions: PermissionSettings = PermissionSettings()

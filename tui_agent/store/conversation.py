@@ -41,8 +41,8 @@ class ConversationSlice(Struct, frozen=True):
     #: Facts that the next request tells the model once: what was applied, skipped, refused.
     untold: tuple[str, ...] = ()
     open_calls: tuple[str, ...] = ()
-    #: Of those, the ones that could not be read, and the error that each is answered with.
-    misread: dict[str, str] = field(default_factory=dict)
+    #: What is known already of the results of those, by id.
+    answered: dict[str, str] = field(default_factory=dict)
     contexts: dict[str, str] = field(default_factory=dict)
     last: tuple[SentMessage, ...] = ()
     restarts: bool = False

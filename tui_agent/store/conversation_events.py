@@ -148,8 +148,6 @@ class ReplyRead(Lasting, frozen=True):
     faults: tuple[str, ...] = ()
     #: What cut it, as a sentence without its full stop; "" where the answer does not say.
     why: str = ""
-    #: Calls that could not be read, and the error that each is answered with, by id.
-    misread: dict[str, str] = field(default_factory=dict)
 
 
 class ReplyLeftOff(Lasting, frozen=True):

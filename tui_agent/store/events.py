@@ -87,12 +87,17 @@ from tui_agent.store.turn_events import (
     ActionsAdded,
     AttemptEnded,
     AttemptStarted,
+    CallEnded,
+    CallStarted,
     DecisionsKept,
     DirectoryListed,
     FallbackTaken,
     FileLoaded,
     FilesLeftOut,
     MatchChosen,
+    PermissionAsked,
+    PermissionDecided,
+    PermissionRevoked,
     PhaseChanged,
     PlanMade,
     QuestionAnswered,
@@ -124,6 +129,9 @@ AnyLasting = (
     | UploadsEnded
     | FilesLeftOut
     | DirectoryListed
+    | CallEnded
+    | PermissionDecided
+    | PermissionRevoked
     | ConversationBegun
     | SummaryMade
     | MemoryEdited
@@ -177,6 +185,8 @@ AnyPassing = (
     | GitStatusRead
     | PhaseChanged
     | AttemptStarted
+    | CallStarted
+    | PermissionAsked
     | QuestionAsked
     | RetryCounted
     | ReplyStreamed

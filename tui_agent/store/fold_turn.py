@@ -14,14 +14,17 @@ from tui_agent.store.state import (
     ActionSlice,
     ChatMessage,
     ListedFolder,
+    PermissionQuestion,
     PlanSlice,
     ReplySlice,
     State,
+    ToolUse,
     TurnSlice,
 )
 from tui_agent.store.usage import Usage
 
 HISTORY_KEPT = 200
+DECISIONS_KEPT = 500
 
 
 def say(state: State, message: ChatMessage) -> State:
@@ -180,6 +183,48 @@ def _plainly(directory: DirectoryAction) -> DirectoryAction:
     return replace(directory, path=directory.path.strip().removeprefix("./").strip("/") or ".")
 
 
+def _permission_asked(state: State, event: e.PermissionAsked) -> State:
+    question = PermissionQuestion(event.call, event.tool, event.shown, event.preview)
+    return replace(state, asked=question, turn=replace(state.turn, phase="waiting", waiting_for=event.call))
+
+
+def _permission_decided(state: State, event: e.PermissionDecided) -> State:
+    """Of decisions about the same thing the newest counts; only so many are kept."""
+    others = tuple(one for one in state.permissions if one.digest != event.decision.digest)
+    turn = state.turn
+    if state.asked is not None:
+        turn = replace(turn, phase="finding", waiting_for="")
+    kept = (*others, event.decision)[-DECISIONS_KEPT:]
+    return replace(state, asked=None, turn=turn, permissions=kept)
+
+
+def _permission_revoked(state: State, event: e.PermissionRevoked) -> State:
+    left = tuple(one for one in state.permissions if one.digest != event.digest)
+    return replace(state, permissions=left)
+
+
+def _call_started(state: State, event: e.CallStarted) -> State:
+    words = f"{event.name} {event.shown}".strip()
+    return replace(state, turn=replace(state.turn, calls={**state.turn.calls, event.id: words}))
+
+
+def _called(state: State, event: e.CallEnded) -> State:
+    """The call is shown with the answer that made it, and its result waits for the next request."""
+    conversation = state.conversation
+    if event.id in conversation.open_calls:
+        answered = {**conversation.answered, event.id: event.text}
+        state = replace(state, conversation=replace(conversation, answered=answered))
+    going = {key: words for key, words in state.turn.calls.items() if key != event.id}
+    state = replace(state, turn=replace(state.turn, calls=going))
+    *earlier, last = state.chat.messages or (ChatMessage(0, "note", 0, ""),)
+    if last.kind != "agent":
+        return state
+    details = event.details or event.text
+    use = ToolUse(event.id, event.name, event.shown, event.ok, event.seconds, event.amount, details)
+    messages = (*earlier, replace(last, calls=(*last.calls, use)))
+    return replace(state, chat=replace(state.chat, messages=messages))
+
+
 def _retry(state: State, event: e.RetryCounted) -> State:
     turn = replace(state.turn, phase="retrying", retry_seconds=event.seconds, retry_why=event.why)
     return replace(state, turn=turn)
@@ -236,8 +281,9 @@ def _ended(state: State, event: e.TurnEnded) -> State:
         seconds=event.seconds,
         retry_seconds=0,
         waiting_for="",
+        calls={},
     )
-    state = replace(state, usage=replace(state.usage, open=None))
+    state = replace(state, usage=replace(state.usage, open=None), asked=None)
     state = _keep_partial_reply(replace(state, turn=turn))
     if not event.error:
         return state
@@ -277,6 +323,11 @@ FOLDS = {
     e.ActionReopened: _reopened,
     e.FilesLeftOut: _left_out,
     e.DirectoryListed: _listed,
+    e.PermissionAsked: _permission_asked,
+    e.PermissionDecided: _permission_decided,
+    e.PermissionRevoked: _permission_revoked,
+    e.CallStarted: _call_started,
+    e.CallEnded: _called,
     e.RetryCounted: _retry,
     e.ReplyStreamed: _streamed,
     e.ReplyGrew: _grew,

@@ -94,6 +94,8 @@ class TurnSlice(Struct, frozen=True):
     retry_why: str = ""
     seconds: float = 0.0
     proposes: bool = False
+    #: The calls of tools that are being done: what each is about, by its id.
+    calls: dict[str, str] = field(default_factory=dict)
 
     @property
     def running(self) -> bool:
@@ -140,6 +142,21 @@ class PlanSlice(Struct, frozen=True):
     faults: tuple[str, ...] = ()
 
 
+class ToolUse(Struct, frozen=True):
+    """A call of a tool as it is shown: what it was about, how long it took (in seconds), and how much it was.
+
+    `details` is what the person reads who opens it.
+    """
+
+    id: str
+    name: str
+    shown: str = ""
+    ok: bool = True
+    seconds: float = 0.0
+    amount: str = ""
+    details: str = ""
+
+
 class ChatMessage(Struct, frozen=True):
     """One entry of the transcript. `kind` `note` is the program's own voice; `number` counts from 1."""
 
@@ -157,6 +174,36 @@ class ChatMessage(Struct, frozen=True):
     why: str = ""
     #: Of a command: what came of it.
     command: CommandResult | None = None
+    calls: tuple[ToolUse, ...] = ()
+
+
+PermissionAnswer = Literal["once", "session", "always", "no"]
+
+
+class PermissionDecision(Struct, frozen=True):
+    """Whether a call was allowed: by a rule, by the person, or not, since nobody could be asked.
+
+    `digest` names exactly what was decided about, `what` is as much of that as is kept. `reason` is for the model.
+    """
+
+    digest: str
+    tool: str
+    shown: str = ""
+    what: str = ""
+    answer: PermissionAnswer = "no"
+    by: Literal["rule", "person", "nobody"] = "person"
+    reason: str = ""
+    #: Whether it would have written or run something.
+    acts: bool = False
+
+
+class PermissionQuestion(Struct, frozen=True):
+    """The question that is open: a call of a tool, and exactly what it would do."""
+
+    call: str
+    tool: str
+    shown: str
+    preview: str
 
 
 class ChatSlice(Struct, frozen=True):
@@ -385,3 +432,6 @@ class State(Struct, frozen=True):
     layout: LayoutSlice = LayoutSlice()
     #: What the person decided about files with secrets, by the SHA-256 of their bytes.
     secrets: dict[str, SecretChoice] = field(default_factory=dict)
+    #: What was decided about calls of tools, and not revoked, oldest first; and what is being asked.
+    permissions: tuple[PermissionDecision, ...] = ()
+    asked: PermissionQuestion | None = None

@@ -9,10 +9,10 @@ from tui_agent.context.known import KnownFile
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.event import Lasting, Passing
-from tui_agent.store.state import Decision, Phase
+from tui_agent.store.state import Decision, PermissionDecision, Phase
 
 #: Why a file does not go with a request.
-OutReason = Literal["room", "limit", "unreadable", "secret"]
+OutReason = Literal["room", "limit", "unreadable", "secret", "denied"]
 
 
 class TurnStarted(Lasting, frozen=True):
@@ -158,6 +158,51 @@ class DirectoryListed(Lasting, frozen=True):
     filter: str = ""
     recursive: bool = False
     total: int = 0
+
+
+class PermissionAsked(Passing, frozen=True):
+    """The turn waits for the person to allow a call of a tool; `preview` is exactly what would happen."""
+
+    call: str
+    tool: str
+    shown: str
+    preview: str
+    digest: str
+
+
+class PermissionDecided(Lasting, frozen=True):
+    """It was decided whether a call of a tool is done."""
+
+    decision: PermissionDecision
+
+
+class PermissionRevoked(Lasting, frozen=True):
+    """The person took an approval back: the same call is asked about again."""
+
+    digest: str
+
+
+class CallStarted(Passing, frozen=True):
+    """A call of a tool is being done; `shown` says what it is about."""
+
+    id: str
+    name: str
+    shown: str = ""
+
+
+class CallEnded(Lasting, frozen=True):
+    """A call of a tool was answered. `arguments` are as much of them as is told, `text` is what the model reads of it
+    beside files, and `details` what the person reads who opens it, where that is something else."""
+
+    id: str
+    name: str
+    arguments: str = ""
+    shown: str = ""
+    ok: bool = True
+    seconds: float = 0.0
+    amount: str = ""
+    text: str = ""
+    details: str = ""
 
 
 class TurnEnded(Lasting, frozen=True):

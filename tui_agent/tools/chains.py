@@ -254,8 +254,9 @@ class _Search:
         """The person's word on an action. What is decided about others meanwhile is done meanwhile."""
         assert self._context.ask is not None
         while True:
-            await self._emit(e.QuestionAsked(action.name, tuple(offered) if several else ()))
-            answer = await self._context.ask(action.name, offered)
+            async with self._context.asking:
+                await self._emit(e.QuestionAsked(action.name, tuple(offered) if several else ()))
+                answer = await self._context.ask(action.name, offered)
             if answer.action == action.name:
                 break
             await self._follow(answer)

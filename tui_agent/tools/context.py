@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Model
@@ -26,8 +28,19 @@ class Progress:
     pending: list[Decision] = field(default_factory=list)
     #: Names of actions that the person has decided about.
     settled: set[str] = field(default_factory=set)
-    #: How many sub-tasks were taken.
+    #: Names of actions that are being looked for.
+    names: set[str] = field(default_factory=set)
+    #: How many sub-tasks were taken, and how many folders listed.
     sub_tasks: int = 0
+    listed: int = 0
+    #: Paths about which the person has decided while the model was asked again for their changes, and how often it
+    #: was asked, by path.
+    settled_paths: frozenset[str] = frozenset()
+    asked: Mapping[str, int] = field(default_factory=dict)
+
+
+def _none(path: str) -> str:
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +58,12 @@ class ToolContext:
     look: Callable[[], Awaitable[None]] | None = None
     #: The hand-over of a sub-task; empty for a session that a person talks to.
     part: str = ""
+    #: Where approvals for good are kept; None where there are none.
+    approvals: Path | None = None
+    #: Held while a question is open: calls that run at once ask one after the other.
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: Why a file that was found may not be read; "" for those that may.
+    refusal: Callable[[str], str] = _none
     progress: Progress = field(default_factory=Progress)
     #: What files cost in the request, in tokens, by path and hash.
     costs: dict[tuple[str, str], int] = field(default_factory=dict)

@@ -17,11 +17,10 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import FileAction
 from tui_agent.context.known import MAX_BYTES, KnownFile, LoadedBy, table_row
 from tui_agent.context.loaded import InView, LoadedFile, cost, read_files_result
-from tui_agent.errors import FileError, LooksSecret, PathRefused, TuiAgentError
-from tui_agent.files.disclosure import Judged, SecretChoice, Undecided, judge_file
-from tui_agent.files.gate import read_for_person
+from tui_agent.errors import LooksSecret, TuiAgentError
+from tui_agent.files.disclosure import SecretChoice, Undecided, judge_file
 from tui_agent.files.systems import inode_of
-from tui_agent.files.text import decode, encode, md5
+from tui_agent.files.text import md5
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.turn_events import OutReason
@@ -142,9 +141,10 @@ async def ask_about_secret(context: ToolContext, found: Undecided, emit: Emit) -
     assert context.ask is not None
     name = _question_name(context, found.path)
     await emit(e.ActionsAdded((FileAction(name, (found.path,), "is not sent without asking"),)))
-    await emit(e.QuestionAsked(name, OFFERED, f"{found.what}. What is the model to see of it?"))
-    while (answer := await context.ask(name, OFFERED)).action != name:
-        context.progress.pending.append(answer)
+    async with context.asking:
+        await emit(e.QuestionAsked(name, OFFERED, f"{found.what}. What is the model to see of it?"))
+        while (answer := await context.ask(name, OFFERED)).action != name:
+            context.progress.pending.append(answer)
     choices: dict[str, SecretChoice] = {"mask": "mask", "send": "send"}
     await emit(e.SecretDecided(found.path, found.digest, choices.get(answer.path, "leave"), name))
 
@@ -194,6 +194,13 @@ async def read_files(
     asked = context if asking else with_fields(context, ask=None)
     for path in paths:
         if path in there:
+            continue
+        if why := context.refusal(path):
+            events += [
+                e.NoticeGiven("warning", f"{path} is left out: {why}"),
+                e.FilesLeftOut(action, (path,), why, "denied"),
+            ]
+            facts.append(f"{path} is not shown to you: {why}.")
             continue
         if sum(file.size for file in files) > most:
             out.append(path)
@@ -347,30 +354,3 @@ async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> Loaded:
     action = "" if file.loaded_by == "bundle" else file.action
     await emit(e.FileLoaded(known_file(file, context.turn, before), action, now))
     return Loaded((file,), (), again, {file.path: first})
-
-
-def judge_now(context: ToolContext, path: str) -> Judged | None:
-    """What is secret in the newest text of a file; None where there is no text to look at. Blocking."""
-    buffer = context.state().buffers.get(path)
-    newer = buffer.text if buffer is not None and buffer.unsaved else None
-    try:
-        return judge_file(context.workspace.gate, path, MAX_BYTES, newer)
-    except TuiAgentError:
-        return None
-
-
-async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
-    """The text and hash of a file as it is now on disk or, unsaved, in the editor; None where there is none."""
-    buffer = context.state().buffers.get(path)
-    try:
-        data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
-    except PathRefused:
-        raise
-    except FileError:
-        if context.workspace.gate.place(path, "read").exists:
-            raise
-        return None  # the disk says so; the index hears of it a moment later
-    if buffer is not None and buffer.unsaved:
-        data = encode(decode(data), buffer.text)
-    await asyncio.to_thread(context.blobs.hold, data)
-    return decode(data).text, md5(data)

@@ -9,7 +9,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction
@@ -18,24 +17,36 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Call, Result, Tool
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.walk import is_text
 
 
-class Listings(Struct, frozen=True):
-    """Folders as they were listed, and a sentence about those that were not."""
+async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+    listings, left_out = await list_directories(context, call.entries, emit)
+    shown = sum(len(listing.entries) for listing in listings)
+    return Result(
+        left_out,
+        listings=listings,
+        ok=not left_out and not any(listing.error for listing in listings),
+        amount="1 entry" if shown == 1 else f"{shown:,} entries",
+        details="\n".join(
+            listing.error or f"{listing.path}: {', '.join(name for name, _, _ in listing.entries)}"
+            for listing in listings
+        ),
+    )
 
-    found: tuple[Listing, ...] = ()
-    facts: tuple[str, ...] = ()
 
-
-async def list_directories(context: ToolContext, requests: Sequence[DirectoryAction], emit: Emit) -> Listings:
+async def list_directories(
+    context: ToolContext, requests: Sequence[DirectoryAction], emit: Emit
+) -> tuple[tuple[Listing, ...], str]:
     """List each folder once, at most `MAX_REQUESTS` a turn; what is refused is a listing with an error.
 
-    What is over the limit is told to the model as well, which else would ask for it again and again.
+    A sentence says what is over the limit: the model would else ask for it again and again.
     """
     requests = list(dict.fromkeys(requests))
-    room = max(0, MAX_REQUESTS - len(context.state().plan.listed))
+    room = max(0, MAX_REQUESTS - context.progress.listed)
+    context.progress.listed += min(room, len(requests))
     listings: list[Listing] = []
     for request in requests[:room]:
         found = await _listing(context, request)
@@ -46,11 +57,11 @@ async def list_directories(context: ToolContext, requests: Sequence[DirectoryAct
             )
         )
     if len(requests) <= room:
-        return Listings(tuple(listings))
+        return tuple(listings), ""
     left = ", ".join(request.path for request in requests[room:][:MAX_REQUESTS])
     sentence = f"At most {MAX_REQUESTS} folders are listed in one turn; not listed: {left}"
     await emit(e.NoticeGiven("warning", sentence))
-    return Listings(tuple(listings), (f"{sentence}.",))
+    return tuple(listings), f"{sentence}."
 
 
 async def _listing(context: ToolContext, request: DirectoryAction) -> Listing:
@@ -127,3 +138,34 @@ def _entry(root: Path, name: str) -> tuple[str, str, int]:
     except OSError:
         return name, "file", 0
     return name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size
+
+
+def _paths(call: Call) -> tuple[str, ...]:
+    return tuple(request.path for request in call.entries)
+
+
+TOOL = Tool(
+    name="list_directory",
+    key="directoryRequests",
+    parameter="requests",
+    words="Folders whose listing you need.",
+    entry={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "recursive": {"type": "boolean"},
+            "filter": {"type": "string", "description": "A pattern for names, such as *.ts."},
+        },
+        "required": ["path"],
+    },
+    example={"path": "src", "recursive": False, "filter": "*.ts"},
+    section=(
+        "# Folders\nThe outline shows the workspace in short. To see more ask for a listing: inside the workspace, at "
+        "most 3 levels and 100 entries each, 10 a turn. A listing is shown once."
+    ),
+    place=40,
+    run=run,
+    seconds=60.0,
+    targets=_paths,
+    shown=lambda call: ", ".join(_paths(call)),
+)

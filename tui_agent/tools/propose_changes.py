@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers.values import ChangeRequest, Refusal, Reply
-from tui_agent.context.blocks import restored
+from tui_agent.answers.values import ChangeRequest, Refusal
+from tui_agent.context.blocks import item, name, restored
 from tui_agent.context.known import table_row
 from tui_agent.edits.change import UNNAMED, Change, text_under
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
-from tui_agent.edits.rebase import joined, rebased
+from tui_agent.edits.rebase import joined
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.files.key_formats import MASK
@@ -25,50 +24,57 @@ from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.files import judge_now, text_on_disk
+from tui_agent.tools.newest import judge_now, on_newest, text_on_disk
+from tui_agent.tools.tool import Call, Result, Tool
 
 
-class Rules(Struct, frozen=True):
-    """What earlier steps of the turn say about the changes of this one.
-
-    `settled` are paths that the person has decided about meanwhile, `asked` is how often the model was asked again
-    for a change that conflicted, by path.
-    """
-
-    settled: Collection[str] = ()
-    asked: Mapping[str, int] = {}
-
-
-async def propose(context: ToolContext, reply: Reply, rules: Rules, emit: Emit) -> tuple[Change, ...]:
-    """Propose every change of a reply, a fault hiding no other; those that the model may be asked for again."""
+async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+    """Propose every change of a call, a fault hiding no other."""
     turn, todos = context.turn, context.state().todos
     first = changes_of(context) + 1
     spelled: dict[str, str] = {}
-    may_come_back: list[Change] = []
-    for number, request in enumerate(reply.changes, first):
-        todo = _todo_id(request, reply, todos) or _todo_of_earlier(context, turn, request.path)
-        asked, request = request.path, await _under_its_name_now(context, request)
-        if asked != request.path:
-            await _tell_both(
-                f"{asked} was renamed to {request.path}: the change to it is one to that file", emit
-            )
-        if request.path in rules.settled:
-            await _tell_both(
-                f"{request.path} was decided about meanwhile: the model's new proposal is left out", emit
-            )
-            continue
-        change, again = await _change(context, turn, number, request, todo, spelled)
-        change = replace(change, asked=rules.asked.get(change.path, 0))
-        change = await _beside_sub_tasks(context, change)
+    proposed: list[Change] = []
+    resend: list[Change] = []
+    for number, entry in enumerate(call.entries, first):
+        if isinstance(entry, Refusal):
+            change, again = _refused(context, turn, number, entry)
+        else:
+            request = await _under_its_name_now(context, entry)
+            if request.path != entry.path:
+                what = f"{entry.path} was renamed to {request.path}: the change to it is one to that file"
+                await _tell_both(what, emit)
+            if request.path in context.progress.settled_paths:
+                what = f"{request.path} was decided about meanwhile: what the model proposes now is left out"
+                await _tell_both(what, emit)
+                continue
+            todo = _todo_id(request, call.todos, todos) or _todo_of_earlier(context, turn, entry.path)
+            change, again = await _change(context, turn, number, request, todo, spelled)
+            change = replace(change, asked=context.progress.asked.get(change.path, 0))
+            change = await _beside_sub_tasks(context, change)
         await emit(e.ChangeProposed(change))
-        if change.state == "failed":
+        if change.state == "failed" and not call.is_wire and not isinstance(entry, Refusal):
             await emit(e.ModelOwesNews(f"Your change to {change.path} was not taken: {change.reason}"))
-        may_come_back += [change] if again else []
-    for number, refusal in enumerate(reply.refused, first + len(reply.changes)):
-        change, again = _refused(context, turn, number, refusal)
-        await emit(e.ChangeProposed(change))
-        may_come_back += [change] if again else []
-    return tuple(may_come_back)
+        proposed.append(change)
+        resend += [change] if again else []
+    return _result(call, proposed, resend)
+
+
+def _result(call: Call, proposed: Sequence[Change], resend: Sequence[Change]) -> Result:
+    """Which changes could be placed, for the model; how many, for the person.
+
+    Why others could not is told as news where there is no call to answer.
+    """
+    placed = [change for change in proposed if change.is_open and change.state != "conflict"]
+    others = [change for change in proposed if change not in placed]
+    lines = ["Proposed; the person decides:"] if placed else []
+    lines += [f"- {name(change.path)}" for change in placed]
+    if call.is_wire and others:
+        lines += ["Not taken:", *(f"- {name(change.path)}: {item(change.reason)}" for change in others)]
+    files = "1 file" if len(placed) == 1 else f"{len(placed)} files"
+    amount = f"{files}, +{sum(c.added for c in placed)} −{sum(c.removed for c in placed)}"
+    return Result(
+        "\n".join(lines) or "Nothing is proposed.", ok=not others, amount=amount, resend=tuple(resend)
+    )
 
 
 async def _tell_both(sentence: str, emit: Emit) -> None:
@@ -309,28 +315,83 @@ def _seen_version(context: ToolContext, request: ChangeRequest) -> str:
     return next((md5 for md5 in reversed(versions) if md5.startswith(named)), versions[-1])
 
 
-def _todo_id(request: ChangeRequest, reply: Reply, todos: tuple[Todo, ...]) -> str:
-    if request.todo_index is None or not 0 <= request.todo_index < len(reply.todos or ()):
+def _todo_id(request: ChangeRequest, texts: Sequence[str], todos: tuple[Todo, ...]) -> str:
+    if request.todo_index is None or not 0 <= request.todo_index < len(texts):
         return ""
-    text = (reply.todos or ())[request.todo_index].text
+    text = texts[request.todo_index]
     return next((todo.id for todo in todos if todo.text == text), "")
 
 
-async def on_newest(context: ToolContext, change: Change) -> Change:
-    """The change as it is where the file, or the text of its unsaved buffer, has moved on since it was seen."""
-    if not change.is_open:
-        return change
-    now = await text_on_disk(context, change.path)
-    text, md5 = now or (None, "")
-    if md5 == change.base:
-        return change
-    try:
-        return await asyncio.to_thread(_rebased, context, change, text, md5)
-    except EditFailed:
-        return change  # what cannot be merged now is looked at again when it is applied
-
-
-def _rebased(context: ToolContext, change: Change, now: str | None, md5: str) -> Change:
-    base = decode(context.blobs.get(change.base)).text if change.base else ""
-    new = decode(context.blobs.get(change.new)).text if change.new else ""
-    return rebased(change, base, new, now, md5, context.blobs.hold_text)
+TOOL = Tool(
+    name="propose_changes",
+    key="fileChanges",
+    parameter="changes",
+    words=(
+        "Proposed changes, one entry per file, in exactly one form: edits, content, diff, delete or renameTo (which "
+        "may be beside another)."
+    ),
+    entry={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "minLength": 1, "description": "From the workspace root, with /."},
+            "todoIndex": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "The todo of this reply that it belongs to, from 0.",
+            },
+            "baseHash": {"type": "string", "description": "Hash of the version you edit, as shown to you."},
+            "edits": {
+                "type": "array",
+                "description": "Preferred for existing files.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "search": {
+                            "type": "string",
+                            "description": (
+                                "Exact text, without line numbers, long enough to occur only once in the file."
+                            ),
+                        },
+                        "replace": {
+                            "type": "string",
+                            "description": "The text to put there instead; empty to remove it.",
+                        },
+                    },
+                    "required": ["search", "replace"],
+                },
+            },
+            "content": {
+                "type": "string",
+                "description": "The whole text, for a new or rewritten file; nothing left out.",
+            },
+            "diff": {"type": "string", "description": "A unified diff of this file."},
+            "delete": {"type": "boolean"},
+            "renameTo": {"type": "string"},
+        },
+        "required": ["path"],
+    },
+    example={
+        "path": "api.py",
+        "todoIndex": 0,
+        "baseHash": "9a906fd5909d",
+        "edits": [{"search": "fetch(url)", "replace": "fetch(url, timeout=5)"}],
+    },
+    section=(
+        "# Changes\nOne entry per file. For an existing file prefer `edits`: `search` is copied from the "
+        "file character by character (without the `12: ` line numbers, with its indentation) and long "
+        "enough to occur only once; `replace` takes its place. Write whole `content` only for a new file"
+        ' or one that changes almost everywhere, and never shorten it with remarks such as "rest '
+        'unchanged": such a change is refused. `diff` is a unified diff, `delete` removes the file, '
+        "`renameTo` moves it. `baseHash` is the hash you were shown for the version you edit. Tie each "
+        "change to its todo with `todoIndex`, which counts from 0 in this reply. If you are told that a "
+        "change found no place, look at the lines you are shown and send that change again, whole."
+    ),
+    place=20,
+    run=run,
+    answers=False,
+    parallel=False,
+    targets=lambda call: tuple(
+        path for entry in call.entries for path in (entry.path, entry.rename_to or "") if path
+    ),
+    shown=lambda call: ", ".join(dict.fromkeys(entry.path for entry in call.entries)),
+)

@@ -6,6 +6,9 @@ import asyncio
 import fnmatch
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
 
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context.blocks import inert, item, name
@@ -14,36 +17,66 @@ from tui_agent.files.disclosure import Decisions, judge
 from tui_agent.files.gate import Gate, is_secret, read
 from tui_agent.files.key_formats import hits_masked
 from tui_agent.files.text import TextFile, decode
-from tui_agent.tools.context import ToolContext
+from tui_agent.store.events import PhaseChanged
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.permission import refusal_of_path
+from tui_agent.tools.tool import Call, Result, Tool
 
 MAX_PLACES = 50
 MAX_SEARCHED_BYTES = 1024 * 1024
 MAX_LINE = 200
+#: Seconds that an expression may take on one line: some take longer than anybody waits.
+MATCH_SECONDS = 1.0
 
 
-async def search_text(context: ToolContext, request: SearchRequest) -> str:
-    """The places where a text is found, as a section of the next message."""
-    title = f"## SEARCH RESULTS\n“{name(request.pattern)}”" + (
-        f" in {name(request.glob)}" if request.glob else ""
+async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+    await emit(PhaseChanged("finding"))
+    found = [await search_text(context, request) for request in call.entries]
+    places = sum(len(one.places) for one in found)
+    return Result(
+        "\n\n".join(one.section for one in found),
+        ok=not any(one.error for one in found),
+        amount="1 place" if places == 1 else f"{places} places",
     )
+
+
+class TextSearch(Struct, frozen=True):
+    """The places where a text is found, as lines, or why it cannot be searched."""
+
+    request: SearchRequest
+    places: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def section(self) -> str:
+        where = f" in {name(self.request.glob)}" if self.request.glob else ""
+        found = self.error or "\n".join(self.places) or "found nowhere"
+        return f"## SEARCH RESULTS\n“{name(self.request.pattern)}”{where}\n{found}"
+
+
+async def search_text(context: ToolContext, request: SearchRequest) -> TextSearch:
+    """Search every text file of the index that fits. An expression that takes too long on one line is stopped."""
+    import regex
+
+    rules = context.settings.permissions
     try:
-        expression = re.compile(request.pattern if request.regex else re.escape(request.pattern))
-    except re.error as error:
-        return f"{title}\nnot an expression that can be searched: {item(str(error))}"
-    places = await asyncio.to_thread(
-        _search,
-        context.workspace.gate,
-        context.workspace.index.paths,
-        expression,
-        request.glob,
-        context.state().secrets,
-    )
-    return f"{title}\n" + ("\n".join(places) or "found nowhere")
+        expression = regex.compile(request.pattern if request.regex else re.escape(request.pattern))
+        places = await asyncio.to_thread(
+            _search,
+            context.workspace.gate,
+            [path for path in context.workspace.index.paths if not refusal_of_path(rules, TOOL.name, path)],
+            expression,
+            request.glob,
+            context.state().secrets,
+        )
+    except regex.error as error:
+        return TextSearch(request, error=f"not an expression that can be searched: {item(str(error))}")
+    except TimeoutError:
+        return TextSearch(request, error=f"stopped: the expression took over {MATCH_SECONDS:g} s on one line")
+    return TextSearch(request, tuple(places))
 
 
-def _search(
-    gate: Gate, paths: Sequence[str], expression: re.Pattern[str], glob: str, decisions: Decisions
-) -> list[str]:
+def _search(gate: Gate, paths: Sequence[str], expression: Any, glob: str, decisions: Decisions) -> list[str]:
     places: list[str] = []
     for path in paths:
         if is_secret(path) or (glob and not fnmatch.fnmatchcase(path, glob)):
@@ -62,9 +95,9 @@ def _search(
     return places
 
 
-def _fitting(text: str, expression: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+def _fitting(text: str, expression: Any) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), 1):
-        if expression.search(line[: MAX_LINE * 10]):
+        if expression.search(line[: MAX_LINE * 10], timeout=MATCH_SECONDS, concurrent=True):
             yield number, line
 
 
@@ -77,3 +110,29 @@ def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) ->
         case "leave":
             return ""
     return hits_masked(file.text, judged.hits)
+
+
+def _targets(call: Call) -> tuple[str, ...]:
+    return tuple(request.glob or "**" for request in call.entries)
+
+
+TOOL = Tool(
+    name="search_text",
+    key="searches",
+    words="Find text in the files of the workspace.",
+    entry={
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "minLength": 1},
+            "glob": {"type": "string", "description": "Only in paths that fit, such as src/**/*.py."},
+            "regex": {"type": "boolean"},
+        },
+        "required": ["pattern"],
+    },
+    example={"pattern": "fetch(", "glob": "src/**"},
+    place=50,
+    run=run,
+    seconds=60.0,
+    targets=_targets,
+    shown=lambda call: ", ".join(f"“{request.pattern}”" for request in call.entries),
+)

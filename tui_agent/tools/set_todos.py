@@ -8,6 +8,7 @@ from tui_agent.answers.values import TodoItem
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Call, Result, Tool
 
 
 async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit) -> None:
@@ -21,3 +22,34 @@ async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit)
     )
     if added:
         await emit(e.TodosAdded(added))
+
+
+async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+    await add_todos(context, call.entries, emit)
+    todos = context.state().todos
+    left = sum(not todo.done for todo in todos)
+    return Result(
+        f"The list has {len(todos)} todos, {left} of them open.", amount=f"{len(call.entries)} todos"
+    )
+
+
+TOOL = Tool(
+    name="set_todos",
+    key="todos",
+    parameter="todos",
+    words="The parts of the work. Leave out to keep the list as it is.",
+    entry={
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "minLength": 1, "description": "For the person, a few words."},
+            "aiText": {"type": "string", "description": "Details you will want when you come back to it."},
+            "done": {"type": "boolean"},
+        },
+        "required": ["text"],
+    },
+    example={"text": "Add timeouts", "aiText": "details for later", "done": False},
+    place=10,
+    run=run,
+    answers=False,
+    parallel=False,
+)

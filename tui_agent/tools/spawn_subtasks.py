@@ -8,12 +8,30 @@ from tui_agent.answers.values import SubTaskRequest
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, faults, together
 from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Call, Result, Tool
 
 TOO_DEEP = "sub-tasks may not be split further here (subtasks.max_depth): do the work itself"
 
 
-async def propose_sub_tasks(context: ToolContext, requests: Sequence[SubTaskRequest], emit: Emit) -> None:
-    """The proposal as events; what is more than a turn may have is refused by name.
+async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+    before = {task.id for task in context.state().subtasks.tasks}
+    refused = await propose_sub_tasks(context, call.entries, emit)
+    if not call.is_wire:
+        for sentence in refused:
+            await emit(e.ModelOwesNews(sentence))
+    taken = [task.id for task in context.state().subtasks.tasks if task.id not in before]
+    told = [f"Proposed to the person: {', '.join(taken)}."] if taken else []
+    return Result(
+        "\n".join([*told, *refused]) or "These sub-tasks are proposed already.",
+        ok=not refused,
+        amount="1 sub-task" if len(taken) == 1 else f"{len(taken)} sub-tasks",
+    )
+
+
+async def propose_sub_tasks(
+    context: ToolContext, requests: Sequence[SubTaskRequest], emit: Emit
+) -> tuple[str, ...]:
+    """The proposal as events; what is more than a turn may have is refused by name, in sentences for the model.
 
     With autonomy `auto` what is marked for it is wanted at once, and all of it in a sub-task, which nobody can be
     asked about.
@@ -26,13 +44,13 @@ async def propose_sub_tasks(context: ToolContext, requests: Sequence[SubTaskRequ
         if (task.id, task.goal) not in known  # said again, as some models do with all that is open
     )
     if not tasks:
-        return
+        return ()
     wrong = faults(together(graph, tasks)) if settings.max_depth else [TOO_DEEP]
     for fault in wrong:
         await emit(e.NoticeGiven("warning", f"The sub-tasks were refused: {fault}"))
-        await emit(e.ModelOwesNews(f"Your sub-tasks were refused: {fault}"))
     if wrong:
-        return
+        return tuple(f"Your sub-tasks were refused: {fault}" for fault in wrong)
+    told: tuple[str, ...] = ()
     tasks, refused = _as_many_as_may(tasks, settings.max_per_turn - context.progress.sub_tasks)
     context.progress.sub_tasks += len(tasks)
     if refused:
@@ -40,18 +58,15 @@ async def propose_sub_tasks(context: ToolContext, requests: Sequence[SubTaskRequ
         most = settings.max_per_turn
         why = f"a turn may have {most} sub-tasks (subtasks.max_per_turn), these were refused: {names}"
         await emit(e.NoticeGiven("warning", f"Not all sub-tasks were taken: {why}"))
-        await emit(
-            e.ModelOwesNews(
-                f"Not all of your sub-tasks were taken: {why}. Do not propose them again in this turn."
-            )
-        )
+        told = (f"Not all of your sub-tasks were taken: {why}. Do not propose them again in this turn.",)
     if not tasks:
-        return
+        return told
     await emit(e.SubTasksProposed(tasks))
     if context.settings.autonomy == "auto":
         wanted = tuple(task.id for task in tasks if task.auto_execute or context.part)
         if wanted:
             await emit(e.SubTasksWanted(wanted))
+    return told
 
 
 def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask, ...], tuple[SubTask, ...]]:
@@ -65,3 +80,38 @@ def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask,
         tuple(task for task in tasks if task.id not in refused),
         tuple(task for task in tasks if task.id in refused),
     )
+
+
+TOOL = Tool(
+    name="spawn_subtasks",
+    key="subTasks",
+    parameter="subTasks",
+    words="Large work split into independent parts.",
+    entry={
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "minLength": 1},
+            "goal": {"type": "string", "minLength": 1},
+            "files": {"type": "array", "items": {"type": "string"}},
+            "dependencies": {
+                "type": "array",
+                "description": "Ids that must be done first.",
+                "items": {"type": "string"},
+            },
+            "autoExecute": {"type": "boolean"},
+        },
+        "required": ["id", "goal"],
+    },
+    example={"id": "api", "goal": "…", "files": [], "dependencies": [], "autoExecute": False},
+    section=(
+        "# Sub-tasks\nOnly for large work whose parts can be done apart: each has an id, a goal that can be understood "
+        "alone, its files, and the ids it depends on. No circles. Set `autoExecute` only where nothing can go wrong "
+        "without review."
+    ),
+    place=60,
+    run=run,
+    answers=False,
+    parallel=False,
+    targets=lambda call: tuple(task.id for task in call.entries),
+    shown=lambda call: ", ".join(task.id for task in call.entries),
+)

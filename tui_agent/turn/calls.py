@@ -1,61 +1,212 @@
-"""What a reply calls for: its changes, todos and sub-tasks are proposed, and what it asks for is found."""
+"""The calls of a reply: each is permitted or not, done, and gets a result, in order."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
+from collections.abc import Sequence
 
-from tui_agent.answers.plans import FileAction
+from msgspec.structs import replace
+
 from tui_agent.answers.values import Reply
-from tui_agent.context.known import LoadedBy
-from tui_agent.edits.change import Change
-from tui_agent.planning.near_names import completed
+from tui_agent.errors import TuiAgentError
 from tui_agent.store import events as e
 from tui_agent.tools.chains import carried_over, find_files, named_once, renamed
 from tui_agent.tools.context import Emit
 from tui_agent.tools.files import Loaded
-from tui_agent.tools.list_directory import list_directories
-from tui_agent.tools.propose_changes import Rules
-from tui_agent.tools.propose_changes import propose as propose_changes
-from tui_agent.tools.search_text import search_text
-from tui_agent.tools.set_todos import add_todos
-from tui_agent.tools.spawn_subtasks import propose_sub_tasks
+from tui_agent.tools.permission import permitted
+from tui_agent.tools.tool import Call, Result, Tool, call_of, error, in_json
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import cut_off
-from tui_agent.turn.request import Draft
+from tui_agent.turn.request import Answered
+
+#: More calls in one reply get an error.
+MOST_CALLS = 100
+#: Of a longer result so many characters are told, from its beginning and its end.
+HEAD, TAIL = 40_000, 20_000
+#: So many characters of arguments and results are kept for the person.
+MOST_SHOWN = 4_000
+MOST_TOLD = 500
+PROPOSE = "propose_changes"
+
+_log = logging.getLogger(__name__)
 
 
-async def propose(context: TurnContext, reply: Reply, rules: Rules, emit: Emit) -> tuple[Change, ...]:
-    """Everything in the reply that waits for a decision; the changes that the model may be asked for again."""
+async def run_calls(context: TurnContext, reply: Reply, emit: Emit, *, last: bool) -> tuple[Answered, ...]:
+    """Do what the reply calls for: what is for the person first, one after the other, then all that the model waits
+    for at once. In the `last` step of a turn what the model would wait for is not done."""
+    await _tell_faults(reply, emit)
+    calls = _calls(context, reply)
+    tools = {tool.name: tool for tool in context.tools}
+    results: dict[str, Result] = {}
+    own = [
+        call for call in calls if (tool := tools.get(call.name)) and not tool.parallel and not _faulty(call)
+    ]
+    for call in sorted(own, key=lambda call: tools[call.name].place):
+        results[call.id] = await _answer(context, tools[call.name], call, emit)
+    others = [call for call in calls if call.id not in results]
+    if last:
+        others = [call for call in others if call.name not in tools or _faulty(call)]
+    if others:
+        done = await _at_once(context, tools, others, emit)
+        results.update(zip((call.id for call in others), done, strict=True))
+    return tuple(
+        Answered(
+            call, results.get(call.id, Result()), _waits(tools.get(call.name), call, results.get(call.id))
+        )
+        for call in calls
+    )
+
+
+async def decided_meanwhile(context: TurnContext, emit: Emit) -> Loaded:
+    """The files that the person has asked for in the plan while the request was out."""
+    carried = carried_over(context)
+    if not carried:
+        return Loaded()
+    taken = {slot.action.name for slot in context.state().plan.actions}
+    actions = named_once(renamed(context, carried), taken)
+    await emit(e.ActionsAdded(actions))
+    return await find_files(context, [(action, "mention") for action in actions], (), emit)
+
+
+def _calls(context: TurnContext, reply: Reply) -> list[Call]:
+    """The provider's calls, then what the reply has beside them: the lists of a structured reply, changes in prose."""
+    todos = tuple(todo.text for todo in reply.todos or ())
+    calls = _with_joined_changes([call_of(found, todos) for found in reply.calls], reply)
+    named = {call.name for call in calls if call.entries}
+    turn = context.state().turn
+    for number, tool in enumerate(context.tools):
+        entries = reply.entries(tool.key)
+        if entries and tool.name not in named:
+            call_id = f"own_{turn.number}_{turn.step}_{number}"
+            calls.append(Call(call_id, tool.name, entries, in_json(entries), todos=todos, is_wire=False))
+    return calls
+
+
+def _with_joined_changes(calls: Sequence[Call], reply: Reply) -> list[Call]:
+    """What several calls do to one file is one change, which the first of them proposes."""
+    left = list(reply.entries("fileChanges"))
+    found: list[Call] = []
+    for call in calls:
+        if call.name == PROPOSE and call.entries:
+            paths = {entry.path for entry in call.entries}
+            entries = tuple(entry for entry in left if entry.path in paths)
+            left = [entry for entry in left if entry.path not in paths]
+            call = replace(call, entries=entries)
+        found.append(call)
+    first = next((at for at, call in enumerate(found) if call.name == PROPOSE and call.entries), None)
+    if left and first is not None:
+        found[first] = replace(found[first], entries=(*found[first].entries, *left))
+    return found
+
+
+def _faulty(call: Call) -> bool:
+    return bool(call.fault) and not call.entries
+
+
+def _waits(tool: Tool | None, call: Call, result: Result | None) -> bool:
+    """Whether the model goes on when it has the result: it asked for something, or has to put something right."""
+    if tool is None or tool.answers:
+        return True
+    return call.is_wire and (bool(call.fault) or (result is not None and result.denied))
+
+
+async def _at_once(
+    context: TurnContext, tools: dict[str, Tool], calls: Sequence[Call], emit: Emit
+) -> list[Result]:
+    """The results of the calls, in order; where one cannot go on, none goes on."""
+    tasks = [
+        asyncio.create_task(_answer_or_refuse(context, tools.get(call.name), call, number, emit))
+        for number, call in enumerate(calls)
+    ]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _answer_or_refuse(
+    context: TurnContext, tool: Tool | None, call: Call, number: int, emit: Emit
+) -> Result:
+    if tool is None or _faulty(call):
+        return await _told(tool, call, Result(call.fault, ok=False, amount="not done"), 0.0, emit)
+    if number >= MOST_CALLS:
+        result = error(f"at most {MOST_CALLS} calls are answered in one reply: ask again for this.")
+        return await _told(tool, call, result, 0.0, emit)
+    return await _answer(context, tool, call, emit)
+
+
+async def _answer(context: TurnContext, tool: Tool, call: Call, emit: Emit) -> Result:
+    """The result of a call, told. Whatever goes wrong with it is its result: no tool ends a turn."""
+    refused = await permitted(context, tool, call, emit)
+    if refused is not None:
+        return await _told(tool, call, refused, 0.0, emit)
+    await emit(e.CallStarted(call.id, call.name, tool.shown(call)))
+    began = time.perf_counter()
+    try:
+        async with asyncio.timeout(tool.seconds or None):
+            result = await tool.run(call, context, emit)
+    except TimeoutError:
+        result = error(f"stopped after {tool.seconds:g} s, the most that {tool.name} may take.")
+    except TuiAgentError as failure:
+        result = error(f"{failure}.")
+    except Exception as fault:
+        _log.exception("a fault in the tool %s", tool.name)
+        result = error(f"a fault in {tool.name} ({type(fault).__name__}): nothing came of the call.")
+    return await _told(tool, call, _with_faults(call, result), time.perf_counter() - began, emit)
+
+
+def _with_faults(call: Call, result: Result) -> Result:
+    """With what could not be read of the call; its text no longer than a model can use."""
+    faults = [call.fault] if call.fault else [f"Not read: {fault}" for fault in call.faults]
+    text = "\n".join([*faults, *([result.text] if result.text else [])])
+    return replace(result, text=bounded(text), ok=result.ok and not faults)
+
+
+def bounded(text: str) -> str:
+    """The beginning and the end of a long text, and how much is left out between them."""
+    if len(text) <= HEAD + TAIL:
+        return text
+    left_out = len(text) - HEAD - TAIL
+    return f"{text[:HEAD]}\n[… {left_out:,} of {len(text):,} characters are left out here …]\n{text[-TAIL:]}"
+
+
+async def _told(tool: Tool | None, call: Call, result: Result, seconds: float, emit: Emit) -> Result:
+    known = not result.loaded.files and not result.listings
+    await emit(
+        e.CallEnded(
+            call.id,
+            call.name,
+            call.arguments[:MOST_TOLD],
+            tool.shown(call)[:MOST_TOLD] if tool and call.entries else "",
+            result.ok,
+            round(seconds, 3),
+            result.amount,
+            result.text if known and call.is_wire else "",
+            (result.details or result.text)[:MOST_SHOWN],
+        )
+    )
+    return result
+
+
+async def _tell_faults(reply: Reply, emit: Emit) -> None:
+    """Tell the person what of the reply could not be read."""
     if reply.cut:
         await emit(e.NoticeGiven("warning", _cut_notice(reply)))
-    for fault in (*reply.faults, *(_misread(call.name, call.fault) for call in reply.calls if call.fault)):
+    for call in reply.calls:
+        faults = [_misread(call.name, call.fault)] if call.fault else call.faults
+        for fault in faults:
+            await emit(e.NoticeGiven("warning", fault))
+    for fault in reply.faults:
         await emit(e.NoticeGiven("warning", fault))
-    await add_todos(context, reply.todos or (), emit)
-    may_come_back = await propose_changes(context, reply, rules, emit)
-    await propose_sub_tasks(context, reply.sub_tasks, emit)
-    return may_come_back
-
-
-async def answer(context: TurnContext, reply: Reply, emit: Emit) -> Draft:
-    """What the reply asks for: files by chains, listings, places where a text is found."""
-    taken = {slot.action.name for slot in context.state().plan.actions}
-    carried = carried_over(context)
-    files = await asyncio.to_thread(completed, reply.files, context.workspace.index)
-    actions = named_once(renamed(context, [*carried, *files]), taken)
-    if actions:
-        await emit(e.ActionsAdded(actions))
-    wanted: list[tuple[FileAction, LoadedBy]] = [
-        (action, "mention" if action in carried else "request") for action in actions
-    ]
-    loaded = await find_files(context, wanted, (), emit)
-    listings = await list_directories(context, reply.directories, emit)
-    await emit(e.PhaseChanged("finding"))
-    found = tuple([await search_text(context, search) for search in reply.searches])
-    return Draft(loaded=loaded.plus(Loaded(facts=listings.facts)), listings=listings.found, found=found)
 
 
 def _cut_notice(reply: Reply) -> str:
     count = len(reply.changes)
+    if not count and any(call.fault for call in reply.calls):
+        return f"{cut_off(reply.why)} before it was complete: the model is told so"
     if not count:
         return f"{cut_off(reply.why)} before it was complete: send “continue” to ask for the rest"
     kept = "the one change of it that is complete is" if count == 1 else f"its {count} complete changes are"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.model.pacing import Allowance
 from tui_agent.model.provider_files import ProviderFiles
 from tui_agent.tools.context import ToolContext
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.texts import Texts
+
+if TYPE_CHECKING:
+    from tui_agent.answers.schema import Function, Schema
+    from tui_agent.tools.tool import Tool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,3 +36,21 @@ class TurnContext(ToolContext):
     planning_schema: dict[str, Any] = field(default_factory=dict)
     #: Where files are uploaded; None where they go out as text.
     provider_files: ProviderFiles | None = None
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that are not switched off."""
+        from tui_agent.tools.registry import switched_on
+
+        return switched_on(self.settings.tools.off)
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        return tuple(tool.function for tool in self.tools)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The shape of a structured reply, with the lists of the tools."""
+        from tui_agent.tools.registry import reply_schema
+
+        return reply_schema(self.reply_schema, self.tools)

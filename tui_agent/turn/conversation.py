@@ -30,6 +30,7 @@ from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.state import State
+from tui_agent.tools import registry
 from tui_agent.tools.context import Emit, unheard
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
@@ -71,8 +72,8 @@ def needs_begin(state: State) -> bool:
 def head_of(context: TurnContext) -> Head:
     state = context.state()
     if state.model.protocol == "tools":
-        return Head(tools=tuple(reply_schema.tools(context.reply_schema)))
-    return Head(schema=reply_schema.strict(context.reply_schema) if state.model.takes_schema else None)
+        return Head(tools=tuple(registry.functions(context.tools)))
+    return Head(schema=reply_schema.strict(context.schema) if state.model.takes_schema else None)
 
 
 async def begin(
@@ -84,7 +85,7 @@ async def begin(
 ) -> e.ConversationBegun:
     """A conversation with a system prompt of now, the messages that go on in it, and the files that matter."""
     state, head = context.state(), head_of(context)
-    system, _ = await keep(context, [await _system(context, contexts, working)], _sizes(contexts, working))
+    system, _ = await keep(context, [await _system(context, contexts, working)], [_sizes(contexts, working)])
     counted = await context.model.count(state.model.name, [head.text])
     return e.ConversationBegun(
         turn=context.turn,
@@ -108,18 +109,19 @@ class Sizes(Struct, frozen=True):
 
 
 async def keep(
-    context: TurnContext, messages: Sequence[Message], sizes: Sizes | None = None
+    context: TurnContext, messages: Sequence[Message], sizes: Sequence[Sizes] = ()
 ) -> tuple[tuple[SentMessage, ...], bool]:
-    """Keep messages as they are sent, counted, and whether the count is exact; `sizes` are of the last of them."""
+    """Keep messages as they are sent, counted, and whether the count is exact; with the `sizes` of each, if known."""
     texts = [as_sent(message) for message in messages]
     counted = await context.model.count(
         context.state().model.name, [_countable(message) for message in messages]
     )
     blobs = await asyncio.to_thread(lambda: [context.blobs.hold_text(text) for text in texts])
-    last = len(messages) - 1
     kept = tuple(
-        _sent(message, blob, tokens, sizes if place == last else None)
-        for place, (message, blob, tokens) in enumerate(zip(messages, blobs, counted.counts, strict=True))
+        _sent(message, blob, tokens, size)
+        for message, blob, tokens, size in zip(
+            messages, blobs, counted.counts, sizes or [None] * len(messages), strict=True
+        )
     )
     return kept, counted.exact
 
@@ -159,11 +161,12 @@ async def _system(
     return prompt.system_message(
         context.prompt_words,
         dialect,
-        context.reply_schema if needs_words else None,
+        context.schema if needs_words else None,
         place,
         contexts,
         working,
         context.part,
+        registry.prompt_sections(context.tools, dialect),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -11,7 +12,7 @@ from tui_agent.context.loaded import LoadedFile
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import Loaded, admit, load_files, that_fit
+from tui_agent.tools.files import Loaded, admit, leave_out, load_files, that_fit
 from tui_agent.tools.files import load as load_file
 from tui_agent.turn.bundles import bundle
 from tui_agent.turn.context import TurnContext
@@ -31,8 +32,11 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         await context.look()
     if draft.query:
         draft = replace(draft, goes_on=memory.asks_to_go_on(draft.query, context.turn))
-    loaded = await read_again(context, draft.loaded, draft.goes_on, emit)
-    loaded = loaded.plus(await bundle(context, loaded, emit))
+    draft = await _fitting(context, draft, emit)
+    draft = await read_again(context, draft, emit)
+    bundled = await bundle(context, draft.everything, emit)
+    draft = replace(draft, loaded=draft.loaded.plus(bundled))
+    loaded = draft.everything
     section = ""
     if draft.query and draft.goes_on:
         written = context.state().input.memory
@@ -46,19 +50,36 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     dropped = known.overflow(context.state().known.files, most, _kept(context, loaded))
     if dropped:
         await emit(e.KnownFilesDropped(dropped))
-    loaded = await upload(context, loaded, emit)
-    return replace(draft, loaded=loaded, memory=section, opened=opened, contexts=contexts)
+    draft = replace(draft, memory=section, opened=opened, contexts=contexts)
+    return await upload(context, draft, emit)
 
 
-async def read_again(context: TurnContext, loaded: Loaded, goes_on: bool, emit: Emit) -> Loaded:
+async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
+    """Without files that calls asked for and that do not fit beside those of others, the first calls first."""
+    asked_for = [file for one in draft.answered for file in one.result.loaded.files]
+    files = list({file.path: file for file in asked_for}.values())
+    if len(draft.answered) < 2 or not files:
+        return draft
+    _, rest = await that_fit(context, draft.loaded.files, files)
+    if not rest:
+        return draft
+    paths = [file.path for file in rest]
+    facts = await leave_out("", paths, len(files), emit, made_room=draft.everything)
+    draft = draft.changed(partial(Loaded.without, paths=paths))
+    return replace(draft, loaded=draft.loaded.plus(Loaded(facts=facts)))
+
+
+async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     """With stale files that the turn needs, unasked: seen recently, with an open change, or loaded and moved since.
 
     A file that is exactly what the model proposed is none of them: the model knows that text.
     """
     state = context.state()
-    moved = {file.path for file in loaded.asked_for if _is_outdated(context, file.path, file.md5)}
-    loaded = loaded.without(moved)
-    recent = memory.ACTIVE_TURNS if goes_on else RECENT_TURNS
+    asked_for = draft.everything.asked_for
+    moved = {file.path for file in asked_for if _is_outdated(context, file.path, file.md5)}
+    if moved:
+        draft = draft.changed(partial(Loaded.without, paths=moved))
+    recent = memory.ACTIVE_TURNS if draft.goes_on else RECENT_TURNS
     pending = {change.path for change in state.review.open}
     for entry in list(state.known.files.values()):
         if not entry.stale and (entry.freshness == "fresh" or entry.written_known):
@@ -68,8 +89,10 @@ async def read_again(context: TurnContext, loaded: Loaded, goes_on: bool, emit: 
         path = entry.renamed_to if entry.freshness == "renamed" else entry.path
         if not needed or entry.freshness == "deleted" or _is_known_by_new_name(context, path, entry):
             continue
-        loaded = loaded.plus(await load_files(context, [path], entry.loaded_by, loaded.files, emit))
-    return loaded
+        held = draft.everything.files
+        more = await load_files(context, [path], entry.loaded_by, held, emit)
+        draft = replace(draft, loaded=draft.loaded.plus(more))
+    return draft
 
 
 def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
@@ -90,7 +113,7 @@ def _kept(context: TurnContext, loaded: Loaded) -> Collection[str]:
     return paths
 
 
-async def upload(context: TurnContext, loaded: Loaded, emit: Emit) -> Loaded:
+async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     """Hand the files that go with the next request and are new to the provider's own store, where the person turned
     that on; the request then refers to them.
 
@@ -99,26 +122,32 @@ async def upload(context: TurnContext, loaded: Loaded, emit: Emit) -> Loaded:
     state, store = context.state(), context.provider_files
     model = state.model.name
     if store is None or model in store.refused:
-        return loaded
+        return draft
     in_view = state.conversation.files
     if state.conversation.uploads and (state.conversation.uploads_ended or needs_begin(state)):
         in_view = {}
-        loaded = loaded.plus(await _uploaded_before(context, loaded.files, emit))
-    files: list[LoadedFile] = []
-    failed = False
-    for file in loaded.files:
+        before = await _uploaded_before(context, draft.everything.files, emit)
+        draft = replace(draft, loaded=draft.loaded.plus(before))
+    ids: dict[str, str] = {}
+    for file in draft.everything.asked_for:
         known_there = in_view.get(file.path) == file.md5 and not store.has(model, file.md5)
-        if failed or file.loaded_by == "bundle" or file.file_id or not file.text or known_there:
-            files.append(file)
+        if file.path in ids or file.file_id or not file.text or known_there:
             continue
         try:
-            file_id = await store.upload(model, file.path, file.md5, file.text)
+            ids[file.path] = await store.upload(model, file.path, file.md5, file.text)
         except ModelError as error:
             sentence = f"{file.path} could not be uploaded ({error.what}): files are sent as text"
             await emit(e.NoticeGiven("warning", sentence))
-            file_id, failed = "", True
-        files.append(replace(file, file_id=file_id))
-    return replace(loaded, files=tuple(files))
+            break
+
+    def with_ids(loaded: Loaded) -> Loaded:
+        files = [
+            replace(file, file_id=ids[file.path]) if file.path in ids and file.loaded_by != "bundle" else file
+            for file in loaded.files
+        ]
+        return replace(loaded, files=tuple(files))
+
+    return draft.changed(with_ids) if ids else draft
 
 
 async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> Loaded:

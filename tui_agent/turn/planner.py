@@ -57,9 +57,10 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
         (action, "mention" if action.name in mentioned else "plan") for action in actions
     ]
     loaded = await find_files(context, wanted, (), emit)
-    listings = await list_directories(context, made.directories, emit)
-    loaded = loaded.plus(Loaded(facts=listings.facts))
-    return Draft(request, loaded=loaded, listings=listings.found)
+    listings, left_out = await list_directories(context, made.directories, emit)
+    if left_out:
+        loaded = loaded.plus(Loaded(facts=(left_out,)))
+    return Draft(request, loaded=loaded, listings=listings)
 
 
 def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:

@@ -142,9 +142,9 @@ class _ReplyAnswer(Answer):
     def forget(self) -> None:
         super().forget()
         self.reasoning = ""
-        schema, turn = self._context.reply_schema, self._context.state().turn
+        schema, turn = self._context.schema, self._context.state().turn
         self.reader = (
-            ToolsReader(schema, f"call_{turn.number}_{turn.step}")
+            ToolsReader(schema, self._context.functions, f"call_{turn.number}_{turn.step}")
             if self._tools
             else StructuredReader(schema)
         )
@@ -243,5 +243,4 @@ def _read_event(
         cut=reply.cut,
         faults=reply.faults,
         why=reply.why,
-        misread={call.id: call.fault for call in reply.calls if call.fault},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,13 +12,14 @@ from tui_agent.context import editor, instructions, known, loaded, prompt
 from tui_agent.context.editor import OpenFile
 from tui_agent.context.folders import Listing
 from tui_agent.context.instructions import ContextFile
-from tui_agent.context.known import KnownFile, table_row
+from tui_agent.context.known import table_row
 from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import RequestSent
 from tui_agent.store.state import State
 from tui_agent.tools.files import Loaded
+from tui_agent.tools.tool import Call, Result
 from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
@@ -26,17 +27,19 @@ from tui_agent.turn.conversation_cache import shared_beginning
 
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
-SEE_FIRST = "See the first result."
 SEE_NEXT = "See the message that follows."
-DECISION_FOLLOWS = "Shown to the person, who decides; the next message says what became of it."
-NOT_ANSWERED = "The turn was stopped before this was answered: ask again if you still need it."
-#: Calls that are answered with what they ask for; the others are for the person.
-ANSWERED = frozenset({"read_files", "list_directory", "search_text"})
+NOT_ANSWERED = "Error: the turn was stopped before this was answered: ask again if you still need it."
 LEFT_OUT = ""
-
-
 #: What a message costs beside its text, in tokens, with any provider.
 AROUND_A_MESSAGE = 4
+
+
+class Answered(Struct, frozen=True):
+    """A call and its result. `waits` says that the model waits for it: the turn goes on."""
+
+    call: Call
+    result: Result
+    waits: bool = False
 
 
 class Draft(Struct, frozen=True):
@@ -45,15 +48,35 @@ class Draft(Struct, frozen=True):
     query: str = ""
     #: The person asked to go on with what was being done.
     goes_on: bool = False
+    #: Files that no call asked for: of the plan, of applied changes, and those that are read again.
     loaded: Loaded = Loaded()
     listings: tuple[Listing, ...] = ()
-    found: tuple[str, ...] = ()
+    #: The calls of the last reply, in order.
+    answered: tuple[Answered, ...] = ()
     memory: str = ""
     #: What the editor shows, as far as it may be sent; with `excerpts` only a part of each file.
     opened: tuple[OpenFile, ...] = ()
     excerpts: bool = False
     #: The instruction and base files in force now.
     contexts: tuple[ContextFile, ...] = ()
+
+    @property
+    def everything(self) -> Loaded:
+        """All files, those that calls asked for included."""
+        loaded = self.loaded
+        for one in self.answered:
+            loaded = loaded.plus(one.result.loaded)
+        return loaded
+
+    def changed(self, change: Callable[[Loaded], Loaded]) -> Draft:
+        """With each part of its files changed."""
+        answered = tuple(
+            replace(one, result=replace(one.result, loaded=change(one.result.loaded)))
+            if one.result.loaded.files
+            else one
+            for one in self.answered
+        )
+        return replace(self, loaded=change(self.loaded), answered=answered)
 
 
 class Composed(Struct, frozen=True):
@@ -84,10 +107,9 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     newest = _Newest(state, draft)
     # Files may be long: numbering their lines would stop the keyboard.
-    new, sizes = await asyncio.to_thread(
-        lambda: (newest.messages([one.message for one in earlier]), newest.sizes)
-    )
-    sent, exact = await keep(context, new, sizes)
+    made = await asyncio.to_thread(newest.messages, [one.message for one in earlier])
+    new = [message for message, _ in made]
+    sent, exact = await keep(context, new, [sizes for _, sizes in made])
     texts = [*(one.text for one in earlier), *await asyncio.to_thread(lambda: [*map(as_sent, new)])]
     everything = (*before.messages, *sent)
     share = shared_beginning([one.text for one in last], texts)
@@ -100,7 +122,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         blocks=newest.digests,
         contexts=newest.contexts,
         tasks=newest.tasks,
-        uploads=tuple(file.file_id for file in draft.loaded.files if file.file_id),
+        uploads=tuple(file.file_id for file in draft.everything.files if file.file_id),
         tokens=before.head_tokens + sum(message.tokens for message in everything),
         estimated=not exact,
         parts=parts_of(everything, before.head_tokens),
@@ -138,13 +160,20 @@ def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
 
 
 class _Newest:
-    """What the newest message says, and what is then in the conversation that was not before."""
+    """What the newest messages say, and what is then in the conversation that was not before.
+
+    Each call gets a result with what it asked for; everything else is in the person's message.
+    """
 
     def __init__(self, state: State, draft: Draft) -> None:
         self._state = state
         self._draft = draft
-        self._files, self._bundled = draft.loaded.asked_for, draft.loaded.bundled
         self._before = state.conversation
+        self._all = draft.everything
+        open_calls = set(self._before.open_calls)
+        #: Results that are told under their calls; those without a call of the provider's are told in the message.
+        self._results = {one.call.id: one.result for one in draft.answered if one.call.id in open_calls}
+        self._others = [one.result for one in draft.answered if one.call.id not in open_calls]
         opened = [replace(file, brief=draft.excerpts) for file in draft.opened]
         self.blocks = editor.blocks(opened)
         self._new_blocks = editor.new_blocks(self.blocks, self._before.blocks)
@@ -161,106 +190,111 @@ class _Newest:
         self._gone_blocks = editor.gone_blocks(
             self.blocks, self._before.blocks, {buffer.path for buffer in state.buffers.open}
         )
-        self._in_view = loaded.InView(self._before.files, _as_proposed(draft.loaded), self._attached)
+        self._in_view = loaded.InView(self._before.files, _as_proposed(self._all), self._attached)
         self.tasks = task_report.news(
             task_report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks
         )
         self.rows = _rows(state, draft.goes_on and bool(draft.query))
         self._new_contexts, self._gone = instructions.news(draft.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
-        self.files = {file.path: file.md5 for file in (*self._bundled, *self._files)} | self._attached
+        self.files = {file.path: file.md5 for file in self._all.files} | self._attached
+        #: Rows of the table that were told with a result already.
+        self._told_rows: set[str] = set()
 
     @property
     def digests(self) -> dict[str, str]:
-        """What is remembered of the editor's blocks; of those that are no more, that it was said."""
+        """What is remembered of the editor's blocks; of those that have gone, that it was said."""
         return {name: editor.digest(text) for name, text in self.blocks.items()} | dict.fromkeys(
             self._gone_blocks, ""
         )
 
-    @property
-    def sizes(self) -> Sizes:
-        files = loaded.read_files_result(self._files, self._in_view) if self._files else ""
+    def messages(self, earlier: Sequence[Message]) -> list[tuple[Message, Sizes]]:
+        """The results of the calls that are still open, and one message of the person, where there is something to
+        say; each with what part of it are files and instructions."""
+        results = [self._result(call) for call in self._before.open_calls]
+        query = self._draft.query
+        awaited = not results and bool(earlier) and earlier[-1]["role"] == "assistant"
+        text = self._text(query or (GO_ON if awaited else ""))
+        if not text:
+            return results
+        others = [result.loaded for result in self._others]
+        files = [*self._draft.loaded.asked_for, *(file for one in others for file in one.asked_for)]
+        shown = loaded.read_files_result(files, self._in_view) if files else ""
         blocks = sum(len(text) for name, text in self._new_blocks.items() if name.startswith("file:"))
-        return Sizes(
-            len(files) + len(loaded.bundle_section(self._bundled)) + blocks,
+        sizes = Sizes(
+            len(shown) + len(loaded.bundle_section(self._all.bundled)) + blocks,
             len(instructions.section(self._new_contexts, self._gone)),
         )
+        return [*results, ({"role": "user", "content": text}, sizes)]
 
-    def messages(self, earlier: Sequence[Message]) -> list[Message]:
-        """One user message, or the results of the calls that are still open and then, with a request, that.
-
-        None where there is nothing to say.
-        """
-        calls = self._before.open_calls
-        query = self._draft.query
-        if not calls:
-            text = self._text(query or (GO_ON if self._answers(earlier) else ""))
-            return [{"role": "user", "content": text}] if text else []
-        names, misread = prompt.call_names(earlier), self._before.misread
-        if query:
-            results = [
-                misread.get(call) or (NOT_ANSWERED if names.get(call) in ANSWERED else DECISION_FOLLOWS)
-                for call in calls
-            ]
-            return [*prompt.tool_results(calls, results), {"role": "user", "content": self._text(query)}]
-        read = [call for call in calls if call not in misread]
-        first = next((call for call in read if names.get(call) in ANSWERED), next(iter(read), ""))
-        text = self._text("")
-        if not first and text:
-            return [
-                *prompt.tool_results(calls, [misread[call] for call in calls]),
-                {"role": "user", "content": text},
-            ]
-        text = text or NOTHING
-        if any(file.file_id for file in self._files):
+    def _result(self, call: str) -> tuple[Message, Sizes]:
+        """The result of one call: what it asked for, and the table's rows about that."""
+        result = self._results.get(call)
+        if result is None:
+            content, files = self._before.answered.get(call) or NOT_ANSWERED, ()
+        elif any(file.file_id for file in result.loaded.files):
             # what is uploaded can be referred to in a person's message only, not in a result
-            results = [
-                misread.get(call) or (SEE_NEXT if names.get(call) in ANSWERED else DECISION_FOLLOWS)
-                for call in calls
-            ]
-            return [*prompt.tool_results(calls, results), {"role": "user", "content": text}]
-        return prompt.tool_results(
-            calls,
-            [
-                misread.get(call) or (text if call == first else _beside(names.get(call, "")))
-                for call in calls
-            ],
+            self._others.append(result)
+            content, files = SEE_NEXT, ()
+        else:
+            files = result.loaded.asked_for
+            paths = {file.path for file in files} & set(self.rows) - self._told_rows
+            self._told_rows |= paths
+            news = prompt.News(
+                rows=tuple(self._row(path) for path in self.rows if path in paths),
+                listings=result.listings,
+                found=result.text,
+                facts=result.loaded.facts,
+                files=files,
+            )
+            content = prompt.user_text(news, self._in_view) or NOTHING
+        size = len(loaded.read_files_result(files, self._in_view)) if files else 0
+        self._in_view = replace(
+            self._in_view, sent={**self._in_view.sent, **{file.path: file.md5 for file in files}}
         )
-
-    def _answers(self, earlier: Sequence[Message]) -> bool:
-        """Whether the model waits for what it asked for: its own words are the last that was said."""
-        return bool(earlier) and earlier[-1]["role"] == "assistant"
+        return {"role": "tool", "tool_call_id": call, "content": content}, Sizes(size)
 
     def _text(self, query: str) -> str:
-        again = self._draft.loaded.again
-        files = self._state.known.files
-        rows = [
-            _shown_row(files[path], self._state.turn.number, again.get(path), self._is_sent(path))
-            for path in self.rows
-            if path != LEFT_OUT
-        ]
+        rows = [self._row(path) for path in self.rows if path != LEFT_OUT and path not in self._told_rows]
+        draft, others = self._draft, self._others
         news = prompt.News(
             query=query,
             rows=tuple(rows),
             left_out=self.rows.get(LEFT_OUT, ""),
-            facts=(*self._before.untold, *self._draft.loaded.facts),
-            listings=self._draft.listings,
-            found="\n\n".join(self._draft.found),
-            bundled=self._bundled,
-            memory=self._draft.memory,
+            facts=(
+                *self._before.untold,
+                *draft.loaded.facts,
+                *(fact for one in others for fact in one.loaded.facts),
+            ),
+            listings=(*draft.listings, *(listing for one in others for listing in one.listings)),
+            found="\n\n".join(one.text for one in others if one.text),
+            bundled=self._all.bundled,
+            memory=draft.memory,
             sub_tasks=task_report.section(self.tasks),
             new_contexts=tuple(self._new_contexts),
             gone_contexts=tuple(self._gone),
-            files=self._files,
+            files=(*draft.loaded.asked_for, *(file for one in others for file in one.loaded.asked_for)),
             editor_blocks=self._new_blocks | self._gone_blocks,
         )
         return prompt.user_text(news, self._in_view)
 
+    def _row(self, path: str) -> str:
+        """A row of the table; a file that is read again keeps its mark in the message that carries it."""
+        entry, turn = self._state.known.files[path], self._state.turn.number
+        before = self._all.again.get(path)
+        if before is None:
+            return table_row(entry, turn)
+        marked = replace(
+            entry, freshness=before.freshness, modified_turn=before.modified_turn, written_known=False
+        )
+        marked = replace(marked, renamed_to=before.renamed_to)
+        return table_row(marked, turn, again=self._is_sent(path))
+
     def _is_sent(self, path: str) -> bool:
-        """Whether the text itself goes with this message."""
-        return any(file.path == path for file in self._bundled) or any(
+        """Whether the text itself goes with this request."""
+        return any(file.path == path for file in self._all.bundled) or any(
             file.path == path and self._in_view.reference(file) in (None, {"attached": True})
-            for file in self._files
+            for file in self._all.asked_for
         )
 
 
@@ -278,17 +312,3 @@ def _rows(state: State, all_of_them: bool) -> dict[str, str]:
         rows[LEFT_OUT] = left_out
     told: Mapping[str, str] = {} if all_of_them else state.conversation.rows
     return {path: row for path, row in rows.items() if told.get(path) != row}
-
-
-def _shown_row(entry: KnownFile, turn: int, before: KnownFile | None, sent: bool) -> str:
-    """A file that is read again keeps its mark in the message that carries it."""
-    if before is None:
-        return table_row(entry, turn)
-    marked = replace(
-        entry, freshness=before.freshness, modified_turn=before.modified_turn, written_known=False
-    )
-    return table_row(replace(marked, renamed_to=before.renamed_to), turn, again=sent)
-
-
-def _beside(name: str) -> str:
-    return SEE_FIRST if name in ANSWERED else DECISION_FOLLOWS

@@ -8,7 +8,6 @@ from tui_agent.edits.change import Change
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
 from tui_agent.tools.files import load_files
-from tui_agent.tools.propose_changes import Rules
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import Draft
 
@@ -30,15 +29,15 @@ class Retries:
         self._now: dict[str, str] = {}
         self._asked: dict[str, int] = {}
 
-    def rules(self, context: TurnContext) -> Rules:
+    def note(self, context: TurnContext) -> None:
         """What this says about the changes of the reply that came."""
         review = context.state().review
-        decided = {
+        context.progress.settled_paths = frozenset(
             path
             for path, change_id in self._now.items()
             if (change := review.change(change_id)) is not None and change.state != "conflict"
-        }
-        return Rules(decided, dict(self._asked))
+        )
+        context.progress.asked = dict(self._asked)
 
     async def ask_again(self, context: TurnContext, changes: Sequence[Change], emit: Emit) -> Draft | None:
         """The next request as one for those of the changes that failed or conflict; None where none may be asked

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.answers.values import Reply
 from tui_agent.edits.change import Change
+from tui_agent.errors import ModelError
 from tui_agent.store.events import NoticeGiven
 from tui_agent.tools.context import Emit
-from tui_agent.turn.calls import answer, propose
+from tui_agent.turn.calls import decided_meanwhile, run_calls
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.load import load
 from tui_agent.turn.planner import plan
@@ -44,21 +44,26 @@ async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emi
 
 async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> None:
     earlier, most = Earlier(), context.settings.max_steps
+    kept = False  # whether the last reply was cut off after changes that are complete
     for step in range(1, most + 1):
         draft = await load(context, draft, emit)
-        reply = await ask(context, draft, earlier, emit)
-        not_taken = await propose(context, reply, retries.rules(context), emit)
-        again = await retries.ask_again(context, not_taken, emit) if step < most else None
-        if again is None and not _is_answered(reply):
+        try:
+            reply = await ask(context, draft, earlier, emit)
+        except ModelError as error:
+            if not kept:
+                raise
+            await emit(NoticeGiven("warning", f"{error.what}: the changes that came are kept"))
             return
-        if again is None and step == most:
+        kept = reply.cut and bool(reply.changes)
+        retries.note(context)
+        answered = await run_calls(context, reply, emit, last=step == most)
+        not_taken = [change for one in answered for change in one.result.resend]
+        again = await retries.ask_again(context, not_taken, emit) if step < most else None
+        if again is None and not any(one.waits for one in answered):
+            return
+        if step == most:
             sentence = f"The model asked for more {step} times in one turn: continue to let it go on"
             await emit(NoticeGiven("warning", sentence))
             return
-        draft = replace(again or await answer(context, reply, emit), goes_on=draft.goes_on)
-
-
-def _is_answered(reply: Reply) -> bool:
-    """Whether the model gets an answer in the same turn."""
-    misread = reply.misread and not reply.cut
-    return misread or (reply.asks and not reply.changes)
+        following = again or Draft(loaded=await decided_meanwhile(context, emit))
+        draft = replace(following, answered=answered, goes_on=draft.goes_on)

@@ -7,6 +7,7 @@ import asyncio
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -179,8 +180,8 @@ class _Room:
             cost, file = pair
             return (0 if file.loaded_by == "bundle" else 1 if not file.action else 2), -cost
 
-        loaded = self._draft.loaded
-        files = [*loaded.bundled, *loaded.asked_for]
+        everything = self._draft.everything
+        files = [*everything.bundled, *everything.asked_for]
         costs = await costs_of(self._context, files)
         ranked = sorted(zip(costs, files, strict=True), key=rank)
         # naming a file that is left out takes room too, so one round may not be enough
@@ -189,9 +190,9 @@ class _Room:
             while ranked and sum(cost for cost, _ in gone) < excess:
                 gone.append(ranked.pop(0))
             paths = [file.path for _, file in gone]
-            facts = await leave_out("", paths, len(files), self._emit, made_room=loaded)
-            loaded = loaded.without(paths).plus(Loaded(facts=facts))
-            self._draft = replace(self._draft, loaded=loaded)
+            facts = await leave_out("", paths, len(files), self._emit, made_room=everything)
+            draft = self._draft.changed(partial(Loaded.without, paths=paths))
+            self._draft = replace(draft, loaded=draft.loaded.plus(Loaded(facts=facts)))
 
     async def _summarise(self, *, room: int = 0, all_of_them: bool = False) -> None:
         """A summary that fails is not asked for again in the same turn."""

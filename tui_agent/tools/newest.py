@@ -1,0 +1,61 @@
+"""The newest version of a file, on disk or unsaved in the editor, and a change on top of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tui_agent.context.known import MAX_BYTES
+from tui_agent.edits.change import Change
+from tui_agent.edits.rebase import rebased
+from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
+from tui_agent.files.disclosure import Judged, judge_file
+from tui_agent.files.gate import read_for_person
+from tui_agent.files.text import decode, encode, md5
+from tui_agent.tools.context import ToolContext
+
+
+def judge_now(context: ToolContext, path: str) -> Judged | None:
+    """What is secret in the newest text of a file; None where there is no text to look at. Blocking."""
+    buffer = context.state().buffers.get(path)
+    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    try:
+        return judge_file(context.workspace.gate, path, MAX_BYTES, newer)
+    except TuiAgentError:
+        return None
+
+
+async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
+    """The text and hash of a file as it is now on disk or, unsaved, in the editor; None where there is none."""
+    buffer = context.state().buffers.get(path)
+    try:
+        data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
+    except PathRefused:
+        raise
+    except FileError:
+        if context.workspace.gate.place(path, "read").exists:
+            raise
+        return None  # the disk says so; the index hears of it a moment later
+    if buffer is not None and buffer.unsaved:
+        data = encode(decode(data), buffer.text)
+    await asyncio.to_thread(context.blobs.hold, data)
+    return decode(data).text, md5(data)
+
+
+async def on_newest(context: ToolContext, change: Change) -> Change:
+    """The change as it is where the file, or the text of its unsaved buffer, has moved on since it was seen."""
+    if not change.is_open:
+        return change
+    now = await text_on_disk(context, change.path)
+    text, md5 = now or (None, "")
+    if md5 == change.base:
+        return change
+    try:
+        return await asyncio.to_thread(_rebased, context, change, text, md5)
+    except EditFailed:
+        return change  # what cannot be merged now is looked at again when it is applied
+
+
+def _rebased(context: ToolContext, change: Change, now: str | None, md5: str) -> Change:
+    base = decode(context.blobs.get(change.base)).text if change.base else ""
+    new = decode(context.blobs.get(change.new)).text if change.new else ""
+    return rebased(change, base, new, now, md5, context.blobs.hold_text)

@@ -1,0 +1,148 @@
+"""Permission: whether a call is done, by the person's rules, by what was approved before, or by asking.
+
+Rules are a tool, or `tool(pattern)` for the paths, patterns or commands that it is about: `deny` first, then `ask`,
+then `allow`, then what the tool itself says. An approval covers exactly what was shown, in this workspace.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+
+from tui_agent.files.private import write_private
+from tui_agent.settings.schema import PermissionSettings
+from tui_agent.store import events as e
+from tui_agent.store.state import PermissionAnswer, PermissionDecision
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Call, Result, Tool, Verdict
+
+OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
+#: Where approvals for good are kept, in the folder of the person's settings.
+STORE = "permissions.json"
+#: So much of what would happen is kept with a decision, in characters.
+MOST_KEPT = 2_000
+_RULE = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
+
+
+async def permitted(context: ToolContext, tool: Tool, call: Call, emit: Emit) -> Result | None:
+    """None where the call may be done; else its result, which says why not."""
+    verdict, rule = judged(context, tool, call)
+    if verdict == "allow":
+        return None
+    preview, digest = tool.preview(call), digest_of(context, tool, call)
+    decision = PermissionDecision(digest, tool.name, tool.shown(call), preview[:MOST_KEPT], acts=tool.acts)
+    if verdict == "deny":
+        return await _denied(decision, "rule", f"the rule {rule} denies it", emit)
+    if digest in approved(context):
+        return None
+    if context.ask is None:
+        return await _denied(decision, "nobody", "nobody can be asked here", emit)
+    async with context.asking:
+        await emit(e.PermissionAsked(call.id, tool.name, tool.shown(call), preview, digest))
+        while (answer := await context.ask(call.id, OFFERED)).action != call.id:
+            context.progress.pending.append(answer)
+    reason = " ".join(answer.patterns)
+    chosen: PermissionAnswer = next((one for one in OFFERED if one == answer.path), "no")
+    await emit(e.PermissionDecided(msgspec.structs.replace(decision, answer=chosen, reason=reason)))
+    if chosen == "no":
+        return _refusal(f"the person did not allow it{f': {reason}' if reason else ''}")
+    if chosen == "always" and context.approvals is not None:
+        try:
+            keep_approval(context.approvals, digest)
+        except OSError as error:
+            why = f"The approval counts for this session only: it cannot be kept ({error.strerror})"
+            await emit(e.NoticeGiven("warning", why))
+    return None
+
+
+async def _denied(
+    decision: PermissionDecision, by: Literal["rule", "nobody"], why: str, emit: Emit
+) -> Result:
+    await emit(e.PermissionDecided(msgspec.structs.replace(decision, answer="no", by=by, reason=why)))
+    about = f" ({decision.shown})" if decision.shown else ""
+    await emit(e.NoticeGiven("warning", f"{decision.tool}{about} was not done: {why}"))
+    return _refusal(why)
+
+
+def _refusal(why: str) -> Result:
+    return Result(f"Error: not done: {why}.", ok=False, amount="denied", denied=True)
+
+
+def judged(context: ToolContext, tool: Tool, call: Call) -> tuple[Verdict, str]:
+    """What the rules say of a call, and the rule that says it; "" where it is the tool's own default."""
+    rules, targets = context.settings.permissions, tool.targets(call)
+    for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
+        for rule in written:
+            if _fits(rule, tool.name, targets):
+                return cast(Verdict, verdict), rule
+    for rule in rules.allow:
+        if _fits(rule, tool.name, targets, every=True):
+            return "allow", rule
+    return tool.verdict(call, context), ""
+
+
+def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
+    """Why a file that a tool has found is not for it; "" where no rule says so.
+
+    A rule that asks is about calls that name the file; one that only finds it is not worth a question for each.
+    """
+    for verdict, written in (("denies", rules.deny), ("asks about", rules.ask)):
+        for rule in written:
+            match = _RULE.match(rule)
+            if match and match["pattern"] is not None and _fits(rule, tool, (path,)):
+                return f"the rule {rule} {verdict} it"
+    return ""
+
+
+def _fits(rule: str, tool: str, targets: tuple[str, ...], *, every: bool = False) -> bool:
+    """Whether a rule is about a call: its pattern fits one of the targets, or `every` one."""
+    match = _RULE.match(rule)
+    if match is None or match["tool"] != tool:
+        return False
+    pattern = match["pattern"]
+    if pattern is None:
+        return True
+    fitting = [fnmatch.fnmatchcase(target.removeprefix("./"), pattern) for target in targets]
+    return bool(fitting) and (all(fitting) if every else any(fitting))
+
+
+def digest_of(context: ToolContext, tool: Tool, call: Call) -> str:
+    """What an approval is for: this workspace, this tool, and exactly what it would do, by its SHA-256."""
+    exactly = f"{context.workspace.root}\0{tool.name}\0{tool.preview(call)}"
+    return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()
+
+
+def approved(context: ToolContext) -> set[str]:
+    """The digests of what needs no question any more: approved for this session, or for good."""
+    lasting = {one.digest for one in context.state().permissions if one.answer in ("session", "always")}
+    return lasting | (kept_approvals(context.approvals) if context.approvals is not None else set())
+
+
+def kept_approvals(folder: Path) -> set[str]:
+    """What was approved for good; nothing where that cannot be read."""
+    try:
+        return set(msgspec.json.decode((folder / STORE).read_bytes(), type=list[str]))
+    except (OSError, msgspec.DecodeError):
+        return set()
+
+
+def keep_approval(folder: Path, digest: str) -> None:
+    """Raises OSError."""
+    _keep(folder, {*kept_approvals(folder), digest})
+
+
+def forget_approval(folder: Path, digest: str) -> None:
+    """Raises OSError."""
+    kept = kept_approvals(folder)
+    if digest in kept:
+        _keep(folder, kept - {digest})
+
+
+def _keep(folder: Path, digests: Iterable[str]) -> None:
+    write_private(folder / STORE, msgspec.json.encode(sorted(digests)))

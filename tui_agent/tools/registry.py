@@ -1,0 +1,83 @@
+"""The tools that there are, one file each, and what the schemas of both dialects and the prompt say of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Literal
+
+from tui_agent import tools
+from tui_agent.answers.schema import Schema
+from tui_agent.tools.tool import Tool
+
+Dialect = Literal["tools", "structured"]
+#: What the prompt shows beside the tools, to a model without function calls.
+_EXAMPLE = {"summary": "Adds a timeout to both calls.", "message": "Markdown"}
+
+
+@cache
+def all_tools() -> tuple[Tool, ...]:
+    """Every tool that a module of this package declares as `TOOL`, in the order of their places."""
+    modules = (import_module(f"{tools.__name__}.{found.name}") for found in iter_modules(tools.__path__))
+    found = [module.TOOL for module in modules if hasattr(module, "TOOL")]
+    return tuple(sorted(found, key=lambda tool: (tool.place, tool.name)))
+
+
+def switched_on(off: Collection[str] = ()) -> tuple[Tool, ...]:
+    """The tools that are not switched off by their names."""
+    return tuple(tool for tool in all_tools() if tool.name not in off)
+
+
+def reply_schema(base: Schema, on: Sequence[Tool]) -> Schema:
+    """The shape of a structured reply: what `base` says, and a list for each tool. What it says of a tool wins."""
+    lists = {tool.key: tool.schema for tool in on}
+    return {**base, "properties": {**base["properties"], **lists}}
+
+
+def functions(on: Sequence[Tool]) -> list[Schema]:
+    """The function definitions of the `tools` dialect, in the shape of the OpenAI chat API."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.words, "parameters": _parameters(tool)},
+        }
+        for tool in on
+    ]
+
+
+def _parameters(tool: Tool) -> Schema:
+    if not tool.parameter:
+        return tool.entry
+    entries = {key: value for key, value in tool.schema.items() if key != "description"}
+    return {"type": "object", "properties": {tool.parameter: entries}, "required": [tool.parameter]}
+
+
+def prompt_sections(on: Sequence[Tool], dialect: Dialect) -> list[str]:
+    """What the system prompt says of the tools: how they are called, then a section of each that needs one."""
+    if not on:
+        return []
+    how = _as_functions(on) if dialect == "tools" else _as_keys(on)
+    return [how, *(tool.section for tool in on if tool.section)]
+
+
+def _as_functions(on: Sequence[Tool]) -> str:
+    answering = ", ".join(tool.name for tool in on if tool.answers)
+    others = ", ".join(tool.name for tool in on if not tool.answers)
+    return " ".join(
+        [
+            "# Functions\nEverything but your message is done by functions, and each call gets its own result.",
+            f"These show you more, and you go on in the same turn: {answering}." if answering else "",
+            f"These are for the person, who decides: {others}." if others else "",
+            "Call several in one reply where you can. Never put a change into plain text.",
+        ]
+    )
+
+
+def _as_keys(on: Sequence[Tool]) -> str:
+    example: dict[str, Any] = {**_EXAMPLE, **{tool.key: [tool.example] for tool in on}}
+    answering = ", ".join(f"`{tool.key}`" for tool in on if tool.answers)
+    said = f"\nWhat you ask for by {answering} is answered in the same turn; then go on." if answering else ""
+    return f"# Keys\nAll the keys that an answer may have:\n{json.dumps(example, ensure_ascii=False)}{said}"

@@ -1,0 +1,31 @@
+"""Next steps that a reply offers to the person."""
+
+from __future__ import annotations
+
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Call, Result, Tool
+
+
+async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+    return Result("Offered to the person.", amount=f"{len(call.entries)} choices")
+
+
+TOOL = Tool(
+    name="suggest_next",
+    key="nextSteps",
+    parameter="steps",
+    words="At most three choices offered to the person.",
+    entry={
+        "type": "object",
+        "properties": {
+            "html": {"type": "string", "minLength": 1, "description": "The label, plain text."},
+            "inputText": {"type": "string", "description": "The message that choosing it types."},
+        },
+        "required": ["html", "inputText"],
+    },
+    example={"html": "Run the tests", "inputText": "continue"},
+    place=70,
+    run=run,
+    answers=False,
+    parallel=False,
+)

@@ -1,0 +1,141 @@
+"""What a tool is: what the model is told of it, what it may do, and the function that does it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from tui_agent.answers.schema import Function, Schema
+from tui_agent.answers.values import ToolCall
+from tui_agent.context.folders import Listing
+from tui_agent.edits.change import Change
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.files import Loaded
+
+#: What the person's rules, or a tool by itself, say of a call.
+Verdict = Literal["allow", "ask", "deny"]
+
+
+class Call(Struct, frozen=True):
+    """One call of a tool by the model. `entries` are its arguments, read and checked.
+
+    `id` is what the provider knows it by; in a reply that has no calls (the structured dialect, changes in prose) it is
+    one of ours, and `is_wire` is false. `todos` are the texts of the list that the same reply sets.
+    """
+
+    id: str
+    name: str
+    entries: tuple[Any, ...] = ()
+    arguments: str = ""
+    fault: str = ""
+    faults: tuple[str, ...] = ()
+    todos: tuple[str, ...] = ()
+    is_wire: bool = True
+
+
+class Result(Struct, frozen=True):
+    """What came of a call: what the model reads of it, and how much it was, in words for the chat.
+
+    `text` is told beside the files and listings; `resend` are changes that the model may be asked for again. `details`
+    are lines for the person, who opens the call, where they are others than the text.
+    """
+
+    text: str = ""
+    loaded: Loaded = Loaded()
+    listings: tuple[Listing, ...] = ()
+    ok: bool = True
+    amount: str = ""
+    details: str = ""
+    resend: tuple[Change, ...] = ()
+    #: A rule, or the person, did not allow it.
+    denied: bool = False
+
+
+def error(sentence: str) -> Result:
+    return Result(f"Error: {sentence}", ok=False, amount="failed")
+
+
+def _no_targets(call: Call) -> tuple[str, ...]:
+    return ()
+
+
+def _allowed(call: Call, context: ToolContext) -> Verdict:
+    return "allow"
+
+
+def _shown(call: Call) -> str:
+    return ""
+
+
+def exactly(call: Call) -> str:
+    """What a call would do, to the letter of its arguments."""
+    return f"{call.name} {call.arguments}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A tool. Its file is found by the registry, which both dialects, the prompt and the settings read."""
+
+    name: str
+    #: The property of a structured reply that lists its calls, and the list in the arguments of a function call;
+    #: without that, the arguments are one entry.
+    key: str
+    parameter: str = ""
+    #: What the model reads beside its name, and the JSON schema of one entry.
+    words: str
+    entry: Schema
+    #: Of the list, such as how many entries it may have.
+    limits: dict[str, Any] = field(default_factory=dict)
+    #: An entry as the prompt shows it to a model without function calls.
+    example: Any
+    #: A section of the system prompt, where a few words are not enough.
+    section: str = ""
+    #: Its place among the others, in the prompt and in the schema.
+    place: int
+    #: Does it: (call, context, emit) → result.
+    run: Callable[[Call, ToolContext, Emit], Awaitable[Result]]
+    #: Whether the model waits for the result; else the call is for the person, and ends the turn.
+    answers: bool = True
+    #: Whether it can run beside others; else the calls of a reply are done one after the other, before all others.
+    parallel: bool = True
+    #: Seconds after which it is stopped; 0 where it may wait for the person.
+    seconds: float = 0.0
+    #: Whether it writes or runs something.
+    acts: bool = False
+    #: What the patterns of rules are held against: paths, patterns or commands.
+    targets: Callable[[Call], tuple[str, ...]] = _no_targets
+    #: What is done where no rule says it.
+    verdict: Callable[[Call, ToolContext], Verdict] = _allowed
+    #: Exactly what would happen, as it is shown to the person who is asked; an approval is for these characters.
+    preview: Callable[[Call], str] = exactly
+    #: What a call is about, in a few words on one line of the chat.
+    shown: Callable[[Call], str] = _shown
+
+    @property
+    def function(self) -> Function:
+        return Function(self.name, self.key, self.parameter)
+
+    @property
+    def schema(self) -> Schema:
+        """The list of entries, as a property of a structured reply."""
+        return {"type": "array", "description": self.words, "items": self.entry, **self.limits}
+
+    def digest(self, call: Call) -> str:
+        """What an approval is for: exactly this, by its SHA-256."""
+        return hashlib.sha256(f"{self.name}\0{self.preview(call)}".encode(errors="surrogatepass")).hexdigest()
+
+
+def call_of(found: ToolCall, todos: tuple[str, ...]) -> Call:
+    return Call(found.id, found.name, found.entries, found.arguments, found.fault, found.faults, todos)
+
+
+def in_json(entries: tuple[Any, ...]) -> str:
+    """Arguments that were read from a structured reply, as text."""
+    import msgspec
+
+    return json.dumps(msgspec.to_builtins(entries), ensure_ascii=False, default=str)
