@@ -102,7 +102,7 @@ def opened(text: str, path: str = "a.py", active: bool = True) -> editor.OpenFil
 
 
 def user(**news: object) -> str:
-    return prompt.user_text(prompt.News(**news), loaded.InView())  # ty: ignore[invalid-argument-type]
+    return prompt.user_text(prompt.MessageParts(**news), loaded.InView())  # ty: ignore[invalid-argument-type]
 
 
 def task(text: str, **more: object) -> SubTask:
@@ -131,8 +131,8 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "name of a bundled file": lambda text: user(bundled=(loaded_file("x", text),)),
     "instructions": lambda text: user(new_contexts=(instructions.ContextFile(text, "", "", text, "0"),)),
     "instructions that went": lambda text: user(gone_contexts=(text,)),
-    "listing": lambda text: user(listings=(folders.Listing(text, ((text, "file", 1),), 1),)),
-    "refused listing": lambda text: user(listings=(folders.Listing(text, error=text),)),
+    "listing": lambda text: user(listings=(folders.DirectoryListing(text, ((text, "file", 1),), 1),)),
+    "refused listing": lambda text: user(listings=(folders.DirectoryListing(text, error=text),)),
     "known file": lambda text: user(
         rows=(known.table_row(known.KnownFile(text, "0", 1, 1, freshness="renamed", renamed_to=text), 1),)
     ),

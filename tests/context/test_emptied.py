@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.context.budget import emptied
-from tui_agent.context.folders import Listing
+from tui_agent.context.folders import DirectoryListing
 from tui_agent.context.folders import listing_section as section
 from tui_agent.context.known import table
 
 TABLE = table(["| a.py | turn 1 | No | 9a906fd5909d |"])
-LISTED = section([Listing("src", (("a.py", "file", 3),), 1), Listing("docs", (("b.md", "file", 3),), 1)])
+LISTED = section(
+    [DirectoryListing("src", (("a.py", "file", 3),), 1), DirectoryListing("docs", (("b.md", "file", 3),), 1)]
+)
 FOUND = "## SEARCH RESULTS\n“x” in *.py\na.py:3: x = 1"
 READ = '{"type": "read_files", "files": [{"path": "a.py", "md5": "9a", "lines": 1, "content": "1: x"}]}'
 T, U = (f"### {name} (3 bytes, 1 lines, md5 9a)" for name in ("t.py", "u.py"))

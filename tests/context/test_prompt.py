@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tui_agent.context import editor, known, prompt
-from tui_agent.context.folders import Listing, outline
+from tui_agent.context.folders import DirectoryListing, outline
 from tui_agent.context.known import KnownFile
 from tui_agent.context.loaded import InView, LoadedFile
 
@@ -31,10 +31,10 @@ def test_the_system_prompt_holds_the_words_of_its_dialect_only() -> None:
 
 
 def test_the_newest_message_keeps_the_order_of_the_contract() -> None:
-    news = prompt.News(
+    news = prompt.MessageParts(
         query="Do it",
         rows=("| a.py | turn 1 | No | 9a906fd5909d |",),
-        listings=(Listing("src", (("a.py", "file", 3),), 1),),
+        listings=(DirectoryListing("src", (("a.py", "file", 3),), 1),),
         memory="## AI Memory (Continuation Context)\n…",
         files=(loaded(),),
         editor_blocks={"current_file": "<current_file>\nPath: a.py\n</current_file>"},
@@ -55,11 +55,11 @@ def test_the_newest_message_keeps_the_order_of_the_contract() -> None:
 
 
 def test_nothing_to_say_is_nothing_said() -> None:
-    assert prompt.user_text(prompt.News(query="Hi"), InView()) == "<user_query>\nHi\n</user_query>"
+    assert prompt.user_text(prompt.MessageParts(query="Hi"), InView()) == "<user_query>\nHi\n</user_query>"
 
 
 def test_a_loaded_file_has_line_numbers_and_its_hash() -> None:
-    result = json.loads(prompt.user_text(prompt.News(files=(loaded(),)), InView()))
+    result = json.loads(prompt.user_text(prompt.MessageParts(files=(loaded(),)), InView()))
     assert result == {
         "type": "read_files",
         "files": [
@@ -69,7 +69,7 @@ def test_a_loaded_file_has_line_numbers_and_its_hash() -> None:
 
 
 def entry_of(in_view: InView, file: LoadedFile | None = None) -> dict[str, Any]:
-    text = prompt.user_text(prompt.News(files=(file or loaded(),)), in_view)
+    text = prompt.user_text(prompt.MessageParts(files=(file or loaded(),)), in_view)
     return json.loads(text)["files"][0]
 
 

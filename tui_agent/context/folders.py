@@ -51,7 +51,7 @@ MAX_DEPTH = 3
 MAX_REQUESTS = 10
 
 
-class Listing(Struct, frozen=True):
+class DirectoryListing(Struct, frozen=True):
     """A folder's entries as (name, type, size in bytes), or the sentence why there are none.
 
     `total` is how many there are in all; only the first `MAX_ENTRIES` are held. `filter` is the pattern that their
@@ -66,14 +66,14 @@ class Listing(Struct, frozen=True):
     recursive: bool = False
 
 
-def listing_section(listings: Sequence[Listing]) -> str:
+def listing_section(listings: Sequence[DirectoryListing]) -> str:
     """The `## DIRECTORY LISTING RESULTS` section; empty without any."""
     if not listings:
         return ""
     return "## DIRECTORY LISTING RESULTS\n" + "\n\n".join(_table(listing) for listing in listings)
 
 
-def _table(listing: Listing) -> str:
+def _table(listing: DirectoryListing) -> str:
     title = f"### {name(listing.path or '.')}" + (f" (only {name(listing.filter)})" if listing.filter else "")
     if listing.error:
         return f"{title}\n{item(listing.error)}"

@@ -70,7 +70,7 @@ def system_message(
     return {"role": "system", "content": "\n\n".join(sections)}
 
 
-class News(Struct, frozen=True):
+class MessageParts(Struct, frozen=True):
     """All that the newest message may carry; empty parts are left out.
 
     `rows` are finished table rows and `left_out` the line below them, `facts` sentences about what became of
@@ -83,7 +83,7 @@ class News(Struct, frozen=True):
     rows: tuple[str, ...] = ()
     left_out: str = ""
     facts: tuple[str, ...] = ()
-    listings: tuple[folders.Listing, ...] = ()
+    listings: tuple[folders.DirectoryListing, ...] = ()
     found: str = ""
     bundled: tuple[loaded.LoadedFile, ...] = ()
     memory: str = ""
@@ -94,7 +94,7 @@ class News(Struct, frozen=True):
     editor_blocks: dict[str, str] = {}
 
 
-def user_text(news: News, in_view: loaded.InView) -> str:
+def user_text(news: MessageParts, in_view: loaded.InView) -> str:
     """The newest message, its parts in a fixed order."""
     parts = [
         known.table(news.rows, news.left_out),

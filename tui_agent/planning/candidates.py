@@ -14,7 +14,7 @@ from tui_agent.answers.plans import MAX_PATTERNS
 from tui_agent.workspace.index import Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
 
-#: The files that a folder means where a module is named.
+#: What a folder is entered by where a module is named.
 _ENTRY_FILES: Final = "{__init__,index,mod,main}"
 _SHORTEST_PART: Final = 3
 #: A pattern that fits more files than this is too broad to be of use.

@@ -20,7 +20,7 @@ from tui_agent.planning.near_names import names_one, nearest
 from tui_agent.store import events as e
 from tui_agent.store.state import Decision
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.files import Loaded, Read, load_files, read_files, take, that_fit
+from tui_agent.tools.files import FilesRead, LoadedFiles, load_files, read_files, take, that_fit
 from tui_agent.workspace.patterns import escape
 
 NEAREST_SHOWN = 5
@@ -33,7 +33,7 @@ async def find_files(
     actions: Sequence[tuple[FileAction, LoadedBy]],
     held: Sequence[LoadedFile],
     emit: Emit,
-) -> Loaded:
+) -> LoadedFiles:
     """Try the chains of these actions one after the other, and then do all that the person has decided meanwhile."""
     search = _Search(context, held, emit)
     for action, loaded_by in actions:
@@ -96,7 +96,7 @@ class _Search:
         self._emit = emit
         self._held = tuple(held)
         self._seconds = 0.0
-        self.loaded = Loaded()
+        self.loaded = LoadedFiles()
 
     async def find(self, action: FileAction, loaded_by: LoadedBy) -> None:
         """A hit that cannot be read passes on to the next pattern."""
@@ -181,7 +181,7 @@ class _Search:
             await self._emit(e.FallbackTaken(action.name, "skip", action.patterns))
 
     def _say(self, fact: str) -> None:
-        self.loaded = self.loaded.plus(Loaded(facts=(fact,)))
+        self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
 
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
         """Load what a pattern hit. Where none of it can be read, nothing is told, and the reason is returned."""
@@ -289,7 +289,7 @@ class _Search:
                 self._say(f"{outcome}.")
 
 
-def _unreadable(read: Read) -> list[str]:
+def _unreadable(read: FilesRead) -> list[str]:
     """Why files could not be read."""
     return [
         event.why

@@ -42,7 +42,7 @@ OFFERED = ("mask", "send")
 MOST_QUESTIONS = 3
 
 
-class Loaded(Struct, frozen=True):
+class LoadedFiles(Struct, frozen=True):
     """Files that go with the next request, and sentences about those that do not.
 
     `before` is how the registry had each of them until then, `again` the same of those that had moved since.
@@ -53,9 +53,9 @@ class Loaded(Struct, frozen=True):
     again: dict[str, KnownFile] = {}
     before: dict[str, KnownFile | None] = {}
 
-    def plus(self, more: Loaded) -> Loaded:
+    def plus(self, more: LoadedFiles) -> LoadedFiles:
         facts = tuple(fact for fact in more.facts if fact not in self.facts)
-        return Loaded(
+        return LoadedFiles(
             (*self.files, *more.files),
             (*self.facts, *facts),
             {**self.again, **more.again},
@@ -70,7 +70,7 @@ class Loaded(Struct, frozen=True):
     def bundled(self) -> tuple[LoadedFile, ...]:
         return tuple(file for file in self.files if file.loaded_by == "bundle")
 
-    def without(self, paths: Iterable[str]) -> Loaded:
+    def without(self, paths: Iterable[str]) -> LoadedFiles:
         gone = set(paths)
         return replace(self, files=tuple(file for file in self.files if file.path not in gone))
 
@@ -159,7 +159,7 @@ def _question_name(context: ToolContext, path: str) -> str:
     return name
 
 
-class Read(Struct, frozen=True):
+class FilesRead(Struct, frozen=True):
     """Files that were read, and what became of the others: events and sentences that are yet to be told."""
 
     files: tuple[LoadedFile, ...] = ()
@@ -179,7 +179,7 @@ async def read_files(
     *,
     action: str = "",
     asking: bool = True,
-) -> Read:
+) -> FilesRead:
     """Read files that are not `held` already; what cannot be read is named.
 
     Without `asking` those that hold secrets are left out at once.
@@ -215,7 +215,7 @@ async def read_files(
         else:
             there.add(path)
             files.append(file)
-    return Read(tuple(files), tuple(facts), tuple(events), tuple(out), len(paths))
+    return FilesRead(tuple(files), tuple(facts), tuple(events), tuple(out), len(paths))
 
 
 def _left_alone(action: str, path: str, error: TuiAgentError, reason: OutReason) -> list[e.Event]:
@@ -224,20 +224,20 @@ def _left_alone(action: str, path: str, error: TuiAgentError, reason: OutReason)
 
 async def take(
     context: ToolContext,
-    read: Read,
+    read: FilesRead,
     fitting: Sequence[LoadedFile],
     rest: Sequence[LoadedFile],
     emit: Emit,
     action: str = "",
-) -> Loaded:
+) -> LoadedFiles:
     """Of what was read, the files that fit go with the next request; the `rest`, which do not, are named."""
     for event in read.events:
         await emit(event)
-    loaded = Loaded(facts=read.facts)
+    loaded = LoadedFiles(facts=read.facts)
     for file in fitting:
         loaded = loaded.plus(await admit(context, file, emit))
     paths = [*(file.path for file in rest), *read.out]
-    return loaded.plus(Loaded(facts=await leave_out(action, paths, read.asked_for, emit)))
+    return loaded.plus(LoadedFiles(facts=await leave_out(action, paths, read.asked_for, emit)))
 
 
 async def load_files(
@@ -247,7 +247,7 @@ async def load_files(
     held: Sequence[LoadedFile],
     emit: Emit,
     action: str = "",
-) -> Loaded:
+) -> LoadedFiles:
     """Read files for the next request while they fit beside those that it holds; what does not fit is named."""
     read = await read_files(context, paths, loaded_by, held, emit, action=action)
     fitting, rest = await that_fit(context, held, read.files)
@@ -320,7 +320,7 @@ async def leave_out(
     of: int,
     emit: Emit,
     *,
-    made_room: Loaded | None = None,
+    made_room: LoadedFiles | None = None,
 ) -> tuple[str, ...]:
     """Name files that do not go with the request for want of room: on the screen, in JSON, and to the model, whose
     sentence is returned.
@@ -341,7 +341,7 @@ async def leave_out(
     return (f"{what} and {'is' if one else 'are'} not shown: {named}. Ask for less at a time.",)
 
 
-async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> Loaded:
+async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> LoadedFiles:
     """The file goes with the next request; where the registry had an older version, that it had is remembered."""
     first = before = context.state().known.files.get(file.path)
     now = time.time()
@@ -353,4 +353,4 @@ async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> Loaded:
     again = {file.path: before} if before is not None and before.freshness != "fresh" else {}
     action = "" if file.loaded_by == "bundle" else file.action
     await emit(e.FileLoaded(known_file(file, context.turn, before), action, now))
-    return Loaded((file,), (), again, {file.path: first})
+    return LoadedFiles((file,), (), again, {file.path: first})

@@ -12,20 +12,20 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction
-from tui_agent.context.folders import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, Listing
+from tui_agent.context.folders import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, DirectoryListing
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Call, Result, Tool
+from tui_agent.tools.tool import Invocation, Tool, ToolResult
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.walk import is_text
 
 
-async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     listings, left_out = await list_directories(context, call.entries, emit)
     shown = sum(len(listing.entries) for listing in listings)
-    return Result(
+    return ToolResult(
         left_out,
         listings=listings,
         ok=not left_out and not any(listing.error for listing in listings),
@@ -39,7 +39,7 @@ async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
 
 async def list_directories(
     context: ToolContext, requests: Sequence[DirectoryAction], emit: Emit
-) -> tuple[tuple[Listing, ...], str]:
+) -> tuple[tuple[DirectoryListing, ...], str]:
     """List each folder once, at most `MAX_REQUESTS` a turn; what is refused is a listing with an error.
 
     A sentence says what is over the limit: the model would else ask for it again and again.
@@ -47,7 +47,7 @@ async def list_directories(
     requests = list(dict.fromkeys(requests))
     room = max(0, MAX_REQUESTS - context.progress.listed)
     context.progress.listed += min(room, len(requests))
-    listings: list[Listing] = []
+    listings: list[DirectoryListing] = []
     for request in requests[:room]:
         found = await _listing(context, request)
         listings.append(found)
@@ -64,7 +64,7 @@ async def list_directories(
     return tuple(listings), f"{sentence}."
 
 
-async def _listing(context: ToolContext, request: DirectoryAction) -> Listing:
+async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryListing:
     """The listing; of a folder that the index leaves out it says so, and names in it that only links have."""
     gate, index = context.workspace.gate, context.workspace.index
     found = await asyncio.to_thread(_list, gate, index, request)
@@ -82,10 +82,10 @@ async def _listing(context: ToolContext, request: DirectoryAction) -> Listing:
     )
 
 
-def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> Listing:
+def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> DirectoryListing:
     """What the index has in a folder, and these `links` to folders, which it does not have."""
     folder = request.path.strip().removeprefix("./").strip("/")
-    about = Listing(request.path, filter=request.filter, recursive=request.recursive)
+    about = DirectoryListing(request.path, filter=request.filter, recursive=request.recursive)
     if folder in ("", "."):
         root, folder = gate.root, ""
     else:
@@ -105,7 +105,7 @@ def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[st
     return replace(about, path=folder or ".", entries=entries, total=len(names))
 
 
-def _folder_links(gate: Gate, index: Index, found: Listing) -> list[str]:
+def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str]:
     """Links to folders in a folder that is listed and, where it is recursive, in those below; at most so many."""
     top = gate.root if found.path == "." else gate.root / found.path
     inner = [name for name, kind, _ in found.entries if kind == "folder" and name.count("/") < MAX_DEPTH]
@@ -140,7 +140,7 @@ def _entry(root: Path, name: str) -> tuple[str, str, int]:
     return name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size
 
 
-def _paths(call: Call) -> tuple[str, ...]:
+def _paths(call: Invocation) -> tuple[str, ...]:
     return tuple(request.path for request in call.entries)
 
 

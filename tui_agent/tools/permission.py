@@ -20,7 +20,7 @@ from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store import events as e
 from tui_agent.store.state import PermissionAnswer, PermissionDecision
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Call, Result, Tool, Verdict
+from tui_agent.tools.tool import Invocation, Tool, ToolResult, Verdict
 
 OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
 #: Where approvals for good are kept, in the folder of the person's settings.
@@ -30,7 +30,7 @@ MOST_KEPT = 2_000
 _RULE = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
-async def permitted(context: ToolContext, tool: Tool, call: Call, emit: Emit) -> Result | None:
+async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult | None:
     """None where the call may be done; else its result, which says why not."""
     verdict, rule = judged(context, tool, call)
     if verdict == "allow":
@@ -63,18 +63,18 @@ async def permitted(context: ToolContext, tool: Tool, call: Call, emit: Emit) ->
 
 async def _denied(
     decision: PermissionDecision, by: Literal["rule", "nobody"], why: str, emit: Emit
-) -> Result:
+) -> ToolResult:
     await emit(e.PermissionDecided(msgspec.structs.replace(decision, answer="no", by=by, reason=why)))
     about = f" ({decision.shown})" if decision.shown else ""
     await emit(e.NoticeGiven("warning", f"{decision.tool}{about} was not done: {why}"))
     return _refusal(why)
 
 
-def _refusal(why: str) -> Result:
-    return Result(f"Error: not done: {why}.", ok=False, amount="denied", denied=True)
+def _refusal(why: str) -> ToolResult:
+    return ToolResult(f"Error: not done: {why}.", ok=False, amount="denied", denied=True)
 
 
-def judged(context: ToolContext, tool: Tool, call: Call) -> tuple[Verdict, str]:
+def judged(context: ToolContext, tool: Tool, call: Invocation) -> tuple[Verdict, str]:
     """What the rules say of a call, and the rule that says it; "" where it is the tool's own default."""
     rules, targets = context.settings.permissions, tool.targets(call)
     for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
@@ -112,7 +112,7 @@ def _fits(rule: str, tool: str, targets: tuple[str, ...], *, every: bool = False
     return bool(fitting) and (all(fitting) if every else any(fitting))
 
 
-def digest_of(context: ToolContext, tool: Tool, call: Call) -> str:
+def digest_of(context: ToolContext, tool: Tool, call: Invocation) -> str:
     """What an approval is for: this workspace, this tool, and exactly what it would do, by its SHA-256."""
     exactly = f"{context.workspace.root}\0{tool.name}\0{tool.preview(call)}"
     return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()

@@ -25,10 +25,10 @@ from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.newest import judge_now, on_newest, text_on_disk
-from tui_agent.tools.tool import Call, Result, Tool
+from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
-async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     """Propose every change of a call, a fault hiding no other."""
     turn, todos = context.turn, context.state().todos
     first = changes_of(context) + 1
@@ -59,7 +59,7 @@ async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
     return _result(call, proposed, resend)
 
 
-def _result(call: Call, proposed: Sequence[Change], resend: Sequence[Change]) -> Result:
+def _result(call: Invocation, proposed: Sequence[Change], resend: Sequence[Change]) -> ToolResult:
     """Which changes could be placed, for the model; how many, for the person.
 
     Why others could not is told as news where there is no call to answer.
@@ -72,7 +72,7 @@ def _result(call: Call, proposed: Sequence[Change], resend: Sequence[Change]) ->
         lines += ["Not taken:", *(f"- {name(change.path)}: {item(change.reason)}" for change in others)]
     files = "1 file" if len(placed) == 1 else f"{len(placed)} files"
     amount = f"{files}, +{sum(c.added for c in placed)} −{sum(c.removed for c in placed)}"
-    return Result(
+    return ToolResult(
         "\n".join(lines) or "Nothing is proposed.", ok=not others, amount=amount, resend=tuple(resend)
     )
 
@@ -384,7 +384,7 @@ TOOL = Tool(
         'unchanged": such a change is refused. `diff` is a unified diff, `delete` removes the file, '
         "`renameTo` moves it. `baseHash` is the hash you were shown for the version you edit. Tie each "
         "change to its todo with `todoIndex`, which counts from 0 in this reply. If you are told that a "
-        "change found no place, look at the lines you are shown and send that change again, whole."
+        "change could not be placed, look at the lines you are shown and send that change again, whole."
     ),
     place=20,
     run=run,

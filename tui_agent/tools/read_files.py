@@ -13,10 +13,10 @@ from tui_agent.store.events import ActionsAdded
 from tui_agent.tools.chains import find_files, named_once, renamed
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.permission import refusal_of_path
-from tui_agent.tools.tool import Call, Result, Tool
+from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
-async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     """Look for every action, one after the other; what is found is read."""
     # before anything is waited for, so that calls which run at once get their names in order
     taken = {slot.action.name for slot in context.state().plan.actions} | context.progress.names
@@ -30,7 +30,7 @@ async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
     loaded = await find_files(with_fields(context, refusal=refusal), wanted, (), emit)
     lines, count = sum(file.lines for file in loaded.files), len(loaded.files)
     files = f"{count} file{'' if count == 1 else 's'}, {lines:,} line{'' if lines == 1 else 's'}"
-    return Result(
+    return ToolResult(
         loaded=loaded,
         ok=bool(count),
         amount=files if count else "nothing found",
@@ -38,7 +38,7 @@ async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
     )
 
 
-def _targets(call: Call) -> tuple[str, ...]:
+def _targets(call: Invocation) -> tuple[str, ...]:
     return tuple(pattern for action in call.entries for pattern in action.patterns)
 
 

@@ -20,7 +20,7 @@ from tui_agent.files.text import TextFile, decode
 from tui_agent.store.events import PhaseChanged
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.permission import refusal_of_path
-from tui_agent.tools.tool import Call, Result, Tool
+from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 MAX_PLACES = 50
 MAX_SEARCHED_BYTES = 1024 * 1024
@@ -29,11 +29,11 @@ MAX_LINE = 200
 MATCH_SECONDS = 1.0
 
 
-async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     await emit(PhaseChanged("finding"))
     found = [await search_text(context, request) for request in call.entries]
     places = sum(len(one.places) for one in found)
-    return Result(
+    return ToolResult(
         "\n\n".join(one.section for one in found),
         ok=not any(one.error for one in found),
         amount="1 place" if places == 1 else f"{places} places",
@@ -112,7 +112,7 @@ def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) ->
     return hits_masked(file.text, judged.hits)
 
 
-def _targets(call: Call) -> tuple[str, ...]:
+def _targets(call: Invocation) -> tuple[str, ...]:
     return tuple(request.glob or "**" for request in call.entries)
 
 

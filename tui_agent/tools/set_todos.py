@@ -8,7 +8,7 @@ from tui_agent.answers.values import TodoItem
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Call, Result, Tool
+from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit) -> None:
@@ -24,11 +24,11 @@ async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit)
         await emit(e.TodosAdded(added))
 
 
-async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     await add_todos(context, call.entries, emit)
     todos = context.state().todos
     left = sum(not todo.done for todo in todos)
-    return Result(
+    return ToolResult(
         f"The list has {len(todos)} todos, {left} of them open.", amount=f"{len(call.entries)} todos"
     )
 

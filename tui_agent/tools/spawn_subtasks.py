@@ -8,12 +8,12 @@ from tui_agent.answers.values import SubTaskRequest
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, faults, together
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Call, Result, Tool
+from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 TOO_DEEP = "sub-tasks may not be split further here (subtasks.max_depth): do the work itself"
 
 
-async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     before = {task.id for task in context.state().subtasks.tasks}
     refused = await propose_sub_tasks(context, call.entries, emit)
     if not call.is_wire:
@@ -21,7 +21,7 @@ async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
             await emit(e.ModelOwesNews(sentence))
     taken = [task.id for task in context.state().subtasks.tasks if task.id not in before]
     told = [f"Proposed to the person: {', '.join(taken)}."] if taken else []
-    return Result(
+    return ToolResult(
         "\n".join([*told, *refused]) or "These sub-tasks are proposed already.",
         ok=not refused,
         amount="1 sub-task" if len(taken) == 1 else f"{len(taken)} sub-tasks",

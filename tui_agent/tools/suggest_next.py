@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Call, Result, Tool
+from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
-async def run(call: Call, context: ToolContext, emit: Emit) -> Result:
-    return Result("Offered to the person.", amount=f"{len(call.entries)} choices")
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
+    return ToolResult("Offered to the person.", amount=f"{len(call.entries)} choices")
 
 
 TOOL = Tool(

@@ -12,16 +12,16 @@ from msgspec import Struct
 
 from tui_agent.answers.schema import Function, Schema
 from tui_agent.answers.values import ToolCall
-from tui_agent.context.folders import Listing
+from tui_agent.context.folders import DirectoryListing
 from tui_agent.edits.change import Change
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.files import Loaded
+from tui_agent.tools.files import LoadedFiles
 
 #: What the person's rules, or a tool by itself, say of a call.
 Verdict = Literal["allow", "ask", "deny"]
 
 
-class Call(Struct, frozen=True):
+class Invocation(Struct, frozen=True):
     """One call of a tool by the model. `entries` are its arguments, read and checked.
 
     `id` is what the provider knows it by; in a reply that has no calls (the structured dialect, changes in prose) it is
@@ -38,7 +38,7 @@ class Call(Struct, frozen=True):
     is_wire: bool = True
 
 
-class Result(Struct, frozen=True):
+class ToolResult(Struct, frozen=True):
     """What came of a call: what the model reads of it, and how much it was, in words for the chat.
 
     `text` is told beside the files and listings; `resend` are changes that the model may be asked for again. `details`
@@ -46,8 +46,8 @@ class Result(Struct, frozen=True):
     """
 
     text: str = ""
-    loaded: Loaded = Loaded()
-    listings: tuple[Listing, ...] = ()
+    loaded: LoadedFiles = LoadedFiles()
+    listings: tuple[DirectoryListing, ...] = ()
     ok: bool = True
     amount: str = ""
     details: str = ""
@@ -56,24 +56,24 @@ class Result(Struct, frozen=True):
     denied: bool = False
 
 
-def error(sentence: str) -> Result:
-    return Result(f"Error: {sentence}", ok=False, amount="failed")
+def error(sentence: str) -> ToolResult:
+    return ToolResult(f"Error: {sentence}", ok=False, amount="failed")
 
 
-def _no_targets(call: Call) -> tuple[str, ...]:
+def _no_targets(call: Invocation) -> tuple[str, ...]:
     return ()
 
 
-def _allowed(call: Call, context: ToolContext) -> Verdict:
+def _allowed(call: Invocation, context: ToolContext) -> Verdict:
     return "allow"
 
 
-def _shown(call: Call) -> str:
+def _shown(call: Invocation) -> str:
     return ""
 
 
-def exactly(call: Call) -> str:
-    """What a call would do, to the letter of its arguments."""
+def exactly(call: Invocation) -> str:
+    """What a call would do: its arguments as they were written."""
     return f"{call.name} {call.arguments}"
 
 
@@ -98,7 +98,7 @@ class Tool:
     #: Its place among the others, in the prompt and in the schema.
     place: int
     #: Does it: (call, context, emit) → result.
-    run: Callable[[Call, ToolContext, Emit], Awaitable[Result]]
+    run: Callable[[Invocation, ToolContext, Emit], Awaitable[ToolResult]]
     #: Whether the model waits for the result; else the call is for the person, and ends the turn.
     answers: bool = True
     #: Whether it can run beside others; else the calls of a reply are done one after the other, before all others.
@@ -108,13 +108,13 @@ class Tool:
     #: Whether it writes or runs something.
     acts: bool = False
     #: What the patterns of rules are held against: paths, patterns or commands.
-    targets: Callable[[Call], tuple[str, ...]] = _no_targets
+    targets: Callable[[Invocation], tuple[str, ...]] = _no_targets
     #: What is done where no rule says it.
-    verdict: Callable[[Call, ToolContext], Verdict] = _allowed
+    verdict: Callable[[Invocation, ToolContext], Verdict] = _allowed
     #: Exactly what would happen, as it is shown to the person who is asked; an approval is for these characters.
-    preview: Callable[[Call], str] = exactly
+    preview: Callable[[Invocation], str] = exactly
     #: What a call is about, in a few words on one line of the chat.
-    shown: Callable[[Call], str] = _shown
+    shown: Callable[[Invocation], str] = _shown
 
     @property
     def function(self) -> Function:
@@ -125,13 +125,13 @@ class Tool:
         """The list of entries, as a property of a structured reply."""
         return {"type": "array", "description": self.words, "items": self.entry, **self.limits}
 
-    def digest(self, call: Call) -> str:
+    def digest(self, call: Invocation) -> str:
         """What an approval is for: exactly this, by its SHA-256."""
         return hashlib.sha256(f"{self.name}\0{self.preview(call)}".encode(errors="surrogatepass")).hexdigest()
 
 
-def call_of(found: ToolCall, todos: tuple[str, ...]) -> Call:
-    return Call(found.id, found.name, found.entries, found.arguments, found.fault, found.faults, todos)
+def call_of(found: ToolCall, todos: tuple[str, ...]) -> Invocation:
+    return Invocation(found.id, found.name, found.entries, found.arguments, found.fault, found.faults, todos)
 
 
 def in_json(entries: tuple[Any, ...]) -> str:

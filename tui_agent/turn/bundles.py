@@ -13,7 +13,7 @@ from tui_agent.files.gate import read
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import Loaded, admit, load, that_fit, with_decision
+from tui_agent.tools.files import LoadedFiles, admit, load, that_fit, with_decision
 from tui_agent.turn.context import TurnContext
 from tui_agent.workspace.companions import Places, imported
 from tui_agent.workspace.languages import language
@@ -25,10 +25,10 @@ MAX_CONFIG_BYTES = 64 * 1024
 MOST_SOURCES = 50
 
 
-async def bundle(context: TurnContext, held: Loaded, emit: Emit) -> Loaded:
+async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedFiles:
     """What belongs to the files that were changed since the last request and is not in view, within its limits."""
     settings, changed = context.settings.bundling, context.state().conversation.unbundled
-    found = Loaded()
+    found = LoadedFiles()
     if not (settings.enabled and settings.max_files and changed):
         return found
     for path, why in (await companions(context, changed)).items():

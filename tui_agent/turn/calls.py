@@ -14,9 +14,9 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store import events as e
 from tui_agent.tools.chains import carried_over, find_files, named_once, renamed
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import Loaded
+from tui_agent.tools.files import LoadedFiles
 from tui_agent.tools.permission import permitted
-from tui_agent.tools.tool import Call, Result, Tool, call_of, error, in_json
+from tui_agent.tools.tool import Invocation, Tool, ToolResult, call_of, error, in_json
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import cut_off
 from tui_agent.turn.request import Answered
@@ -39,7 +39,7 @@ async def run_calls(context: TurnContext, reply: Reply, emit: Emit, *, last: boo
     await _tell_faults(reply, emit)
     calls = _calls(context, reply)
     tools = {tool.name: tool for tool in context.tools}
-    results: dict[str, Result] = {}
+    results: dict[str, ToolResult] = {}
     own = [
         call for call in calls if (tool := tools.get(call.name)) and not tool.parallel and not _faulty(call)
     ]
@@ -53,24 +53,24 @@ async def run_calls(context: TurnContext, reply: Reply, emit: Emit, *, last: boo
         results.update(zip((call.id for call in others), done, strict=True))
     return tuple(
         Answered(
-            call, results.get(call.id, Result()), _waits(tools.get(call.name), call, results.get(call.id))
+            call, results.get(call.id, ToolResult()), _waits(tools.get(call.name), call, results.get(call.id))
         )
         for call in calls
     )
 
 
-async def decided_meanwhile(context: TurnContext, emit: Emit) -> Loaded:
+async def decided_meanwhile(context: TurnContext, emit: Emit) -> LoadedFiles:
     """The files that the person has asked for in the plan while the request was out."""
     carried = carried_over(context)
     if not carried:
-        return Loaded()
+        return LoadedFiles()
     taken = {slot.action.name for slot in context.state().plan.actions}
     actions = named_once(renamed(context, carried), taken)
     await emit(e.ActionsAdded(actions))
     return await find_files(context, [(action, "mention") for action in actions], (), emit)
 
 
-def _calls(context: TurnContext, reply: Reply) -> list[Call]:
+def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
     """The provider's calls, then what the reply has beside them: the lists of a structured reply, changes in prose."""
     todos = tuple(todo.text for todo in reply.todos or ())
     calls = _with_joined_changes([call_of(found, todos) for found in reply.calls], reply)
@@ -80,14 +80,16 @@ def _calls(context: TurnContext, reply: Reply) -> list[Call]:
         entries = reply.entries(tool.key)
         if entries and tool.name not in named:
             call_id = f"own_{turn.number}_{turn.step}_{number}"
-            calls.append(Call(call_id, tool.name, entries, in_json(entries), todos=todos, is_wire=False))
+            calls.append(
+                Invocation(call_id, tool.name, entries, in_json(entries), todos=todos, is_wire=False)
+            )
     return calls
 
 
-def _with_joined_changes(calls: Sequence[Call], reply: Reply) -> list[Call]:
+def _with_joined_changes(calls: Sequence[Invocation], reply: Reply) -> list[Invocation]:
     """What several calls do to one file is one change, which the first of them proposes."""
     left = list(reply.entries("fileChanges"))
-    found: list[Call] = []
+    found: list[Invocation] = []
     for call in calls:
         if call.name == PROPOSE and call.entries:
             paths = {entry.path for entry in call.entries}
@@ -101,11 +103,11 @@ def _with_joined_changes(calls: Sequence[Call], reply: Reply) -> list[Call]:
     return found
 
 
-def _faulty(call: Call) -> bool:
+def _faulty(call: Invocation) -> bool:
     return bool(call.fault) and not call.entries
 
 
-def _waits(tool: Tool | None, call: Call, result: Result | None) -> bool:
+def _waits(tool: Tool | None, call: Invocation, result: ToolResult | None) -> bool:
     """Whether the model goes on when it has the result: it asked for something, or has to put something right."""
     if tool is None or tool.answers:
         return True
@@ -113,8 +115,8 @@ def _waits(tool: Tool | None, call: Call, result: Result | None) -> bool:
 
 
 async def _at_once(
-    context: TurnContext, tools: dict[str, Tool], calls: Sequence[Call], emit: Emit
-) -> list[Result]:
+    context: TurnContext, tools: dict[str, Tool], calls: Sequence[Invocation], emit: Emit
+) -> list[ToolResult]:
     """The results of the calls, in order; where one cannot go on, none goes on."""
     tasks = [
         asyncio.create_task(_answer_or_refuse(context, tools.get(call.name), call, number, emit))
@@ -128,17 +130,17 @@ async def _at_once(
 
 
 async def _answer_or_refuse(
-    context: TurnContext, tool: Tool | None, call: Call, number: int, emit: Emit
-) -> Result:
+    context: TurnContext, tool: Tool | None, call: Invocation, number: int, emit: Emit
+) -> ToolResult:
     if tool is None or _faulty(call):
-        return await _told(tool, call, Result(call.fault, ok=False, amount="not done"), 0.0, emit)
+        return await _told(tool, call, ToolResult(call.fault, ok=False, amount="not done"), 0.0, emit)
     if number >= MOST_CALLS:
         result = error(f"at most {MOST_CALLS} calls are answered in one reply: ask again for this.")
         return await _told(tool, call, result, 0.0, emit)
     return await _answer(context, tool, call, emit)
 
 
-async def _answer(context: TurnContext, tool: Tool, call: Call, emit: Emit) -> Result:
+async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult:
     """The result of a call, told. Whatever goes wrong with it is its result: no tool ends a turn."""
     refused = await permitted(context, tool, call, emit)
     if refused is not None:
@@ -158,7 +160,7 @@ async def _answer(context: TurnContext, tool: Tool, call: Call, emit: Emit) -> R
     return await _told(tool, call, _with_faults(call, result), time.perf_counter() - began, emit)
 
 
-def _with_faults(call: Call, result: Result) -> Result:
+def _with_faults(call: Invocation, result: ToolResult) -> ToolResult:
     """With what could not be read of the call; its text no longer than a model can use."""
     faults = [call.fault] if call.fault else [f"Not read: {fault}" for fault in call.faults]
     text = "\n".join([*faults, *([result.text] if result.text else [])])
@@ -173,7 +175,9 @@ def bounded(text: str) -> str:
     return f"{text[:HEAD]}\n[… {left_out:,} of {len(text):,} characters are left out here …]\n{text[-TAIL:]}"
 
 
-async def _told(tool: Tool | None, call: Call, result: Result, seconds: float, emit: Emit) -> Result:
+async def _told(
+    tool: Tool | None, call: Invocation, result: ToolResult, seconds: float, emit: Emit
+) -> ToolResult:
     known = not result.loaded.files and not result.listings
     await emit(
         e.CallEnded(

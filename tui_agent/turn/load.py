@@ -12,7 +12,7 @@ from tui_agent.context.loaded import LoadedFile
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import Loaded, admit, leave_out, load_files, that_fit
+from tui_agent.tools.files import LoadedFiles, admit, leave_out, load_files, that_fit
 from tui_agent.tools.files import load as load_file
 from tui_agent.turn.bundles import bundle
 from tui_agent.turn.context import TurnContext
@@ -65,8 +65,8 @@ async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         return draft
     paths = [file.path for file in rest]
     facts = await leave_out("", paths, len(files), emit, made_room=draft.everything)
-    draft = draft.changed(partial(Loaded.without, paths=paths))
-    return replace(draft, loaded=draft.loaded.plus(Loaded(facts=facts)))
+    draft = draft.changed(partial(LoadedFiles.without, paths=paths))
+    return replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
 
 
 async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
@@ -78,7 +78,7 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     asked_for = draft.everything.asked_for
     moved = {file.path for file in asked_for if _is_outdated(context, file.path, file.md5)}
     if moved:
-        draft = draft.changed(partial(Loaded.without, paths=moved))
+        draft = draft.changed(partial(LoadedFiles.without, paths=moved))
     recent = memory.ACTIVE_TURNS if draft.goes_on else RECENT_TURNS
     pending = {change.path for change in state.review.open}
     for entry in list(state.known.files.values()):
@@ -105,7 +105,7 @@ def _is_known_by_new_name(context: TurnContext, path: str, entry: known.KnownFil
     return path != entry.path and path in context.state().known.files
 
 
-def _kept(context: TurnContext, loaded: Loaded) -> Collection[str]:
+def _kept(context: TurnContext, loaded: LoadedFiles) -> Collection[str]:
     state = context.state()
     paths = {buffer.path for buffer in state.buffers.open}
     paths.update(change.path for change in state.review.open)
@@ -140,7 +140,7 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
             await emit(e.NoticeGiven("warning", sentence))
             break
 
-    def with_ids(loaded: Loaded) -> Loaded:
+    def with_ids(loaded: LoadedFiles) -> LoadedFiles:
         files = [
             replace(file, file_id=ids[file.path]) if file.path in ids and file.loaded_by != "bundle" else file
             for file in loaded.files
@@ -150,9 +150,9 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     return draft.changed(with_ids) if ids else draft
 
 
-async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> Loaded:
+async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> LoadedFiles:
     """What was uploaded to another provider, or by another process, goes with the next request, as far as it fits."""
-    state, found = context.state(), Loaded()
+    state, found = context.state(), LoadedFiles()
     there = {file.path for file in held}
     for path in state.conversation.files:
         entry = state.known.files.get(path)

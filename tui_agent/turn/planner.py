@@ -21,7 +21,7 @@ from tui_agent.planning.words import MAX_ACTIONS, Words, read_words
 from tui_agent.store import events as e
 from tui_agent.tools.chains import carried_over, find_files, named_once, renamed
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import Loaded
+from tui_agent.tools.files import LoadedFiles
 from tui_agent.tools.list_directory import list_directories
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
@@ -59,7 +59,7 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
     loaded = await find_files(context, wanted, (), emit)
     listings, left_out = await list_directories(context, made.directories, emit)
     if left_out:
-        loaded = loaded.plus(Loaded(facts=(left_out,)))
+        loaded = loaded.plus(LoadedFiles(facts=(left_out,)))
     return Draft(request, loaded=loaded, listings=listings)
 
 

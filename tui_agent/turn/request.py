@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tui_agent.context import editor, instructions, known, loaded, prompt
 from tui_agent.context.editor import OpenFile
-from tui_agent.context.folders import Listing
+from tui_agent.context.folders import DirectoryListing
 from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known import table_row
 from tui_agent.context.prompt import as_sent
@@ -18,8 +18,8 @@ from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import RequestSent
 from tui_agent.store.state import State
-from tui_agent.tools.files import Loaded
-from tui_agent.tools.tool import Call, Result
+from tui_agent.tools.files import LoadedFiles
+from tui_agent.tools.tool import Invocation, ToolResult
 from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
@@ -37,8 +37,8 @@ AROUND_A_MESSAGE = 4
 class Answered(Struct, frozen=True):
     """A call and its result. `waits` says that the model waits for it: the turn goes on."""
 
-    call: Call
-    result: Result
+    call: Invocation
+    result: ToolResult
     waits: bool = False
 
 
@@ -49,8 +49,8 @@ class Draft(Struct, frozen=True):
     #: The person asked to go on with what was being done.
     goes_on: bool = False
     #: Files that no call asked for: of the plan, of applied changes, and those that are read again.
-    loaded: Loaded = Loaded()
-    listings: tuple[Listing, ...] = ()
+    loaded: LoadedFiles = LoadedFiles()
+    listings: tuple[DirectoryListing, ...] = ()
     #: The calls of the last reply, in order.
     answered: tuple[Answered, ...] = ()
     memory: str = ""
@@ -61,14 +61,14 @@ class Draft(Struct, frozen=True):
     contexts: tuple[ContextFile, ...] = ()
 
     @property
-    def everything(self) -> Loaded:
+    def everything(self) -> LoadedFiles:
         """All files, those that calls asked for included."""
         loaded = self.loaded
         for one in self.answered:
             loaded = loaded.plus(one.result.loaded)
         return loaded
 
-    def changed(self, change: Callable[[Loaded], Loaded]) -> Draft:
+    def changed(self, change: Callable[[LoadedFiles], LoadedFiles]) -> Draft:
         """With each part of its files changed."""
         answered = tuple(
             replace(one, result=replace(one.result, loaded=change(one.result.loaded)))
@@ -240,7 +240,7 @@ class _Newest:
             files = result.loaded.asked_for
             paths = {file.path for file in files} & set(self.rows) - self._told_rows
             self._told_rows |= paths
-            news = prompt.News(
+            news = prompt.MessageParts(
                 rows=tuple(self._row(path) for path in self.rows if path in paths),
                 listings=result.listings,
                 found=result.text,
@@ -257,7 +257,7 @@ class _Newest:
     def _text(self, query: str) -> str:
         rows = [self._row(path) for path in self.rows if path != LEFT_OUT and path not in self._told_rows]
         draft, others = self._draft, self._others
-        news = prompt.News(
+        news = prompt.MessageParts(
             query=query,
             rows=tuple(rows),
             left_out=self.rows.get(LEFT_OUT, ""),
@@ -298,7 +298,7 @@ class _Newest:
         )
 
 
-def _as_proposed(files: Loaded) -> Mapping[str, str]:
+def _as_proposed(files: LoadedFiles) -> Mapping[str, str]:
     """Files read again that are exactly what the model proposed, and that it knows whole, by path."""
     again = files.again.items()
     return {path: entry.written for path, entry in again if entry.written_known and entry.whole}

@@ -20,7 +20,7 @@ from tui_agent.store.events import ConversationBegun, FileLoaded, NoticeGiven, R
 from tui_agent.store.fold import fold
 from tui_agent.store.state import State
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import Loaded, costs_of, known_file, leave_out, load, window_of
+from tui_agent.tools.files import LoadedFiles, costs_of, known_file, leave_out, load, window_of
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Why, begin, condense, in_words, keep, needs_begin
 from tui_agent.turn.request import Composed, Draft, compose
@@ -191,8 +191,8 @@ class _Room:
                 gone.append(ranked.pop(0))
             paths = [file.path for _, file in gone]
             facts = await leave_out("", paths, len(files), self._emit, made_room=everything)
-            draft = self._draft.changed(partial(Loaded.without, paths=paths))
-            self._draft = replace(draft, loaded=draft.loaded.plus(Loaded(facts=facts)))
+            draft = self._draft.changed(partial(LoadedFiles.without, paths=paths))
+            self._draft = replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
 
     async def _summarise(self, *, room: int = 0, all_of_them: bool = False) -> None:
         """A summary that fails is not asked for again in the same turn."""
@@ -248,7 +248,7 @@ class _Room:
             if known is not None and known.md5 != file.md5:
                 await self._emit(FileLoaded(known_file(file, context.turn, known)))
         facts = await leave_out("", out, len(self._earlier.files), self._emit)
-        self._draft = replace(self._draft, loaded=self._draft.loaded.plus(Loaded(facts=facts)))
+        self._draft = replace(self._draft, loaded=self._draft.loaded.plus(LoadedFiles(facts=facts)))
         await self._emit(begun)
 
     async def _working(
