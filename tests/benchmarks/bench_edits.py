@@ -10,13 +10,13 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 from figures import Figure, show
 from support.edit_replies import DISTURBANCES, FORMS, PLACED, tried
+from support.shapes import FUNCTIONS as TOOL_FUNCTIONS
+from support.shapes import RESPONSE
 
-from tui_agent.answers import schema
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import ChangeRequest, SearchReplace
@@ -25,7 +25,6 @@ from tui_agent.edits.hunks import compose, hunks
 
 ROUNDS = 4
 SEED = 13
-RESPONSE = schema.load(Path(__file__).parents[2] / "config").response
 #: Functions of eight lines in the file, and those of them that are changed.
 FUNCTIONS, CHANGED = 625, 60
 PAIRS = 9
@@ -81,7 +80,7 @@ def read_json() -> None:
 
 
 def read_prose(text: str) -> None:
-    reader = ToolsReader(RESPONSE)
+    reader = ToolsReader(RESPONSE, TOOL_FUNCTIONS)
     for at in range(0, len(text), 40):
         reader.text(text[at : at + 40])
     assert reader.finish(False).changes
