@@ -141,6 +141,11 @@ class Typist:
         for event in self._parser.feed(data):
             driver.process_message(event)
 
+    async def types(self, data: str) -> None:
+        """All of it in one read, and what comes of it."""
+        self.read(data)
+        await self.settle()
+
     async def settle(self) -> None:
         """Wait until nothing happens any more: neither on the screen nor in what was asked of the session."""
         app, bridge = self.it.app, self.it.screen.bridge

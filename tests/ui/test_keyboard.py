@@ -1,0 +1,114 @@
+"""Keys and clicks that come close together: each is decided when what came before it is done and seen."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from support.bursts import F3, F4, F5, F7, F8, FILES, LEADER, Ready, Typist, click
+from support.screens import PATIENCE, Driven, on_screen
+from textual.widgets import Input
+
+from tui_agent.session.session import Session
+from tui_agent.ui.widgets import pane
+from tui_agent.ui.widgets.editor_bars import FindBar
+from tui_agent.ui.widgets.file_tree import FileTree
+
+#: Two columns: the files lie behind the editor and the review until they are gone to.
+SIZE = (100, 30)
+#: Lets applying begin.
+MAY_APPLY = asyncio.Event()
+TODOS = LEADER + "o"
+
+
+async def a_click_hits_what_is_there_after_the_key_before_it(driven: Driven, hands: Typist) -> None:
+    assert not driven.screen.query_one(FileTree).size, "the files are not laid out yet"
+    await hands.types(F3 + click(8, 3))
+    assert driven.session.state.buffers.active == "api.py"
+    await hands.types(F5)
+    with driven.app.batch_update():  # nothing is laid out meanwhile
+        hands.read(LEADER + "z" + click(75, 6))
+        for _ in range(60):
+            await asyncio.sleep(0)
+    await hands.settle()
+    assert driven.session.state.layout.focus == "review", (
+        "the click went to the pane that the zoomed one covers"
+    )
+    await hands.types(LEADER + "z")
+
+
+async def keys_and_clicks_wait_for_what_was_asked_of_the_session(driven: Driven, hands: Typist) -> None:
+    for where, data in ((F5, "an"), (F5, "a" + click(4, 1)), (F7, F8 + click(4, 1))):
+        await hands.types(where)
+        before, applies = driven.session.state.layout, len(driven.session.state.review.checkpoints)
+        MAY_APPLY.clear()
+        hands.read(data)
+        for _ in range(60):
+            await asyncio.sleep(0)
+        assert not driven.app.keyboard.at_rest, repr(data)
+        assert driven.session.state.layout == before, f"{data!r}: something was done before the apply was"
+        MAY_APPLY.set()
+        await hands.settle()
+        assert len(driven.session.state.review.checkpoints) == applies + 1
+        assert driven.session.state.layout != before
+
+
+async def a_key_waits_for_messages_that_are_under_way(driven: Driven, hands: Typist) -> None:
+    await hands.types(F7)
+
+    async def led_away() -> None:
+        for _ in range(40):
+            await asyncio.sleep(0)
+        driven.screen.focus_pane("todos")
+
+    driven.screen.call_later(led_away)
+    await hands.types("a")
+    assert driven.pane("todos").query_one(Input).has_focus, "the key was for the pane that was on its way"
+    assert driven.session.state.input.draft == ""
+
+
+async def the_focus_stays_in_the_pane_whose_focused_line_goes(driven: Driven, hands: Typist) -> None:
+    for name, keys, line in (("todos", TODOS + "a", Input), ("buffers", F4 + "\x06", FindBar)):
+        await hands.types(keys)
+        driven.pane(name).query_one(line).display = False
+        await hands.settle()
+        assert driven.pane(name).has_focus_within, name
+        assert driven.session.state.layout.focus == name
+
+
+async def test_each_key_and_click_is_decided_when_what_came_before_it_is_done_and_seen(
+    tmp_path: Path,
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def prepare(session: Session) -> None:
+        session.models.model = Ready([])
+        apply = session.review.apply
+
+        async def held(*given: Any) -> None:
+            await MAY_APPLY.wait()
+            await apply(*given)
+
+        session.review.apply = held  # ty: ignore[invalid-assignment]
+
+    MAY_APPLY.set()
+    with patch.object(pane, "AT_MOST", PATIENCE):
+        async with on_screen(tmp_path, size=SIZE, prepare=prepare) as driven:
+            driven.session.workspace.index.replace(sorted(FILES))
+            driven.app._disable_notifications = True
+            hands = Typist(driven, tmp_path)
+            await hands.propose()
+            for case in CASES:
+                await case(driven, hands)
+
+
+CASES = (
+    a_click_hits_what_is_there_after_the_key_before_it,
+    keys_and_clicks_wait_for_what_was_asked_of_the_session,
+    a_key_waits_for_messages_that_are_under_way,
+    the_focus_stays_in_the_pane_whose_focused_line_goes,
+)
