@@ -18,9 +18,7 @@ def test_the_layers_are_those_that_are_checked() -> None:
     checked = [set(layer.split(" | ")) for layer in layers["layers"] if layer != "__main__"]
     told = [set(re.findall(r"`(\w+)`", row)) for row in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", TEXT, re.M)]
     assert told == checked
-    assert {path.stem for path in PACKAGE.iterdir() if path.name[0] not in "_."} == set().union(
-        *told
-    )
+    assert {path.stem for path in PACKAGE.iterdir() if path.name[0] not in "_."} == set().union(*told)
 
 
 def test_every_place_that_is_named_is_there() -> None:

@@ -63,7 +63,7 @@ class ReplyBuilder:
         self.searches: list[SearchRequest] = []
         self.sub_tasks: list[SubTaskRequest] = []
         self.next_steps: list[NextStep] = []
-        #: Entries under keys that are no property of ours, as they were written.
+        #: Entries under keys that are not properties of ours, as they were written.
         self.others: dict[str, list[Item]] = {}
 
     @property
