@@ -1,0 +1,81 @@
+"""Paths that fit a glob, the newest first, without their contents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tui_agent.context.blocks import item, name
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
+
+#: So many paths are listed unless the call says fewer, and so many are looked at to find the newest.
+LIMIT, MOST_LOOKED_AT = 100, 10_000
+
+
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
+    sections, found = [], 0
+    for entry in call.entries:
+        section, count = await _find(entry, context)
+        sections.append(section)
+        found += count
+    return ToolResult(
+        "\n\n".join(sections), ok=bool(found), amount="1 file" if found == 1 else f"{found:,} files"
+    )
+
+
+async def _find(entry: dict[str, Any], context: ToolContext) -> tuple[str, int]:
+    """The section about one glob, and how many files fit it."""
+    glob = str(entry["glob"])
+    title = f"## SEARCH RESULTS\nFiles that fit {name(glob)}"
+    index = context.workspace.index
+    pattern = compile_pattern(glob.removeprefix("./"), ignore_case=index.ignore_case)
+    if isinstance(pattern, InvalidPattern):
+        return f"{title}\nnot a glob: {item(pattern.why)}", 0
+    limit = max(1, min(int(entry.get("limit") or LIMIT), LIMIT))
+    found = await asyncio.to_thread(index.match, pattern, MOST_LOOKED_AT)
+    newest = await asyncio.to_thread(_newest, context.workspace.root, found.paths)
+    lines = [name(path) for path in newest[:limit]]
+    if found.count > len(lines):
+        lines.append(f"… {found.count - len(lines):,} more")
+    return f"{title}\n" + ("\n".join(lines) or "none"), found.count
+
+
+def _newest(root: Path, paths: Sequence[str]) -> list[str]:
+    """By modification time, the newest first; links are not followed, and what has gone comes last."""
+
+    def changed(path: str) -> float:
+        try:
+            return (root / path).lstat().st_mtime
+        except OSError:
+            return 0.0
+
+    return [path for _, path in sorted((-changed(path), path) for path in paths)]
+
+
+def _globs(call: Invocation) -> tuple[str, ...]:
+    return tuple(str(entry["glob"]) for entry in call.entries)
+
+
+TOOL = Tool(
+    name="find_files",
+    key="findFiles",
+    words="Paths that fit a glob, the newest first.",
+    entry={
+        "type": "object",
+        "properties": {
+            "glob": {"type": "string", "minLength": 1, "description": "Such as src/**/*.py."},
+            "limit": {"type": "integer", "minimum": 1, "description": "At most 100."},
+        },
+        "required": ["glob"],
+    },
+    example={"glob": "**/*.sql", "limit": 20},
+    place=55,
+    run=run,
+    seconds=30.0,
+    targets=_globs,
+    shown=lambda call: ", ".join(_globs(call)),
+)
