@@ -15,7 +15,7 @@ from support.trees import until
 
 from tui_agent.errors import EditFailed, Outdated
 from tui_agent.files import batch
-from tui_agent.review.writer import Events, Outcome
+from tui_agent.review.writer import Events, WriteOutcome
 
 LINES = 60
 EDIT = reply(
@@ -142,7 +142,7 @@ async def test_what_is_typed_while_it_is_applied_to_a_buffer_is_merged_in(path: 
         session.files.edit("a.txt", text.replace("line 1\n", "typed 1\n"), (0, 0), (0, 0))
         real = session.review._writer._record
 
-        async def typed_first(done: Outcome, events: Events) -> None:
+        async def typed_first(done: WriteOutcome, events: Events) -> None:
             session.review._writer._record = real
             now = session.state.buffers.open[0].text
             session.files.edit("a.txt", now.replace("line 3\n", "typed 3\n"), (0, 0), (0, 0))

@@ -28,8 +28,8 @@ def calls(session: Session) -> Iterator[tuple[str, Any]]:
 
 async def test_each_call_is_declared_and_one_that_changes_something_is_refused(tmp_path: Path) -> None:
     async with (
-        open_session(tmp_path, services=False),
-        open_session(tmp_path, session="last", read_only=True, services=False) as here,
+        open_session(tmp_path, services=False) as there,
+        open_session(tmp_path, session=there.state.session.id, read_only=True, services=False) as here,
     ):
         found = dict(calls(here))
         assert not [name for name, method in found.items() if not hasattr(method, "changes")]

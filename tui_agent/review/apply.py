@@ -17,7 +17,7 @@ from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.log.journal import Journal
-from tui_agent.review.writer import Outcome, Target, Writer, as_written, outside
+from tui_agent.review.writer import Target, WriteOutcome, Writer, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
 from tui_agent.workspace.languages import language
@@ -32,7 +32,7 @@ class Resolved(Struct, frozen=True):
     write: Write
     targets: tuple[Target, ...]
 
-    def as_written(self, done: Outcome) -> Resolved:
+    def as_written(self, done: WriteOutcome) -> Resolved:
         """The same with what came of its targets when they were written."""
         final = {target.now.path: target for target in done.targets}
         targets = tuple(final[target.now.path] for target in self.targets)
@@ -163,7 +163,7 @@ class Applier:
             Pick(item.change.id, hunk) for item in resolved for hunk in (sorted(item.hunks) or [None])
         )
 
-        def events(done: Outcome) -> list[e.Event]:
+        def events(done: WriteOutcome) -> list[e.Event]:
             point = Checkpoint(name, state.turn.number, done.steps, picks, folders=done.folders)
             told: list[e.Event] = [e.CheckpointMade(point)]
             for item in resolved:
@@ -172,7 +172,7 @@ class Applier:
 
         await self._writer.write(name, [target for item in resolved for target in item.targets], events)
 
-    def _events(self, item: Resolved, done: Outcome) -> list[e.Event]:
+    def _events(self, item: Resolved, done: WriteOutcome) -> list[e.Event]:
         change = item.change
         after = {step.path: step.after for step in done.steps}
         written = after.get(change.rename_to or change.path, "")

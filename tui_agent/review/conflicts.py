@@ -1,22 +1,22 @@
-"""Changes that the person works on before deciding: conflicts settled, hunks edited by hand, comments to the model."""
+"""Changes worked on before they are decided: conflicts settled, also those of two sub-tasks, hunks edited, comments."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, Comment, HunkState, Pick, text_under
+from tui_agent.edits.change import Change, ChangeKind, Comment, HunkState, Pick, text_under
 from tui_agent.edits.hunks import compose, counts, hunks
 from tui_agent.edits.merge import ConflictView, Side, regions, settled
-from tui_agent.edits.rebase import in_conflict, reworked
+from tui_agent.edits.rebase import in_conflict, named, rebased, remaining, reworked, with_texts
 from tui_agent.edits.resolve import place
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import encode
 from tui_agent.log.journal import Journal
-from tui_agent.review import rivals
 from tui_agent.review.writer import Current, Writer
 from tui_agent.store import events as e
 
@@ -33,7 +33,7 @@ class ConflictResolver:
         """What the change and the file as it is now disagree about. Raises `FileError` where it cannot be read."""
         rival = self._rival(change)
         if rival is not None:
-            return await asyncio.to_thread(rivals.view, change, rival, self._blobs)
+            return await asyncio.to_thread(view_of_two, change, rival, self._blobs)
         now = await self._writer.current(place(change))
         return await asyncio.to_thread(self._view, change, now)
 
@@ -48,7 +48,7 @@ class ConflictResolver:
         rival = self._rival(change)
         if rival is not None:
             asked = (change, rival, sides, by_hand, seen, now, self._blobs)
-            told = await asyncio.to_thread(rivals.settle, *asked)
+            told = await asyncio.to_thread(settled_of_two, *asked)
             await self._journal.record(*self._against(change, rival, told), *told)
             return
         view = await asyncio.to_thread(self._view, change, now)
@@ -185,3 +185,82 @@ def _whole_lines(text: str, base: str, proposed: Sequence[str]) -> str:
     if typed and not typed.endswith("\n") and not (proposed and not proposed[-1].endswith("\n")):
         typed += "\n"
     return typed.replace("\n", ending)
+
+
+def view_of_two(change: Change, rival: Change, blobs: Blobs) -> ConflictView:
+    """What the two disagree about, the rival's work as `yours`. Blocking."""
+    read = partial(text_under, blobs)
+    ours, theirs = remaining(rival, read), remaining(change, read)
+    return ConflictView(
+        change.path,
+        change.reason,
+        regions(read(change.base) or "", ours, theirs),
+        yours_gone=ours is None,
+        theirs_gone=theirs is None,
+        now=_seen(rival),
+        yours_name=named(rival),
+        theirs_name=named(change),
+    )
+
+
+def settled_of_two(
+    change: Change,
+    rival: Change,
+    sides: Sequence[Side],
+    by_hand: Mapping[int, str],
+    seen: str,
+    now: Current,
+    blobs: Blobs,
+) -> list[e.Event]:
+    """What settles the conflict: both are one change then, on the file as it is `now`. Blocking.
+
+    Raises `EditFailed` where the rival is another one by now than was `seen`, or the number of sides is wrong.
+    """
+    shown = view_of_two(change, rival, blobs)
+    if len(shown.conflicts) != len(sides) or (seen and seen != shown.now):
+        raise EditFailed(f"{change.path} has changed meanwhile", "look at the conflict again")
+    if sides and not by_hand and all(side == "yours" for side in sides):
+        return [given_up(change, f"that of {named(rival)} was kept")]
+    if sides and not by_hand and all(side == "theirs" for side in sides) and shown.theirs_gone:
+        alone = replace(change, state="pending", rival="", reason=SETTLED)
+        return [given_up(rival, f"that of {named(change)} was kept"), e.ChangeReworked(alone)]
+    text = settled(shown.regions, sides, by_hand)
+    joined = _one_of_both(change, rival, text, now, blobs)
+    return [given_up(rival, f"joined into {change.id}"), e.ChangeReworked(joined)]
+
+
+def _one_of_both(change: Change, rival: Change, text: str, now: Current, blobs: Blobs) -> Change:
+    base = text_under(blobs, rival.base) or ""
+    rename_to = (rival.rename_to or change.rename_to) if rival.base else ""
+    both = replace(
+        change,
+        kind=_kind(rival.base, rename_to),
+        base=rival.base,
+        path=rival.path,
+        rename_to=rename_to,
+        state="pending",
+        reason=SETTLED,
+        tasks=tuple(dict.fromkeys((*rival.tasks, *change.tasks))),
+        by_hand=True,
+        ask=rival.ask or change.ask,
+    )
+    one = with_texts(both, base, text, blobs.put_text)
+    if now.md5 == rival.base:
+        return one
+    return rebased(one, base, text, now.text, now.md5, blobs.put_text)
+
+
+def _kind(base: str, rename_to: str) -> ChangeKind:
+    if not base:
+        return "create"
+    return "rename" if rename_to else "edit"
+
+
+def given_up(change: Change, why: str) -> e.ChangeMoved:
+    """A change that gives way, because of `why`: what of it was applied stays so, the rest is skipped."""
+    hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
+    return e.ChangeMoved(change.id, "applied" if "applied" in hunks else "skipped", hunks, why)
+
+
+def _seen(rival: Change) -> str:
+    return f"{rival.id} {rival.new} {' '.join(rival.hunks)}"

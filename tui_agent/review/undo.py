@@ -29,7 +29,7 @@ from tui_agent.files.text import TextFile, decode
 from tui_agent.log.journal import Journal
 from tui_agent.review.apply import next_name
 from tui_agent.review.unfinished import batch_name
-from tui_agent.review.writer import Current, Outcome, Target, Writer, as_written, outside
+from tui_agent.review.writer import Current, Target, WriteOutcome, Writer, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import KnownSlice, ReviewSlice
 
@@ -93,7 +93,7 @@ class UndoHistory:
         name = next_name(self._review)
         turn = self._journal.store.state.turn.number
 
-        def events(done: Outcome) -> list[e.Event]:
+        def events(done: WriteOutcome) -> list[e.Event]:
             point = Checkpoint(name, turn, done.steps, tuple(taken), takes_back=True, folders=done.folders)
             return [e.CheckpointMade(point), *moves, *self._news(done, undone=True)]
 
@@ -130,7 +130,7 @@ class UndoHistory:
             await self._refuse(point, conflicts)
         targets = [target for _, _, target in results if target is not None]
 
-        def events(done: Outcome) -> list[e.Event]:
+        def events(done: WriteOutcome) -> list[e.Event]:
             word = "undone" if undone else "applied again"
             paths = ", ".join(step.path for step in steps)
             return [
@@ -144,7 +144,7 @@ class UndoHistory:
 
         await self._writer.write(batch_name(point, undone), targets, events, self._emptied(targets))
 
-    def _news(self, done: Outcome, undone: bool) -> list[e.Event]:
+    def _news(self, done: WriteOutcome, undone: bool) -> list[e.Event]:
         """What is known of the files now: none of it is anybody else's doing."""
         known, now = self._known, time.time()
         turn = self._journal.store.state.turn.number

@@ -62,7 +62,7 @@ class Target(Struct, frozen=True):
         return self.now.unsaved and self.text is not None
 
 
-class Outcome(Struct, frozen=True):
+class WriteOutcome(Struct, frozen=True):
     """What was written, and the folders that were made for it, the innermost first."""
 
     targets: tuple[Target, ...]
@@ -108,7 +108,7 @@ def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> lis
 
 
 #: From what was written to what happened.
-Events = Callable[[Outcome], Sequence[Event]]
+Events = Callable[[WriteOutcome], Sequence[Event]]
 
 
 class Writer:
@@ -150,7 +150,7 @@ class Writer:
             if target.text is not None:
                 await asyncio.to_thread(self._blobs.put, encode(target.now.stored, target.text))
         loop = asyncio.get_running_loop()
-        done = Outcome(tuple(targets))
+        done = WriteOutcome(tuple(targets))
 
         def written(batch: BatchResult) -> None:
             nonlocal done
@@ -165,7 +165,7 @@ class Writer:
             if not target.in_buffer:
                 await self._open_files.look_again(target.now.path)
 
-    def _outcome(self, targets: Sequence[Target], batch: BatchResult) -> Outcome:
+    def _outcome(self, targets: Sequence[Target], batch: BatchResult) -> WriteOutcome:
         """What came of the targets: what another program wrote meanwhile was merged in. Blocking."""
         written = {step.path: step for step in batch.steps}
         done = []
@@ -179,9 +179,9 @@ class Writer:
             now = replace(target.now, md5=before, disk=before, stored=stored)
             self._blobs.put(step.data)
             done.append(Target(now, stored.text, merged=True))
-        return Outcome(tuple(done), batch.folders)
+        return WriteOutcome(tuple(done), batch.folders)
 
-    async def _record(self, done: Outcome, events: Events) -> None:
+    async def _record(self, done: WriteOutcome, events: Events) -> None:
         """Give the open buffers their texts, if they are as they were looked at, and record what was done."""
         targets = done.targets
         for target in targets:

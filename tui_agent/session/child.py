@@ -14,13 +14,13 @@ from tui_agent.log import directory
 from tui_agent.log.journal import Journal
 from tui_agent.log.log import Log
 from tui_agent.log.storage import Storage
-from tui_agent.session.session import Session, SubTaskPart
+from tui_agent.session.session import Session
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
 from tui_agent.store.store import Listener, Store
-from tui_agent.subtasks.parent import Capacity
+from tui_agent.subtasks.parent import Capacity, SubTaskPart
 from tui_agent.subtasks.run import folder_of
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.workspace import Workspace
@@ -79,6 +79,7 @@ async def open_child(
         model_name=parent.models.name,
         interactive=False,
         part=SubTaskPart(part, capacity, parent.models.requests),
+        open_child=open_child,
     )
     await journal.record(e.SessionStarted(folder.name, copy.root))
     for digest, choice in parent.state.secrets.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -21,6 +22,9 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
 from tui_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tui_agent.subtasks.parent import RunSession
 
 
 class Opening(Struct, frozen=True):
@@ -68,11 +72,18 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
         model_name=name,
         interactive=opening.interactive,
         follows=opening.read_only,
+        open_child=_open_child,
     )
     await _begin(session, opening, replay, trusted, not_kept)
     if opening.interactive and not trusted and await asyncio.to_thread(_brings_settings, workspace):
         session.say_at_start([_NOT_IN_FORCE[standing]])
     return session
+
+
+async def _open_child(*arguments: Any, **named: Any) -> RunSession:
+    from tui_agent.session.child import open_child
+
+    return await open_child(*arguments, **named)
 
 
 def _brings_settings(workspace: Path) -> bool:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace as with_fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-
-from msgspec import Struct
 
 from tui_agent.answers import schema
 from tui_agent.edits.change import Change
@@ -52,24 +51,17 @@ from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tui_agent.subtasks.parent import Capacity, Parent
+    from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
 
 SYSTEM_PROMPT = "system-prompt.json"
 PLANNING_PROMPT = "planning-prompt.json"
 
 
-class SubTaskPart(Struct, frozen=True):
-    """What makes a session that of a sub-task's run: its hand-over, and what it shares with its parent."""
-
-    handover: str
-    capacity: Capacity
-    requests: Allowance
-
-
 class Session:
     """One session of one workspace. Belongs to the loop that made it.
 
-    With `part` it is that of a sub-task's run; with `follows` another process writes it, and it is only looked at.
+    With `part` it is that of a sub-task's run; `open_child` opens such a one, for a copy and a hand-over. With
+    `follows` another process writes it, and it is only looked at.
     """
 
     def __init__(
@@ -84,6 +76,7 @@ class Session:
         model: Model,
         model_name: str,
         interactive: bool,
+        open_child: Callable[..., Awaitable[RunSession]],
         part: SubTaskPart | None = None,
         follows: bool = False,
     ) -> None:
@@ -95,6 +88,7 @@ class Session:
         self.start_folder = start_folder
         self._interactive = interactive
         self._part = part
+        self._open_child = open_child
         self.models = ModelAccess(
             journal, lambda: self.loaded.settings, model, model_name, shared=part.requests if part else None
         )
@@ -324,7 +318,6 @@ class Session:
 
     def _parent(self) -> Parent:
         """What sub-tasks use of this session."""
-        from tui_agent.session.child import open_child
         from tui_agent.subtasks.parent import Capacity, Parent
         from tui_agent.tools.newest import on_newest
 
@@ -338,7 +331,7 @@ class Session:
             data=self.folders.data,
             requests=self.models.requests,
             capacity=capacity,
-            open_child=lambda task, copy, part: open_child(self, task, copy, part, capacity),
+            open_child=partial(self._open_child, self, capacity=capacity),
             on_newest=lambda change: on_newest(self._turn_context(), change),
             after_run=self._apply_unattended,
         )

@@ -14,16 +14,16 @@ from tui_agent.edits.change import Change, ChangeKind, FileStep, text_under
 from tui_agent.edits.rebase import is_nothing, joined, with_texts
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
-from tui_agent.review.rivals import given_up
+from tui_agent.review.conflicts import given_up
 from tui_agent.store import events as e
 from tui_agent.store.state import State, Todo
-from tui_agent.subtasks.run import Outcome
+from tui_agent.subtasks.run import RunOutcome
 
 #: The turn that changes of sub-tasks belong to: none of the conversation's, so that all of them are one batch.
 TURN = 0
 
 
-class Result(Struct, frozen=True):
+class FileResult(Struct, frozen=True):
     """What a sub-task did to one file: its hash before and after (empty: no file), and its new name if it has one."""
 
     path: str
@@ -55,7 +55,7 @@ class ResultMerger:
     def state(self) -> State:
         return self._journal.store.state
 
-    async def end(self, event: e.SubTaskEnded, ended: Outcome) -> None:
+    async def end(self, event: e.SubTaskEnded, ended: RunOutcome) -> None:
         """Write down how a run ended, and propose what it changed."""
         async with self.one_at_a_time:
             proposed: dict[str, Change] = {}
@@ -72,7 +72,7 @@ class ResultMerger:
             await self._journal.record(event, *(_with_todo(told, tied) for told in events))
 
     async def _proposed(
-        self, task: str, result: Result, said: Sequence[Change], ahead: int
+        self, task: str, result: FileResult, said: Sequence[Change], ahead: int
     ) -> tuple[Change, *tuple[e.Event, ...]]:
         """What a task did to one file, together with what others have proposed for it; and what says so."""
         number = sum(change.turn == TURN for change in self.state.review.changes) + ahead + 1
@@ -102,7 +102,7 @@ class ResultMerger:
             return change
         return await self._on_newest(change)
 
-    def _change(self, name: str, task: str, result: Result, said: Sequence[Change]) -> Change:
+    def _change(self, name: str, task: str, result: FileResult, said: Sequence[Change]) -> Change:
         mine = [change for change in said if result.path in (change.path, change.rename_to)]
         base, new = text_under(self._blobs, result.before), text_under(self._blobs, result.after)
         return with_texts(
@@ -122,7 +122,7 @@ class ResultMerger:
             self._blobs.put_text,
         )
 
-    def _todos(self, task: str, ended: Outcome, proposed: Mapping[str, Change]) -> tuple[Todo, ...]:
+    def _todos(self, task: str, ended: RunOutcome, proposed: Mapping[str, Change]) -> tuple[Todo, ...]:
         """The child's todos under ids of their own, one that is there already under its id; tied to the changes of
         the files that they were about."""
         ids = {path: change.id for path, change in proposed.items()}
@@ -152,7 +152,7 @@ def _with_todo(told: e.Event, tied: Mapping[str, str]) -> e.Event:
     return told
 
 
-def results(changed: Sequence[FileStep], said: Sequence[Change]) -> Iterator[Result]:
+def results(changed: Sequence[FileStep], said: Sequence[Change]) -> Iterator[FileResult]:
     """What was done file by file; a file that was renamed is one result and not two."""
     steps = {step.path: step for step in changed}
     renamed = {
@@ -167,4 +167,4 @@ def results(changed: Sequence[FileStep], said: Sequence[Change]) -> Iterator[Res
         if step.path in renamed.values():
             continue
         to = renamed.get(step.path, "")
-        yield Result(step.path, step.before, steps[to].after if to else step.after, to)
+        yield FileResult(step.path, step.before, steps[to].after if to else step.after, to)

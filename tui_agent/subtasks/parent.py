@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
+
 from tui_agent.edits.change import Change, Pick
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
@@ -80,7 +82,7 @@ class Capacity:
                 self._taken += 1
 
 
-class Child(Protocol):
+class RunSession(Protocol):
     """The session of a run, as far as its parent uses it."""
 
     @property
@@ -118,6 +120,14 @@ class Parent:
     data: Path
     requests: Allowance
     capacity: Capacity
-    open_child: Callable[[SubTask, WorkCopy, str], Awaitable[Child]]
+    open_child: Callable[[SubTask, WorkCopy, str], Awaitable[RunSession]]
     on_newest: Callable[[Change], Awaitable[Change]]
     after_run: Callable[[], Awaitable[None]]
+
+
+class SubTaskPart(Struct, frozen=True):
+    """What makes a session that of a sub-task's run: its hand-over, and what it shares with its parent."""
+
+    handover: str
+    capacity: Capacity
+    requests: Allowance

@@ -13,7 +13,7 @@ from tui_agent.edits.rebase import remaining, with_texts
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
-from tui_agent.review.rivals import given_up
+from tui_agent.review.conflicts import given_up
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, may_become
 from tui_agent.store.state import State

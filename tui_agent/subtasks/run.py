@@ -22,7 +22,7 @@ from tui_agent.store import events as e
 from tui_agent.store.graph import Cause, SubTask, needed_by
 from tui_agent.store.state import State, SubTaskProgress, Todo
 from tui_agent.subtasks import copies, handover, seed
-from tui_agent.subtasks.parent import Child, Parent
+from tui_agent.subtasks.parent import Parent, RunSession
 from tui_agent.turn.memory import last_request
 from tui_agent.workspace.copies import WorkCopy
 
@@ -35,7 +35,7 @@ EVERY = 0.25
 LONGEST_LINE = 300
 
 
-class Outcome(Struct, frozen=True):
+class RunOutcome(Struct, frozen=True):
     """What came of a run. `changes` are the child's own, for what they say of each path."""
 
     state: Literal["completed", "failed", "cancelled"] = "completed"
@@ -58,14 +58,14 @@ class SubTaskRun:
     """Runs one sub-task of `parent` once. `child` is its session while it runs."""
 
     def __init__(self, parent: Parent, task: SubTask) -> None:
-        self.child: Child | None = None
+        self.child: RunSession | None = None
         self._parent = parent
         self._task = task
         name = f"{task.id}.{task.run}"
         self._brought: set[str] = set()
         self._folder = copies.folder_of_run(parent.data, parent.storage.folder, name)
 
-    async def __call__(self, snapshot: Awaitable[str]) -> Outcome:
+    async def __call__(self, snapshot: Awaitable[str]) -> RunOutcome:
         """Do the work. Raises what kept it from beginning. However it ends, the copy is there until `remove`."""
         copy = await self._parent.workspace.copies.make(self._folder, await snapshot)
         missing, paths = await self._prepare(copy)
@@ -93,7 +93,7 @@ class SubTaskRun:
         gone = {path for path, text in texts.items() if text is None}
         return sorted({*parent.workspace.index.paths, *self._brought, *texts} - gone)
 
-    async def _work(self, copy: WorkCopy, missing: tuple[str, ...], paths: list[str]) -> Outcome:
+    async def _work(self, copy: WorkCopy, missing: tuple[str, ...], paths: list[str]) -> RunOutcome:
 
         parent = self._parent
         part = handover.text(self._hand_over(missing))
@@ -107,11 +107,11 @@ class SubTaskRun:
         finally:
             await _to_the_end(self._end(child, telling))
 
-    async def _end(self, child: Child, telling: ProgressTeller) -> None:
+    async def _end(self, child: RunSession, telling: ProgressTeller) -> None:
         await child.close()
         await telling.close()
 
-    async def _drive_in_time(self, child: Child, there: Collection[str]) -> tuple[str, Cause]:
+    async def _drive_in_time(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
         most = self._parent.settings.subtasks.max_seconds
         try:
             async with asyncio.timeout(most or None):
@@ -119,7 +119,7 @@ class SubTaskRun:
         except TimeoutError:
             return f"It took longer than {most} s: raise subtasks.max_seconds, or make it smaller", "limit"
 
-    async def _drive(self, child: Child, there: Collection[str]) -> tuple[str, Cause]:
+    async def _drive(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
         """Turns until nothing is left to do; why it failed, if it did, and for what kind of reason.
 
         What could not be taken of an answer (a change without a place, say) is told with the next turn.
@@ -140,7 +140,7 @@ class SubTaskRun:
                 await child.take_turn(GO_ON)
         return f"It was not done after {most} turns: raise limits.turns, or make it smaller", "limit"
 
-    async def _take_in(self, child: Child) -> None:
+    async def _take_in(self, child: RunSession) -> None:
         """Write what was proposed into the copy, and let sub-tasks of its own come to their end."""
         picks = [Pick(change.id) for change in child.state.review.open]
         if picks:
@@ -193,11 +193,11 @@ def goes_on(state: State) -> bool:
     return did_something and any(not todo.done for todo in state.todos)
 
 
-def outcome(state: State, reason: str = "", cause: Cause = "") -> Outcome:
+def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
     """What a child session has come to; with a `reason` it failed, and nothing of its work is taken."""
     used = state.usage.session
     summaries = [m.summary for m in state.chat.messages if m.kind == "agent" and m.summary]
-    return Outcome(
+    return RunOutcome(
         state="failed" if reason else "completed",
         summary=summaries[-1] if summaries else "",
         reason=reason,
@@ -223,7 +223,7 @@ def _steps(state: State) -> tuple[FileStep, ...]:
 class ProgressTeller:
     """Tells the parent what a running sub-task does, a few times a second, and what it pays, as it pays it."""
 
-    def __init__(self, journal: Journal, task: str, child: Child) -> None:
+    def __init__(self, journal: Journal, task: str, child: RunSession) -> None:
         now = time.time()
         self._journal = journal
         self._task = task

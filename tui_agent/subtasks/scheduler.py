@@ -19,8 +19,8 @@ from tui_agent.store.graph import SubTask, startable
 from tui_agent.store.state import State
 from tui_agent.subtasks import copies, seed
 from tui_agent.subtasks.merge import ResultMerger
-from tui_agent.subtasks.parent import Child, Parent
-from tui_agent.subtasks.run import Outcome, SubTaskRun, folder_of, outcome
+from tui_agent.subtasks.parent import Parent, RunSession
+from tui_agent.subtasks.run import RunOutcome, SubTaskRun, folder_of, outcome
 
 STOPPED = "Stopped: its chat is kept"
 _FAULT = "A fault in tui-agent ended it"
@@ -85,7 +85,7 @@ class Scheduler:
         with suppress(TuiAgentError):  # the first copy says what is wrong
             await parent.workspace.copies.prepare(folder)
 
-    def child(self, task: str) -> Child | None:
+    def child(self, task: str) -> RunSession | None:
         """The session of a sub-task that runs; None before it has one, and afterwards."""
         run = self._runs.get(task)
         return run.child if run else None
@@ -238,7 +238,7 @@ class Scheduler:
         except TuiAgentError as error:
             await self._warn(f"The copy of {name} is not gone ({error}), the next start removes it")
 
-    async def _outcome(self, task: SubTask, snapshot: asyncio.Task[str]) -> Outcome:
+    async def _outcome(self, task: SubTask, snapshot: asyncio.Task[str]) -> RunOutcome:
         run: SubTaskRun | None = None
         try:
             await self._parent.journal.record(e.SubTaskMoved(task.id, "running"))
@@ -248,20 +248,20 @@ class Scheduler:
         except asyncio.CancelledError:
             return self._broken(run)
         except TuiAgentError as error:
-            return Outcome("failed", reason=str(error))
+            return RunOutcome("failed", reason=str(error))
         except Exception as error:  # the outer edge: a fault of ours must not take the others with it
-            return Outcome("failed", reason=str(fault(_FAULT, error)))
+            return RunOutcome("failed", reason=str(fault(_FAULT, error)))
 
-    def _broken(self, run: SubTaskRun | None) -> Outcome:
+    def _broken(self, run: SubTaskRun | None) -> RunOutcome:
         """A run that the person stopped, or something else did (`_why`), with what it had cost so far."""
-        so_far = outcome(run.child.state, STOPPED) if run and run.child else Outcome("failed")
+        so_far = outcome(run.child.state, STOPPED) if run and run.child else RunOutcome("failed")
         if not self._why:
             return replace(so_far, state="cancelled", reason=STOPPED)
         return replace(
             so_far, state="failed", reason=self._why, cause="error" if self._why == CLOSED else "limit"
         )
 
-    async def _end(self, name: str, ended: Outcome, seconds: float) -> None:
+    async def _end(self, name: str, ended: RunOutcome, seconds: float) -> None:
         """One after the other, so that each is joined with what the others came to."""
         event = e.SubTaskEnded(
             name,

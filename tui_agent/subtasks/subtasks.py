@@ -16,7 +16,7 @@ from tui_agent.store.graph import SubTask, SubTaskState, faults, may_become
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.subtasks.parent import Child, Parent
+    from tui_agent.subtasks.parent import Parent, RunSession
     from tui_agent.subtasks.redo import Redo
     from tui_agent.subtasks.scheduler import Scheduler
 
@@ -55,7 +55,7 @@ class SubTasks:
         return self._journal.store.state
 
     @call(changes=False)
-    def child(self, task: str) -> Child | None:
+    def child(self, task: str) -> RunSession | None:
         """The session of a sub-task that runs; None before it has one, and afterwards."""
         return self._scheduler.child(task)
 

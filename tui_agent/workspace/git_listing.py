@@ -20,7 +20,7 @@ from tui_agent.git.repository import (
     withheld_filters,
 )
 from tui_agent.workspace.ignore_files import IgnoreFiles
-from tui_agent.workspace.walk import CONTROL_FOLDERS, MAX_FILES, Listing, as_texts, walk
+from tui_agent.workspace.walk import CONTROL_FOLDERS, MAX_FILES, FileListing, as_texts, walk
 
 #: Repositories inside repositories are followed so deep.
 MAX_DEPTH: Final = 4
@@ -41,7 +41,7 @@ class _Special(Struct, frozen=True):
     submodules: frozenset[bytes]
 
 
-def list_files(repository: Repository, depth: int = 0) -> Listing | None:
+def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
     """The files below the repository's `root`, sorted; None where git cannot tell.
 
     What a sparse checkout leaves out is not there; what was deleted still is, see `deleted_files`. Submodules and
@@ -62,7 +62,7 @@ def list_files(repository: Repository, depth: int = 0) -> Listing | None:
     return _with_inner(repository.root, listing, inner, depth)
 
 
-def list_without_repository(root: str, depth: int = 0) -> Listing:
+def list_without_repository(root: str, depth: int = 0) -> FileListing:
     """The files of a folder that is in no repository which we open, by the rules of its ignore files."""
     marks = (f"--exclude={name}/" for name in sorted(CONTROL_FOLDERS))
     told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *marks)
@@ -109,7 +109,7 @@ def _special_names(root: str) -> _Special:
     return _Special(frozenset(sparse), frozenset(links), frozenset(submodules))
 
 
-def _with_inner(root: str, listing: Listing, inner: set[bytes], depth: int) -> Listing:
+def _with_inner(root: str, listing: FileListing, inner: set[bytes], depth: int) -> FileListing:
     """The listing with the files of the repositories inside; one that was not checked out has none."""
     paths, unreadable = list(listing.paths), listing.unnamed
     for name in sorted(inner) if depth < MAX_DEPTH else ():
@@ -124,7 +124,7 @@ def _with_inner(root: str, listing: Listing, inner: set[bytes], depth: int) -> L
             found = list_without_repository(os.path.join(root, folder), depth + 1)
         paths += [f"{folder}/{path}" for path in found.paths]
         unreadable += found.unnamed
-    return Listing(sorted(set(paths)), unreadable)
+    return FileListing(sorted(set(paths)), unreadable)
 
 
 def _is_folder(root: str, name: bytes) -> bool:

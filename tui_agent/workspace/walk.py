@@ -18,7 +18,7 @@ CONTROL_FOLDERS: Final = frozenset({".git", ".hg", ".svn", ".jj"})
 _BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
 
 
-class Listing(Struct, frozen=True):
+class FileListing(Struct, frozen=True):
     """Paths, sorted, without doubles.
 
     `unnamed` counts files whose names are not UTF-8: they cannot be shown, asked for by a model or kept in a
@@ -52,7 +52,7 @@ class BulkyIgnores:
         return is_folder and path.rpartition("/")[2] in _BULKY_FOLDERS
 
 
-def walk(root: str, ignores: Ignores | None = None, folder: str = "", limit: int = MAX_FILES) -> Listing:
+def walk(root: str, ignores: Ignores | None = None, folder: str = "", limit: int = MAX_FILES) -> FileListing:
     """The files below `folder` (empty, or ending in `/`) of `root`. Links to folders are not followed.
 
     `ignores` are the rules in force above `folder`. Folders that cannot be read count as empty.
@@ -65,19 +65,19 @@ def walk(root: str, ignores: Ignores | None = None, folder: str = "", limit: int
     return _named(found)
 
 
-def as_texts(names: bytes) -> Listing:
+def as_texts(names: bytes) -> FileListing:
     """The names of a list that ends or parts them with NUL."""
     try:
         paths = names.decode().split("\0")
     except UnicodeDecodeError:
         return _named([os.fsdecode(name) for name in names.split(b"\0") if name])
     paths.sort()  # git hands over two runs that are sorted already: one merge
-    return Listing([path for path in dict.fromkeys(paths) if path])
+    return FileListing([path for path in dict.fromkeys(paths) if path])
 
 
-def _named(paths: list[str], *, cut: bool = False) -> Listing:
+def _named(paths: list[str], *, cut: bool = False) -> FileListing:
     kept = sorted({path for path in paths if is_text(path)})
-    return Listing(kept, len(set(paths)) - len(kept), cut)
+    return FileListing(kept, len(set(paths)) - len(kept), cut)
 
 
 def _files(root: str, folder: str, ignores: Ignores) -> Iterator[str]:

@@ -26,7 +26,7 @@ from tui_agent.ui.widgets.transcript import Source, Transcript
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
-    from tui_agent.subtasks.parent import Child
+    from tui_agent.subtasks.parent import RunSession
 
 
 async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
@@ -53,7 +53,7 @@ class RunTranscript(Vertical):
 
     SLICES: ClassVar[tuple[str, ...]] = ("chat", "reply", "review")
 
-    def __init__(self, source: Source, running: Child | None) -> None:
+    def __init__(self, source: Source, running: RunSession | None) -> None:
         super().__init__()
         self._source = source
         self._running_child = running
@@ -166,11 +166,11 @@ class SubTaskView(Dialog[None], inherit_bindings=False):
         )
         self.query_one("#goal", Static).update(plain(task.goal))
 
-    def _child(self, task: SubTask) -> Child | None:
+    def _child(self, task: SubTask) -> RunSession | None:
         """The session of the run, while it goes on."""
         return self._session.subtasks.child(task.id) if task.state == "running" else None
 
-    async def _open(self, child: Child | None) -> None:
+    async def _open(self, child: RunSession | None) -> None:
         """Show the run's transcript in place of the one before."""
         source: Source | None = child
         words = ""
