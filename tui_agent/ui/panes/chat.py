@@ -57,6 +57,8 @@ class ChatPane(Pane):
         super().__init__(session)
         self._draft = ""
         self._draft_timer: Timer | None = None
+        #: Counts the seconds of a command that runs.
+        self._counting: Timer | None = None
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -119,6 +121,11 @@ class ChatPane(Pane):
     def _show_progress(self, state: State) -> None:
         line = self.query_one("#progress", Static)
         running = state.commands.running
+        if running and self._counting is None:
+            self._counting = self.set_interval(1.0, lambda: self._show_progress(self.session.state))
+        elif not running and self._counting is not None:
+            self._counting.stop()
+            self._counting = None
         line.display = state.turn.running or bool(running)
         line.update(_command(running) if running else _progress(state.turn, state.model.name))
 
