@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tui_agent.context.excerpts import head_and_tail
 from tui_agent.trial import output
-from tui_agent.trial.output import Output, head_and_tail, plain
+from tui_agent.trial.output import Output, plain
 
 SHOWN = [
     ("plain\n", "plain\n"),

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.context.excerpts import head_and_tail
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.git_folder import find_git_folder
@@ -95,6 +96,19 @@ class CommandRuns:
         if environment:
             await self._say_once(f"Commands use the virtual environment {environment} of this folder")
         return number
+
+    async def for_model(self, command: str, timeout: float) -> CommandResult:
+        """Run a command that the model asked for, and wait for it; it ends with the turn. Raises `SessionError`."""
+        number = await self.run(command, by="model", timeout=timeout)
+        if number in self._runs:
+            run, task = self._runs[number]
+            try:
+                await asyncio.shield(task)
+            except asyncio.CancelledError:
+                run.stop()
+                await task
+                raise
+        return next(result for result in reversed(self.state.commands.results) if result.id == number)
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
@@ -257,7 +271,7 @@ class CommandRuns:
         return seeds, tuple(contents)
 
     def _result(self, ran: RunningCommand, result: RunResult, pending: Sequence[str]) -> CommandResult:
-        from tui_agent.trial.output import head_and_tail, plain
+        from tui_agent.trial.output import plain
 
         content = result.output.content()
         shown, cut = head_and_tail(plain(content.decode("utf-8", "replace")), SHOWN)

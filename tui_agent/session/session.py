@@ -368,6 +368,7 @@ class Session:
             sent=self._sent,
             user_folder=self.folders.config,
             approvals=self.folders.config,
+            run_command=self.commands.for_model,
             planning_words=self._planning_words,
             planning_schema=self._planning_schema,
             part=self._part.handover if self._part else "",

@@ -1,0 +1,105 @@
+"""A command that the model runs in a trial view of the workspace, with what it has proposed so far in place."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tui_agent.context.blocks import inert
+from tui_agent.context.excerpts import head_and_tail
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.key_formats import masked
+from tui_agent.store.commands import CommandResult
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Invocation, Tool, ToolResult, Verdict, error
+
+#: Letters of code and messages that a token stands for, at least.
+_LETTERS = 3
+_ENDINGS = {
+    "time-out": "stopped: its time was over",
+    "stopped": "stopped by the person",
+    "memory": "ended: it took more memory than it may",
+    "processes": "ended: it started more processes than it may",
+    "output": "ended: it printed more than it may",
+}
+
+
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
+    if context.run_command is None:
+        return error("commands cannot be run here")
+    sections: list[str] = []
+    results: list[CommandResult] = []
+    for entry in call.entries:
+        command, most = str(entry["command"]), context.settings.commands.timeout
+        if entry.get("background") is True:
+            return error(
+                "commands cannot stay in the background; run the server and its client in one command"
+            )
+        try:
+            result = await context.run_command(command, min(float(entry.get("timeout") or most), most))
+        except TuiAgentError as refused:
+            return error(str(refused))
+        results.append(result)
+        sections.append(await asyncio.to_thread(_section, result, context.settings.commands.output_tokens))
+    return ToolResult(
+        "\n\n".join(sections),
+        ok=all(result.ok for result in results),
+        amount=", ".join(_ending(result) for result in results),
+        details="\n\n".join(result.output for result in results),
+    )
+
+
+def _section(result: CommandResult, tokens: int) -> str:
+    """What the model is told of a run."""
+    shown, left = head_and_tail(masked(result.output), tokens * _LETTERS)
+    cut = f"\n{left + result.cut:,} lines are left out." if left + result.cut else ""
+    changed = (
+        f"\nIt changed, and that was thrown away: {', '.join(result.changed[:50])}" if result.changed else ""
+    )
+    left_running = f"\nIt left running, and that was ended: {', '.join(result.left)}" if result.left else ""
+    head = f"## COMMAND RESULT\n{inert(result.command)}\n{_ending(result)}, {result.seconds:.1f} s"
+    return f"{head}{cut}{inert(changed)}{inert(left_running)}\n\n{inert(shown)}"
+
+
+def _ending(result: CommandResult) -> str:
+    return _ENDINGS.get(result.how, f"exit {result.status}")
+
+
+def _verdict(call: Invocation, context: ToolContext) -> Verdict:
+    """In a full view nothing outlives the run, so that nothing need be asked."""
+    return "ask" if context.settings.commands.ask == "always" else "allow"
+
+
+def _commands(call: Invocation) -> tuple[str, ...]:
+    return tuple(str(entry.get("command", "")) for entry in call.entries if isinstance(entry, dict))
+
+
+_ENTRY: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "minLength": 1},
+        "why": {"type": "string", "description": "In a few words, for the person."},
+        "timeout": {"type": "number", "minimum": 1, "description": "Seconds."},
+        "background": {"type": "boolean"},
+    },
+    "required": ["command"],
+}
+
+TOOL = Tool(
+    name="run_command",
+    key="commands",
+    words=(
+        "Run a shell command on the workspace with your proposed changes in place. What it writes is thrown away; it "
+        "has no network, no terminal, and keeps no state (`cd`, `export`) between runs."
+    ),
+    entry=_ENTRY,
+    example={"command": "pytest -q tests/test_api.py", "why": "test the change"},
+    place=55,
+    run=run,
+    parallel=False,
+    acts=True,
+    targets=_commands,
+    verdict=_verdict,
+    preview=lambda call: "\n".join(_commands(call)),
+    shown=lambda call: "; ".join(_commands(call)),
+)
