@@ -106,3 +106,16 @@ async def test_the_last_command_runs_again_and_is_told(root: Path) -> None:
         await session.commands.ended()
         assert [result.command for result in session.state.commands.results] == ["echo failing; exit 2"] * 2
         assert session.commands.last_output() == "`echo failing; exit 2` ended with 2:\n\n```\nfailing\n```\n"
+
+
+async def test_sessions_and_settings_are_not_seen_even_inside_the_workspace(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_HOME", str(root / "ours"))
+    (root / "ours" / "config").mkdir(parents=True)
+    (root / "ours" / "config" / "note").write_text("private")
+    async with open_session(root, []) as session:
+        await session.commands.run("find ours -type f; cat ours/config/note; ls ours/config ours/data")
+        await session.commands.ended()
+        assert "private" not in session.state.commands.results[-1].output
+        assert "log" not in session.state.commands.results[-1].output

@@ -53,7 +53,9 @@ class CommandRuns:
         review: Review,
         settings: Settings,
         store: Path,
+        own: Sequence[Path] = (),
     ) -> None:
+        """`own` are the folders of sessions and settings, which no command sees."""
         self._journal = journal
         self._workspace = workspace
         self._blobs = blobs
@@ -61,6 +63,7 @@ class CommandRuns:
         self._settings = settings
         #: Folders in which the person lets commands run for real.
         self._store = store
+        self._own = tuple(map(str, own))
         self._hidden: HiddenFiles | None = None
         #: What the newest commands wrote, by their ids.
         self._written: dict[str, tuple[Written, ...]] = {}
@@ -84,7 +87,9 @@ class CommandRuns:
         trial = self._settings.trial
         folders = await asyncio.to_thread(_git_folders, str(root))
         try:
-            made = await asyncio.to_thread(plan, root, seeds=seeds, git_folders=folders, tools=trial.tools)
+            made = await asyncio.to_thread(
+                plan, root, seeds=seeds, git_folders=folders, tools=trial.tools, hidden=self._own
+            )
         except NoView as error:
             raise SessionError(
                 f"There is no trial view of this folder: {error.why}", _remedy("trial")

@@ -141,7 +141,13 @@ class Session:
         self.todos = Todos(journal)
         self.subtasks = SubTasks(journal, lambda: self.loaded.settings, self._parent, self.models.renew)
         self.commands = CommandRuns(
-            journal, workspace, storage.blobs, self.review, loaded.settings, folders.data / STORE
+            journal,
+            workspace,
+            storage.blobs,
+            self.review,
+            loaded.settings,
+            folders.data / STORE,
+            (folders.config, folders.data, folders.state),
         )
         self.subscribe(self._on_event)
 

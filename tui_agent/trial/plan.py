@@ -162,6 +162,7 @@ def plan(
     seeds: Sequence[Seed] = (),
     git_folders: Iterable[str] = (),
     tools: Iterable[str] = (),
+    hidden: Iterable[str] = (),
     network: bool = False,
     limits: Limits | None = None,
     environ: dict[str, str] | None = None,
@@ -169,6 +170,7 @@ def plan(
     """The view of a workspace (an absolute path without links). Raises `NoView` for one that no view can show.
 
     git_folders: those of a linked worktree or a submodule, which are elsewhere. tools: more folders to read.
+    hidden: folders and files that nobody sees, wherever they are.
     """
     environ = dict(os.environ) if environ is None else environ
     if why := _unfit(str(workspace), os.path.realpath(environ.get("HOME") or "/nonexistent")):
@@ -184,7 +186,7 @@ def plan(
         folders.append((home, 0o700, limits.layer))
     overlays = (*caches, *(folder for folder in git_folders if not _is_below(folder, [root])), root)
     settings = [f"{home}/{name}" for name in _GIT_SETTINGS if os.path.isfile(f"{home}/{name}")]
-    masks = [*_private_settings(), *_credentials(caches)]
+    masks = [*_private_settings(), *_credentials(caches), *map(os.path.realpath, hidden)]
     return ViewPlan(
         root,
         home,

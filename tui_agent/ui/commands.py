@@ -105,7 +105,8 @@ class ScreenCommands:
 
     def _stop(self) -> None:
         if (session := self._screen.session) is not None:
-            self._screen.ask(session.chat.stop())
+            running = session.state.turn.running
+            self._screen.ask(session.chat.stop() if running else session.commands.stop())
 
     def _run_again(self) -> None:
         if (session := self._screen.session) is not None:
