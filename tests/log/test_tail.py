@@ -17,8 +17,8 @@ from tui_agent.log.lock import NAME
 from tui_agent.log.tail import Tail
 from tui_agent.session import follower
 from tui_agent.session.session import Session
+from tui_agent.store.files import Buffer
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import Buffer
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,8 @@ from support.sessions import reply
 from support.trees import make_tree
 
 from tui_agent.context.known import Touch
-from tui_agent.store.state import InstructionFile, KnownSlice, ModelSlice, State
+from tui_agent.store.files import KnownSlice
+from tui_agent.store.state import InstructionFile, ModelSlice, State
 from tui_agent.store.usage import Usage, UsageSlice
 from tui_agent.ui.dialogs.context import ContextView, rows
 

@@ -9,7 +9,8 @@ from support.repositories import git, repository
 from support.screens import Driven, on_screen
 
 from tui_agent.context.known import KnownFile
-from tui_agent.store.state import Buffer, BuffersSlice, KnownSlice, State, WorkspaceSlice
+from tui_agent.store.files import Buffer, BuffersSlice, KnownSlice
+from tui_agent.store.state import State, WorkspaceSlice
 from tui_agent.ui.panes.files import marks_of
 from tui_agent.ui.widgets.file_tree import MOST, FileMark, FileTree
 

@@ -4,7 +4,8 @@ from support.panes import HOSTILE, NotedSession, PaneApp
 
 from tui_agent.context.known import KnownFile, Touch
 from tui_agent.files.visible import size_in_words
-from tui_agent.store.state import KnownSlice, State
+from tui_agent.store.files import KnownSlice
+from tui_agent.store.state import State
 from tui_agent.ui.panes.known import KnownPane, columns_for, modified_since
 
 FILES = (

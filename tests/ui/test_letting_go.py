@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import Static
 from textual.widgets.text_area import TextAreaTheme
 
-from tui_agent.store.state import Buffer
+from tui_agent.store.files import Buffer
 from tui_agent.ui.letting_go import mend_styles_cache
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.syntax import SyntaxColours

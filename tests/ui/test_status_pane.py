@@ -9,7 +9,8 @@ from support.screens import on_screen
 from textual.widgets import OptionList
 
 from tui_agent.context.known import KnownFile
-from tui_agent.store.state import KnownSlice, ModelSlice, SessionSlice, State, TurnSlice, WorkspaceSlice
+from tui_agent.store.files import KnownSlice
+from tui_agent.store.state import ModelSlice, SessionSlice, State, TurnSlice, WorkspaceSlice
 from tui_agent.store.usage import Usage, UsageSlice
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.panes.status import facts_line, hint_line

@@ -23,8 +23,9 @@ from tui_agent.log.transcript import forget_pages, put_pages
 from tui_agent.store import events as e
 from tui_agent.store import state as slices
 from tui_agent.store.events import Lasting
+from tui_agent.store.files import Buffer
 from tui_agent.store.fold import fold_all
-from tui_agent.store.state import Buffer, State
+from tui_agent.store.state import State
 
 #: The file in a session's folder.
 NAME = "snapshot"

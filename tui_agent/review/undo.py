@@ -31,7 +31,8 @@ from tui_agent.review.apply import next_name
 from tui_agent.review.unfinished import batch_name
 from tui_agent.review.writer import Current, Target, WriteOutcome, Writer, as_written, outside
 from tui_agent.store import events as e
-from tui_agent.store.state import KnownSlice, ReviewSlice
+from tui_agent.store.files import KnownSlice
+from tui_agent.store.state import ReviewSlice
 
 
 class Preview(Struct, frozen=True):

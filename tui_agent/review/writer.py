@@ -25,7 +25,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.unfinished import BATCH, clear_save
 from tui_agent.store.events import Event, FileTouched, FreshnessChanged
-from tui_agent.store.state import KnownSlice
+from tui_agent.store.files import KnownSlice
 from tui_agent.workspace.workspace import Workspace
 
 

@@ -18,7 +18,7 @@ from tui_agent.git.client import Gone
 from tui_agent.log.journal import Journal
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store import events as e
-from tui_agent.store.state import Buffer
+from tui_agent.store.files import Buffer
 from tui_agent.workspace.workspace import FileChange, GitStatus, Workspace
 from tui_agent.workspace.workspace import Watching as WatchState
 

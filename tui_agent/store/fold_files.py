@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from tui_agent.context.known import KnownFile, Touch, following
 from tui_agent.files.text import md5
 from tui_agent.store import events as e
+from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.store.fold_turn import on_action
-from tui_agent.store.state import Buffer, BuffersSlice, State
+from tui_agent.store.state import State
 
 #: The timeline that is kept in memory; the whole of it is in the log.
 TOUCHES_KEPT = 2000

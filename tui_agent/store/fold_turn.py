@@ -14,13 +14,12 @@ from tui_agent.store.state import (
     ActionSlice,
     ChatMessage,
     ListedFolder,
-    PermissionQuestion,
     PlanSlice,
     ReplySlice,
     State,
-    ToolUse,
     TurnSlice,
 )
+from tui_agent.store.tool_calls import PermissionQuestion, ToolUse
 from tui_agent.store.usage import Usage
 
 HISTORY_KEPT = 200

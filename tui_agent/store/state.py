@@ -11,14 +11,14 @@ from msgspec import Struct, field
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep
-from tui_agent.context.known import KnownFile, Touch
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.disclosure import SecretChoice
-from tui_agent.files.text import Encoding
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.commands import CommandResult, CommandsSlice
 from tui_agent.store.conversation import ConversationSlice
+from tui_agent.store.files import BuffersSlice, KnownSlice
 from tui_agent.store.graph import SubTask
+from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
 from tui_agent.store.usage import UsageSlice
 
 #: How many messages of the transcript stay in memory; older ones are paged from the log.
@@ -142,21 +142,6 @@ class PlanSlice(Struct, frozen=True):
     faults: tuple[str, ...] = ()
 
 
-class ToolUse(Struct, frozen=True):
-    """A call of a tool as it is shown: what it was about, how long it took (in seconds), and how much it was.
-
-    `details` is what the person reads who opens it.
-    """
-
-    id: str
-    name: str
-    shown: str = ""
-    ok: bool = True
-    seconds: float = 0.0
-    amount: str = ""
-    details: str = ""
-
-
 class ChatMessage(Struct, frozen=True):
     """One entry of the transcript. `kind` `note` is the program's own voice; `number` counts from 1."""
 
@@ -175,35 +160,6 @@ class ChatMessage(Struct, frozen=True):
     #: Of a command: what came of it.
     command: CommandResult | None = None
     calls: tuple[ToolUse, ...] = ()
-
-
-PermissionAnswer = Literal["once", "session", "always", "no"]
-
-
-class PermissionDecision(Struct, frozen=True):
-    """Whether a call was allowed: by a rule, by the person, or not, since nobody could be asked.
-
-    `digest` names exactly what was decided about, `what` is as much of that as is kept. `reason` is for the model.
-    """
-
-    digest: str
-    tool: str
-    shown: str = ""
-    what: str = ""
-    answer: PermissionAnswer = "no"
-    by: Literal["rule", "person", "nobody"] = "person"
-    reason: str = ""
-    #: Whether it would have written or run something.
-    acts: bool = False
-
-
-class PermissionQuestion(Struct, frozen=True):
-    """The question that is open: a call of a tool, and exactly what it would do."""
-
-    call: str
-    tool: str
-    shown: str
-    preview: str
 
 
 class ChatSlice(Struct, frozen=True):
@@ -274,72 +230,6 @@ class ReviewSlice(Struct, frozen=True):
     @property
     def open(self) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.is_open)
-
-
-class KnownSlice(Struct, frozen=True):
-    """The registry, by path, and the timeline, newest last. `dropped` are the paths that had to leave it."""
-
-    files: dict[str, KnownFile] = field(default_factory=dict)
-    touches: tuple[Touch, ...] = ()
-    dropped: tuple[str, ...] = ()
-
-    @property
-    def stale(self) -> tuple[KnownFile, ...]:
-        return tuple(entry for entry in self.files.values() if entry.stale)
-
-    def moved(self, path: str) -> str:
-        """Where the file that was known under this path is now: that path itself unless it was renamed."""
-        passed = {path}
-        while (entry := self.files.get(path)) and entry.freshness == "renamed":
-            if entry.renamed_to in passed:
-                break
-            path = entry.renamed_to
-            passed.add(path)
-        return path
-
-    def names(self, path: str) -> tuple[str, ...]:
-        """The names under which the file at this path is known, its own first."""
-        return (path, *(old for old in self.files if old != path and self.moved(old) == path))
-
-    def entry(self, path: str) -> KnownFile | None:
-        """What is known of the file at this path, under its own name or an older one."""
-        return next((self.files[name] for name in self.names(path) if name in self.files), None)
-
-
-class Buffer(Struct, frozen=True):
-    """An open file. `text` is what the editor shows; `disk` is the hash of the file it was read from.
-
-    `cursor` and `anchor` are (line, column) from 0; they differ while something is selected. `clash` says that
-    the disk has moved away from under unsaved edits. `note` says why the file cannot be edited, if so.
-    """
-
-    path: str
-    text: str = ""
-    disk: str = ""
-    unsaved: bool = False
-    cursor: tuple[int, int] = (0, 0)
-    anchor: tuple[int, int] = (0, 0)
-    #: The first (line, column) in view, from 0; None: wherever the cursor is.
-    scroll: tuple[int, int] | None = None
-    clash: bool = False
-    note: str = ""
-    #: When the file on disk last changed, in whole seconds; 0 where there is none.
-    mtime: int = 0
-    #: How the file is stored on disk, and how the text would be: with this byte-order mark.
-    encoding: Encoding = "utf-8"
-    mark: bytes = b""
-    #: Counts every change of the text that did not come from the editor, so that it knows to load it again.
-    revision: int = 0
-
-
-class BuffersSlice(Struct, frozen=True):
-    """The open files in tab order, and the active one's path."""
-
-    open: tuple[Buffer, ...] = ()
-    active: str = ""
-
-    def get(self, path: str) -> Buffer | None:
-        return next((buffer for buffer in self.open if buffer.path == path), None)
 
 
 class SubTaskProgress(Struct, frozen=True):

@@ -9,7 +9,8 @@ from tui_agent.context.known import KnownFile
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt
 from tui_agent.store.event import Lasting, Passing
-from tui_agent.store.state import Decision, PermissionDecision, Phase
+from tui_agent.store.state import Decision, Phase
+from tui_agent.store.tool_calls import PermissionDecision
 
 #: Why a file does not go with a request.
 OutReason = Literal["room", "limit", "unreadable", "secret", "denied"]

@@ -17,7 +17,7 @@ from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.key_formats import Hit, hits_masked
 from tui_agent.files.text import TextFile, md5
 from tui_agent.store import events as e
-from tui_agent.store.state import Buffer, BuffersSlice
+from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.tools.context import Emit
 from tui_agent.tools.files import ask_about_secret, known_file, load
 from tui_agent.turn.context import TurnContext

@@ -12,7 +12,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_agent.store.state import Buffer, BuffersSlice, State
+from tui_agent.store.files import Buffer, BuffersSlice
+from tui_agent.store.state import State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.editor import Editor

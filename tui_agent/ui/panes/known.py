@@ -13,7 +13,8 @@ from textual.widget import Widget
 from tui_agent.context.known import KnownFile, Touch, freshness_mark
 from tui_agent.files.visible import size_in_words
 from tui_agent.session.session import Session
-from tui_agent.store.state import KnownSlice, State
+from tui_agent.store.files import KnownSlice
+from tui_agent.store.state import State
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.lines import Line, Lined, Piece, column
 from tui_agent.ui.widgets.pane import Pane

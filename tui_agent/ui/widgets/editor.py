@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
 
 from tui_agent.edits.overlay import Overlay
-from tui_agent.store.state import Buffer
+from tui_agent.store.files import Buffer
 from tui_agent.ui.letting_go import let_go
 from tui_agent.ui.widgets.syntax import LineHighlights, language_of
 from tui_agent.ui.widgets.text_area import WritingArea, ending_of

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui_agent.store.state import Buffer, BuffersSlice
+from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.editor import Editor
 

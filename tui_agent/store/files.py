@@ -1,0 +1,74 @@
+"""Files: those that the model knows, and those that the person has open."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from tui_agent.context.known import KnownFile, Touch
+from tui_agent.files.text import Encoding
+
+
+class KnownSlice(Struct, frozen=True):
+    """The registry, by path, and the timeline, newest last. `dropped` are the paths that had to leave it."""
+
+    files: dict[str, KnownFile] = field(default_factory=dict)
+    touches: tuple[Touch, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def stale(self) -> tuple[KnownFile, ...]:
+        return tuple(entry for entry in self.files.values() if entry.stale)
+
+    def moved(self, path: str) -> str:
+        """Where the file that was known under this path is now: that path itself unless it was renamed."""
+        passed = {path}
+        while (entry := self.files.get(path)) and entry.freshness == "renamed":
+            if entry.renamed_to in passed:
+                break
+            path = entry.renamed_to
+            passed.add(path)
+        return path
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """The names under which the file at this path is known, its own first."""
+        return (path, *(old for old in self.files if old != path and self.moved(old) == path))
+
+    def entry(self, path: str) -> KnownFile | None:
+        """What is known of the file at this path, under its own name or an older one."""
+        return next((self.files[name] for name in self.names(path) if name in self.files), None)
+
+
+class Buffer(Struct, frozen=True):
+    """An open file. `text` is what the editor shows; `disk` is the hash of the file it was read from.
+
+    `cursor` and `anchor` are (line, column) from 0; they differ while something is selected. `clash` says that
+    the disk has moved away from under unsaved edits. `note` says why the file cannot be edited, if so.
+    """
+
+    path: str
+    text: str = ""
+    disk: str = ""
+    unsaved: bool = False
+    cursor: tuple[int, int] = (0, 0)
+    anchor: tuple[int, int] = (0, 0)
+    #: The first (line, column) in view, from 0; None: wherever the cursor is.
+    scroll: tuple[int, int] | None = None
+    clash: bool = False
+    note: str = ""
+    #: When the file on disk last changed, in whole seconds; 0 where there is none.
+    mtime: int = 0
+    #: How the file is stored on disk, and how the text would be: with this byte-order mark.
+    encoding: Encoding = "utf-8"
+    mark: bytes = b""
+    #: Counts every change of the text that did not come from the editor, so that it knows to load it again.
+    revision: int = 0
+
+
+class BuffersSlice(Struct, frozen=True):
+    """The open files in tab order, and the active one's path."""
+
+    open: tuple[Buffer, ...] = ()
+    active: str = ""
+
+    def get(self, path: str) -> Buffer | None:
+        return next((buffer for buffer in self.open if buffer.path == path), None)
