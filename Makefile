@@ -17,10 +17,10 @@ run: set-up ## Open the rehearsal: a bundled project, recorded replies, no netwo
 test: set-up ## Run the tests; ARGS='tests/settings -k trust' runs some of them
 	@.venv/bin/python -m pytest $(ARGS)
 
-check: set-up ## Format, lint, types, import contracts, spelling; all of them, even if one fails
+check: set-up ## Format, lint, types, import contracts, structure and words, spelling; all, even if one fails
 	@failed=; \
 	for step in 'ruff format --check --output-format concise .' 'ruff check --quiet --output-format concise .' \
-		'ty check --no-progress --output-format concise' 'lint-imports --no-logo' typos; do \
+		'ty check --no-progress --output-format concise' 'lint-imports --no-logo' 'python .ci/structure.py' typos; do \
 		echo "$$step"; .venv/bin/$$step || failed="$$failed  $$step\n"; \
 	done; \
 	if [ -n "$$failed" ]; then printf "Failed:\n$$failed" >&2; exit 1; fi
