@@ -16,7 +16,7 @@ from support.sessions import open_session, reply
 from tui_agent.errors import SessionError
 from tui_agent.log import catalog, directory, snapshot
 from tui_agent.log.log import Log
-from tui_agent.log.raw_pages import carve
+from tui_agent.log.raw_pages import read_raw
 
 TURNS = 6
 
@@ -118,7 +118,7 @@ async def test_what_is_in_the_write_ahead_file_is_read_too(sample: Path, home: P
         shutil.copy(part, aside)
     opened.close()
     spoil(aside / log.name, "noise")
-    found = await asyncio.to_thread(carve, aside / log.name)
+    found = await asyncio.to_thread(read_raw, aside / log.name)
     assert found.meta["name"] == "named last"
     assert len(found.records) > TURNS * 5 and "draft" in found.growing
 

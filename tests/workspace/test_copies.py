@@ -17,9 +17,8 @@ from support.trees import make_tree, until
 
 from tui_agent.errors import ChildFailed, FileError, Interrupted
 from tui_agent.processes.child import ChildProcess
-from tui_agent.workspace import copies, plain_copy
-from tui_agent.workspace.copies import WorkCopy
-from tui_agent.workspace.plain_copy import copy_paths
+from tui_agent.workspace import copies
+from tui_agent.workspace.copies import WorkCopy, copy_paths
 from tui_agent.workspace.workspace import Workspace
 
 FILES = {"a.txt": "a\n", "src/b.txt": "b\n", ".gitignore": "*.log\n.env\n"}
@@ -178,7 +177,7 @@ def test_a_plain_copy_that_fails_or_is_stopped_leaves_nothing(
 ) -> None:
     root = make_tree(tmp_path / "plain", ["a.txt", "b.txt", "c.txt"])
     stop = threading.Event()
-    real = plain_copy._copy
+    real = copies._copy
 
     def until_b(source: str, target: str) -> None:
         if source.endswith("b.txt"):
@@ -191,7 +190,7 @@ def test_a_plain_copy_that_fails_or_is_stopped_leaves_nothing(
         real(source, target)
 
     for broken, error in ((until_b, Interrupted), (full, FileError)):
-        monkeypatch.setattr(plain_copy, "_copy", broken)
+        monkeypatch.setattr(copies, "_copy", broken)
         with pytest.raises(error):
             copy_paths(root, tmp_path / "copy", ["a.txt", "b.txt", "c.txt"], stop)
         assert not (tmp_path / "copy").exists()

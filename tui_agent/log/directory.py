@@ -89,19 +89,19 @@ def read_entry(folder: Path) -> SessionEntry | None:
 def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
     """The entry of a session that cannot be opened, as far as it can be told; None where nothing of it can be read."""
     from tui_agent.log import snapshot
-    from tui_agent.log.raw_pages import carve
+    from tui_agent.log.raw_pages import read_raw
 
     newer = isinstance(error, TooNew)
     try:
-        carved, kept = carve(folder / LOG), snapshot.load(folder)
+        raw, kept = read_raw(folder / LOG), snapshot.load(folder)
     except OSError:
         return None
-    if not (newer or carved.records or kept):
+    if not (newer or raw.records or kept):
         return None
     note = "of a newer version" if newer else "damaged, resuming it recovers what can be read"
     found = kept.state if kept else State()
     meta = {"workspace": found.session.workspace, "name": found.session.name, "turns": found.turn.number}
-    meta |= {name: value for name, value in carved.meta.items() if name in SessionEntry.__struct_fields__}
+    meta |= {name: value for name, value in raw.meta.items() if name in SessionEntry.__struct_fields__}
     try:
         return replace(entry_of(folder, meta), note=note)
     except msgspec.MsgspecError:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from tui_agent.errors import Damaged, RecordRefused, SessionError
 from tui_agent.log import database, records
 from tui_agent.log.database import LogWriter, Ranks
-from tui_agent.log.raw_pages import carve
+from tui_agent.log.raw_pages import read_raw
 from tui_agent.log.records import Record, body_of
 from tui_agent.store.events import Growing, Lasting
 
@@ -266,11 +266,11 @@ def _records(path: Path, lost: list[str]) -> Iterator[Record]:
     try:
         connection = database.connect_to_read(path)
     except Damaged as error:
-        carved = carve(path).records
-        if not carved:
+        raw = read_raw(path).records
+        if not raw:
             raise
         lost.append(f"{error.what}: this is what could be read of it, `tui-agent --resume` goes on with it")
-        yield from (carved[number] for number in sorted(carved))
+        yield from (raw[number] for number in sorted(raw))
         return
     with closing(connection):
         yield from database.read_records(connection)

@@ -24,7 +24,7 @@ _WAL_HEADER, _FRAME_HEADER = 32, 24
 _FIXED = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8, 8: 0, 9: 0}
 
 
-class Carved(Struct, frozen=True):
+class RawRows(Struct, frozen=True):
     """What was found: records by number, what was growing by key, and what the catalog shows of the session."""
 
     records: dict[int, Record]
@@ -32,9 +32,9 @@ class Carved(Struct, frozen=True):
     meta: dict[str, Any]
 
 
-def carve(path: Path) -> Carved:
+def read_raw(path: Path) -> RawRows:
     """Every whole row of a log's pages. Raises OSError where the file cannot be read at all."""
-    found = Carved({}, {}, {})
+    found = RawRows({}, {}, {})
     pages = _pages(path)
     for number in sorted(pages):
         for row_id, values in _rows(pages[number], number, pages):
@@ -42,7 +42,7 @@ def carve(path: Path) -> Carved:
     return found
 
 
-def _take(found: Carved, row_id: int, values: list[Any]) -> None:
+def _take(found: RawRows, row_id: int, values: list[Any]) -> None:
     match values:
         case [_, float() | int(), str(), int(), bytes(), int()]:
             record = Record(row_id, float(values[1]), *values[2:])

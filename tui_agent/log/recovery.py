@@ -16,7 +16,7 @@ from tui_agent.files.names import shown
 from tui_agent.files.private import replace_private
 from tui_agent.log import database, directory, records, snapshot
 from tui_agent.log.log import set_aside
-from tui_agent.log.raw_pages import carve
+from tui_agent.log.raw_pages import read_raw
 from tui_agent.log.records import Record
 from tui_agent.store import events as e
 
@@ -35,7 +35,7 @@ def sign(path: Path) -> None:
         pass  # then it is looked through
 
 
-def mend(path: Path, suspect: bool = False) -> list[str]:
+def repair(path: Path, suspect: bool = False) -> list[str]:
     """Make sure that the log at `path` can be used; a sentence on each thing that was lost or put aside.
 
     One that was closed in order, and is not `suspect`, is not looked through.
@@ -71,7 +71,7 @@ def mend(path: Path, suspect: bool = False) -> list[str]:
 def can_be_recovered(folder: Path) -> bool:
     """Whether anything of a session that cannot be opened can be read: pages of its log, or its snapshot."""
     try:
-        return bool(carve(folder / directory.LOG).records) or snapshot.load(folder) is not None
+        return bool(read_raw(folder / directory.LOG).records) or snapshot.load(folder) is not None
     except OSError:
         return False
 
@@ -91,7 +91,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     old = directory.folder_of(data, session)
     name = directory.new_id()
     new = directory.folder_of(data, name)
-    found = carve(old / directory.LOG)
+    found = read_raw(old / directory.LOG)
     database.make(new / directory.LOG)
     with closing(sqlite3.connect(new / directory.LOG, isolation_level=None)) as target:
         target.execute("BEGIN")
@@ -167,7 +167,7 @@ def _write_anew(path: Path, new: Path) -> int:
             if record.is_whole:
                 target.execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(record))
                 kept += 1
-        for record in carve(path).records.values():  # where the way to a page is broken, and not the page
+        for record in read_raw(path).records.values():  # where the way to a page is broken, and not the page
             added = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)"
             kept += target.execute(added, _row(record)).rowcount
         for key, record in _read_or_nothing(lambda: database.read_growing(old)):

@@ -1,4 +1,4 @@
-"""Taking a session up: its log found, locked, mended where it must be, and read."""
+"""Taking a session up: its log found, locked, repaired where it must be, and read."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def find(data: Path, session: str, workspace: Path) -> Path:
 
 
 def _open(path: Path) -> tuple[Log, ReadState]:
-    lost = recovery.mend(path)
+    lost = recovery.repair(path)
     try:
         log, read = _read(path, lost)
         if lost or not read.lost:
@@ -116,7 +116,7 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         log.close()
     except (Damaged, sqlite3.Error):
         pass
-    lost += recovery.mend(path, suspect=True)  # it has rotted since it was closed in order
+    lost += recovery.repair(path, suspect=True)  # it has rotted since it was closed in order
     try:
         return _read(path, lost)
     except sqlite3.Error as error:  # broken in a way that looking through it did not show
