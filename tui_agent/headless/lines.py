@@ -78,6 +78,15 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
         case e.DirectoryListed(path, entries, error):
             listed = [{"name": name, "type": kind, "size": size} for name, kind, size in entries]
             yield {"type": "listing", "path": path, "entries": listed, "error": error or None}
+        case e.CallEnded():
+            yield {
+                "type": "tool",
+                "id": event.id,
+                "name": event.name,
+                "arguments": event.arguments,
+                "ok": event.ok,
+                "seconds": event.seconds,
+            }
         case e.CommandStarted(name, command, where=where, isolated=isolated):
             yield {"type": "command", "id": name, "command": command, "where": where, "isolated": isolated}
         case e.CommandEnded(result):

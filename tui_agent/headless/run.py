@@ -44,8 +44,10 @@ async def _run(options: RunOptions) -> int:
     session.subscribe(lambda event, state: out.extend(_left_out(event)))
     undone: dict[str, str] = {}
     session.subscribe(lambda event, state: _note_undone(event, undone))
+    denied: list[str] = []
+    session.subscribe(lambda event, state: denied.extend(_denied(event)))
     try:
-        status = await _turn(session, options, teller, out, undone)
+        status = await _turn(session, options, teller, out, undone, denied)
     finally:
         await session.close()
     if isinstance(teller.failed, OutputLost):
@@ -65,6 +67,15 @@ def _left_out(event: e.Event) -> tuple[str, ...]:
     return event.paths or (event.why,)
 
 
+def _denied(event: e.Event) -> tuple[str, ...]:
+    """A call that would have written or run something, and that nobody could be asked about."""
+    if isinstance(event, e.PermissionDecided):
+        decision = event.decision
+        if decision.acts and decision.answer == "no" and decision.by == "nobody":
+            return (f"{decision.tool} {decision.shown}".strip(),)
+    return ()
+
+
 def _note_undone(event: e.Event, undone: dict[str, str]) -> None:
     """Keep, by id, the sub-tasks that failed or were not begun, and why."""
     match event:
@@ -77,7 +88,12 @@ def _note_undone(event: e.Event, undone: dict[str, str]) -> None:
 
 
 async def _turn(
-    session: Session, options: RunOptions, teller: Teller, out: Sequence[str], undone: Mapping[str, str]
+    session: Session,
+    options: RunOptions,
+    teller: Teller,
+    out: Sequence[str],
+    undone: Mapping[str, str],
+    denied: Sequence[str],
 ) -> int:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(_stop(session)))
@@ -101,6 +117,9 @@ async def _turn(
     if turn.ok and undone:
         parts = "; ".join(f"{name} ({why})" for name, why in undone.items())
         said = f"{'A sub-task is' if len(undone) == 1 else f'{len(undone)} sub-tasks are'} not done: {parts}"
+        left = f"{left}. {said}" if left else said
+    if turn.ok and denied:
+        said = f"Not done, since nobody could be asked: {', '.join(denied)}"
         left = f"{left}. {said}" if left else said
     status = exit_status(turn) or (1 if left else 0)
     used = used_since(before, session.state.usage.session)

@@ -310,7 +310,7 @@ def _progress(turn: TurnSlice, model: str) -> Content:
     if turn.phase == "retrying":
         why = f" ({turn.retry_why})" if turn.retry_why else ""
         return parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{why}", "$muted"))
-    words = _PHASES.get(turn.phase, turn.phase)
+    words = next(iter(turn.calls.values()), "") or _PHASES.get(turn.phase, turn.phase)
     who = f" {model}" if turn.phase == "asking" and model else ""
     step = f" · step {turn.step}" if turn.step > 1 else ""
     return parts(("● ", "$running"), (f"{words.replace(' the model', who or ' the model')}{step}", "$muted"))

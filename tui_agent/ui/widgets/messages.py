@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from tui_agent.edits.change import Change
 from tui_agent.store.commands import CommandResult
-from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice
+from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.ui.sink import label, parts, plain
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ REST = 3
 SHORT = 2_000
 #: Characters of reasoning, and of a summary that still streams, that are shown: the newest.
 SHOWN = 8_000
+#: So many reads in a row are one line of the transcript.
+LONG_RUN = 3
+READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
 _MARKDOWN = re.compile(r"[*_`#\[\]|<>~]|^\s*([-+]|\d+[.)])\s|\n\n|^ {4}", re.MULTILINE)
 
 
@@ -53,9 +56,27 @@ class MessageBlock(Vertical):
             yield from _agent_text(message.summary, message.text)
         else:
             yield _words(message.text, "words")
+        yield from self._call_lines()
         line = Static(label(self.facts), classes="facts", markup=False)
         line.display = bool(self.facts)
         yield line
+
+    def _call_lines(self) -> Iterable[CallLine]:
+        return (CallLine(uses) for uses in _grouped(self.message.calls))
+
+    def show_calls(self, message: ChatMessage) -> None:
+        """The calls that it made, as they are answered one after the other; what was opened stays open."""
+        if message.calls == self.message.calls:
+            return
+        self.message = message
+        there = list(self.query(CallLine))
+        if not self.is_mounted:
+            return
+        groups = _grouped(message.calls)
+        for line, uses in zip(there, groups, strict=False):
+            line.show(uses)
+        for uses in groups[len(there) :]:
+            self.mount(CallLine(uses), before=".facts")
 
     def show_facts(self, facts: str) -> None:
         """What became of it; also before it is composed, and while the screen goes away, when there is no line."""
@@ -123,6 +144,70 @@ class CommandOutput(Static, can_focus=True):
             (fold, "$muted"), (mark, colour), f"{result.command}  ", (" · ".join(_outcome(result)), "$muted")
         )
         self.update(Content("\n").join([line, plain(result.output.rstrip("\n"))]) if self._unfolded else line)
+
+
+class CallLine(Static, can_focus=True):
+    """Calls of tools in one line: what, how long, how much; what came of each, once it is asked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
+
+    def __init__(self, uses: Sequence[ToolUse]) -> None:
+        super().__init__(classes="command", markup=False)
+        self._uses = tuple(uses)
+        self._unfolded = False
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def show(self, uses: Sequence[ToolUse]) -> None:
+        if tuple(uses) != self._uses:
+            self._uses = tuple(uses)
+            self._draw()
+
+    def on_click(self) -> None:
+        self.action_unfold()
+
+    def action_unfold(self) -> None:
+        self._unfolded = not self._unfolded
+        self._draw()
+
+    def _draw(self) -> None:
+        fold = ("▾ " if self._unfolded else "▸ ", "$muted")
+        uses = self._uses
+        if len(uses) == 1:
+            lines = [parts(fold, *_use(uses[0]))]
+        else:
+            counts = Counter(use.name for use in uses)
+            what = ", ".join(f"{name} {count}" for name, count in counts.items())
+            seconds = f"{sum(use.seconds for use in uses):.1f} s"
+            lines = [
+                parts(fold, ("✓ ", "$success"), f"{len(uses)} calls  ", (f"{what} · {seconds}", "$muted"))
+            ]
+        if self._unfolded:
+            for use in uses:
+                lines += [parts("  ", *_use(use))] if len(uses) > 1 else []
+                lines += [plain(use.details.rstrip("\n"))] if use.details else []
+        self.update(Content("\n").join(lines))
+
+
+def _use(use: ToolUse) -> list[str | tuple[str, str]]:
+    mark = ("✓ ", "$success") if use.ok else ("✗ ", "$error")
+    facts = [f"{use.seconds:.1f} s", use.amount]
+    return [mark, f"{use.name} {use.shown}  ", (" · ".join(fact for fact in facts if fact), "$muted")]
+
+
+def _grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
+    """Each call alone, but a long run of reads that went well together."""
+    groups: list[list[ToolUse]] = []
+    for use in uses:
+        reads = use.ok and use.name in READS
+        if groups and reads and all(one.ok and one.name in READS for one in groups[-1]):
+            groups[-1].append(use)
+        else:
+            groups.append([use])
+    return [
+        part for group in groups for part in ([group] if len(group) >= LONG_RUN else [[one] for one in group])
+    ]
 
 
 def _outcome(result: CommandResult) -> Iterable[str]:

@@ -140,6 +140,7 @@ class Transcript(VerticalScroll, can_focus=True):
             block = self._blocks.get(message.number)
             if block:
                 block.show_facts(facts_of(message, state.review))
+                block.show_calls(message)
         if not self._blocks and self._back_to is not None:
             self._page_once(self._draw_around(self._back_to))
             return
