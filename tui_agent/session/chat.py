@@ -107,6 +107,21 @@ class Chat:
         await self._turns.answer(action, path)
 
     @call(changes=True)
+    async def permit(self, asked: str, answer: str, reason: str = "") -> None:
+        """Answer the call of a tool that asks: `once`, `session`, `always` or `no`, with a reason for the model."""
+        await self._turns.answer(asked, answer, reason)
+
+    @call(changes=True)
+    async def revoke(self, digest: str) -> None:
+        """Take an approval back: the same call is asked about again, in this session and in every other."""
+        from tui_agent.tools.permission import forget_approval
+
+        await self._journal.record(e.PermissionRevoked(digest))
+        approvals = self._context().approvals
+        if approvals is not None:
+            await asyncio.to_thread(forget_approval, approvals, digest)
+
+    @call(changes=True)
     async def decide(
         self, action: str, path: str = "", patterns: Sequence[str] = (), everything: bool = False
     ) -> None:

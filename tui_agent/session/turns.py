@@ -145,16 +145,17 @@ class Turns:
         finally:
             self._question = None
 
-    async def answer(self, action: str, path: str = "") -> None:
+    async def answer(self, action: str, path: str = "", reason: str = "") -> None:
         """The person's answer to the open question about `action`. Raises `SessionError` when none is open."""
+        decision = Decision(action, path, (reason,) if reason else ())
         if self._question is None and self.state.turn.waiting_for == action:
-            self._decisions.append(Decision(action, path))
+            self._decisions.append(decision)
             return
         if self._question is None or self._question[0] != action:
             raise SessionError(f"Nobody asks about “{action}” now", "answer while its question is open")
         future = self._question[1]
         if not future.done():
-            future.set_result(Decision(action, path))
+            future.set_result(decision)
 
     def decided(self) -> Sequence[Decision]:
         """What was decided unasked since this was last called; called by the turn."""

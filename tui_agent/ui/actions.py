@@ -55,6 +55,8 @@ _ANYWHERE = [
     Action("session.sent", "Show what the model was sent"),
     Action("session.clean", "Undo storage: show usage and clean up"),
     Action("session.trust", "Trust this workspace: look at the settings and filters that it brings"),
+    Action("session.permission", "Answer a tool that asks for permission", writes=True),
+    Action("session.permissions", "Permissions: show what was decided, and revoke it", writes=True),
     Action("turn.stop", "Stop the running turn"),
     Action("turn.run_ticked", "Run all sub-tasks that are ticked"),
     Action("changes.apply_all", "Apply all pending changes", hint="apply all"),

@@ -29,6 +29,8 @@ DIALOGS = {
     "session.model": "questions:choose_model",
     "session.clean": "questions:clean_up",
     "session.trust": "questions:ask_for_trust",
+    "session.permission": "permissions:answer_permission",
+    "session.permissions": "permissions:show_permissions",
     "changes.commit": "drafts:commit",
 }
 

@@ -27,6 +27,7 @@ from tui_agent.ui.widgets.prompt_lines import (
     MentionList,
     NextSteps,
     NoModelLine,
+    PermissionLine,
     QueuedMessages,
 )
 from tui_agent.ui.widgets.session_calls import refuse
@@ -51,7 +52,7 @@ _PHASES = {
 
 class ChatPane(Pane):
     ID = "chat"
-    SLICES = ("chat", "reply", "turn", "input", "review", "model", "commands")
+    SLICES = ("chat", "reply", "turn", "input", "review", "model", "commands", "asked")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -89,6 +90,7 @@ class ChatPane(Pane):
         yield NoModelLine(self.session)
         yield ContinueLine()
         yield ApprovalLine(self.session)
+        yield PermissionLine()
         yield Prompt(choices.text_of)
 
     @property
@@ -116,6 +118,7 @@ class ChatPane(Pane):
         self._show_progress(state)
         self._show_going_on()
         self.query_one(NoModelLine).show()
+        self.query_one(PermissionLine).show(state.asked)
         self._show_draft(state.input.draft)
 
     def _show_progress(self, state: State) -> None:
@@ -229,6 +232,12 @@ class ChatPane(Pane):
             self.prompt.put_before(queue.pop(message.index))
             self.prompt.focus()
             self.act(self.session.chat.set_queue(queue), text_waits=False)
+
+    @on(PermissionLine.PermissionPressed)
+    def _answer_permission(self) -> None:
+        from tui_agent.ui.dialogs.permissions import answer_permission
+
+        self.ask(answer_permission(self.app, self.session))
 
     @on(ApprovalLine.ApprovalPressed)
     def _go_to_subtasks(self) -> None:

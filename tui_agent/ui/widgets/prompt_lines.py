@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static
@@ -15,7 +16,7 @@ from textual.widgets import OptionList, Static
 from tui_agent.answers.values import NextStep
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import State
+from tui_agent.store.state import PermissionQuestion, State
 from tui_agent.ui.sink import label, parts, plain
 
 if TYPE_CHECKING:
@@ -61,6 +62,32 @@ class ApprovalLine(Static):
         if any(task.wanted or task.state == "running" for task in tasks):
             return ""
         return f"{_count(waiting)} for you · {go} look, then {one} run"
+
+
+class PermissionLine(Static, can_focus=True):
+    """Says that a call of a tool waits for permission; Enter or a click shows exactly what it would do."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
+
+    class PermissionPressed(Message):
+        pass
+
+    def __init__(self) -> None:
+        super().__init__("", id="permission", markup=False)
+        self.display = False
+
+    def show(self, question: PermissionQuestion | None) -> None:
+        self.display = question is not None
+        if question is not None:
+            keys = getattr(self.app, "keys", None)
+            go = f" · {keys.shown('session.permission')} look and answer" if keys else ""
+            self.update(label(f"{question.tool} {question.shown} asks for permission{go}"))
+
+    def on_click(self) -> None:
+        self.action_press()
+
+    def action_press(self) -> None:
+        self.post_message(self.PermissionPressed())
 
 
 _KEYS = ("pane.subtasks", "turn.run_ticked", "subtasks.run")

@@ -1,0 +1,95 @@
+"""Permission on the screen: the question that a tool's call asks, and what was decided, to be revoked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.store.state import PermissionDecision, PermissionQuestion
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
+from tui_agent.ui.dialogs.text import TextDialog
+from tui_agent.ui.sink import label, parts
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+ANSWERS = {
+    "once": "Allow this once",
+    "session": "Allow exactly this for the rest of this session",
+    "always": "Allow exactly this in this workspace, always",
+    "no": "Do not allow it",
+}
+_ALL = "all"
+
+
+async def answer_permission(app: App[object], session: Session) -> None:
+    """Show exactly what a call would do, and answer; what is typed is the reason that the model is told."""
+    question = session.state.asked
+    if question is None:
+        await session.notice("No tool asks for permission now.", "info")
+        return
+    typed = ""
+
+    def rows(words: str) -> list[ChooserRow]:
+        nonlocal typed
+        typed = words
+        return question_rows(question, words)
+
+    while True:
+        title = f"{question.tool} {question.shown}".strip() + ": allow it?"
+        chosen = await app.push_screen_wait(
+            Chooser(title, rows, "type a reason for the model, where you say no")
+        )
+        if chosen == _ALL:
+            await app.push_screen_wait(
+                TextDialog("Exactly this would be done", question.preview, keep="back")
+            )
+        elif chosen is None:
+            return
+        elif chosen:
+            break
+    try:
+        await session.chat.permit(question.call, chosen, typed.strip())
+    except TuiAgentError as error:
+        await session.notice(str(error), "warning")
+
+
+def question_rows(question: PermissionQuestion, reason: str) -> list[ChooserRow]:
+    """The answers, and below them exactly what would be done."""
+    words = {**ANSWERS, "no": f"{ANSWERS['no']}: {reason.strip()}" if reason.strip() else ANSWERS["no"]}
+    rows = [ChooserRow(answer, label(text)) for answer, text in words.items()]
+    lines = question.preview.splitlines()
+    shown = lines[: MOST - len(rows) - 1]
+    rows += [ChooserRow(_ALL, parts(("  ", ""), (line, "$muted"))) for line in shown]
+    if len(shown) < len(lines):
+        rows.append(ChooserRow(_ALL, label(f"  … {len(lines) - len(shown):,} more lines: Enter shows all")))
+    return rows
+
+
+async def show_permissions(app: App[object], session: Session) -> None:
+    """What was decided about calls of tools in this session; Enter revokes an approval."""
+    while session.state.permissions:
+        decisions = {one.digest: one for one in reversed(session.state.permissions)}
+        chosen = await app.push_screen_wait(
+            Chooser(
+                "Permissions: Enter revokes",
+                lambda words, found=decisions: [
+                    ChooserRow(digest, label(text))
+                    for digest, one in found.items()
+                    if words.lower() in (text := decision_words(one)).lower()
+                ],
+            )
+        )
+        if not chosen:
+            return
+        await session.chat.revoke(chosen)
+    await session.notice("No permission was decided, or all are revoked.", "info")
+
+
+def decision_words(decision: PermissionDecision) -> str:
+    """`allowed always · search_text “x”`, `denied by a rule · …`."""
+    by = {"rule": " by a rule", "nobody": ": nobody could be asked", "person": ""}[decision.by]
+    said = f"denied{by}" if decision.answer == "no" else f"allowed {decision.answer}"
+    return f"{said} · {decision.tool} {decision.shown}".strip()
