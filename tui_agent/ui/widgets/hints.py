@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -36,7 +36,6 @@ class HintLine(Lined, can_focus=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._words: tuple[Hint, ...] = ()
-        self._ends: list[tuple[int, str]] = []
 
     def set_words(self, words: Sequence[Hint]) -> None:
         if tuple(words) != self._words:
@@ -44,27 +43,29 @@ class HintLine(Lined, can_focus=False):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        width = self.across
         segments = [Segment(" ", self.ink(""))]
-        self._ends = []
-        at = 1
-        for word in self._words if y == 0 else ():
-            key = self._key(word.action)
-            size = cell_len(key) + bool(key) + cell_len(word.text) + 2
-            if at + size - 2 > width:
-                break
+        for hint, key, _ in self._placed() if y == 0 else ():
             if key:
                 segments.append(Segment(f"{key} ", self.ink("accent")))
-            segments.append(Segment(f"{word.text}  ", self.ink("muted")))
-            at += size
-            self._ends.append((at - 1, word.action))
-        return Strip(segments).crop_extend(0, width, self.ink(""))
+            segments.append(Segment(f"{hint.text}  ", self.ink("muted")))
+        return Strip(segments).crop_extend(0, self.across, self.ink(""))
 
     def on_click(self, event: events.Click) -> None:
-        action = next((action for end, action in self._ends if event.x < end), "")
+        action = next((hint.action for hint, _, end in self._placed() if event.x < end), "")
         if action:
             event.stop()
             self.post_message(self.Pressed(action))
+
+    def _placed(self) -> Iterator[tuple[Hint, str, int]]:
+        """The words that fit, each with its key and the cell before which it ends."""
+        at, width = 1, self.across
+        for hint in self._words:
+            key = self._key(hint.action)
+            size = cell_len(key) + bool(key) + cell_len(hint.text) + 2
+            if at + size - 2 > width:
+                break
+            at += size
+            yield hint, key, at - 1
 
     def _key(self, action: str) -> str:
         keys = getattr(self.app, "keys", None)
