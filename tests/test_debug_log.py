@@ -144,6 +144,18 @@ def test_it_rotates_and_is_shared_with_other_processes(log, tmp_path, monkeypatc
     assert all(path.stat().st_size <= 2_000 for path in (tmp_path / "state").iterdir())
 
 
+def test_until_there_is_a_record_nothing_is_imported_and_no_file_made(tmp_path):
+    script = (
+        "import sys, logging, pathlib; from tui_agent import debug_log\n"
+        "debug_log.start(pathlib.Path(sys.argv[1])); debug_log.place()\n"
+        "print([name for name in ('logging.handlers', 'queue', 'tui_agent.files') if name in sys.modules])\n"
+    )
+    command = [sys.executable, "-c", script, tmp_path / "state"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n"
+    assert not (tmp_path / "state").exists()
+
+
 def test_a_thread_that_ends_with_a_fault_leaves_its_traceback(log):
     thread = threading.Thread(target=lambda: [].pop(), name="some thread")
     thread.start()
@@ -156,8 +168,9 @@ async def test_what_a_child_writes_is_in_the_log(log):
     child = ChildProcess(
         "support.child_program", name="helper", env={"PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
     )
-    with pytest.raises(ChildFailed, match="nothing to divide by"):
+    with pytest.raises(ChildFailed, match="nothing to divide by") as failed:
         await child.ask("breaks")
+    assert str(failed.value).endswith(f"what it wrote is in {debug_log.place()}")
     await child.ask("prints")
     await child.close()
     with pytest.raises(ChildFailed, match="cannot start"):
