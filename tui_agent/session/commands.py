@@ -102,6 +102,7 @@ class CommandRuns:
             await self._say_once(f"Commands use the virtual environment {environment} of this folder")
         return number
 
+    @call(changes=True)
     async def for_model(self, command: str, timeout: float) -> CommandResult:
         """Run a command that the model asked for, and wait for it; it ends with the turn. Raises `SessionError`."""
         number = await self.run(command, by="model", timeout=timeout)
