@@ -46,11 +46,9 @@ _SPEAKING = (
     ZeroDivisionError,
 )
 _SPEAKING_NAMES = frozenset(kind.__name__ for kind in _SPEAKING)
-_QUOTED = re.compile(r"""(?<!File )(["'])(?:\\.|(?!\1)[^\\\n])*+\1""")
+_QUOTED = r"""(?<!File )(["'])(?:\\.|(?!\1)[^\\\n])*+\1"""
 #: The last line of a traceback that somebody else printed: its type, and what may be kept of the message.
-_EXCEPTION = re.compile(
-    r"^(?P<before>[\s|+]*)(?P<type>(?:\w+\.)*[A-Z]\w+): (?P<errno>\[Errno \d+\] [A-Za-z ]+)?.*"
-)
+_EXCEPTION = r"^(?P<before>[\s|+]*)(?P<type>(?:\w+\.)*[A-Z]\w+): (?P<errno>\[Errno \d+\] [A-Za-z ]+)?.*"
 
 
 def start(folder: Path, *, verbose: bool = False) -> None:
@@ -313,10 +311,10 @@ def _message(error: BaseException) -> str:
 
 def _foreign(text: str) -> str:
     """What a library or a child wrote: no quoted text, which may be a file's, and no messages of exceptions."""
-    found = _EXCEPTION.match(text)
+    found = re.match(_EXCEPTION, text)
     if found and found["type"] not in _SPEAKING_NAMES:
         return f"{found['before']}{found['type']}: {found['errno'] or ''}…"
-    return _QUOTED.sub("'…'", text)[:LINE]
+    return re.sub(_QUOTED, "'…'", text)[:LINE]
 
 
 def _thread_failed(failure: threading.ExceptHookArgs) -> None:
