@@ -83,6 +83,11 @@ def read_at(text: str, start: int) -> ReadObject:
     return ReadObject(value, isinstance(value, dict), before, _rest(text, end))
 
 
+def value_at(text: str, at: int) -> tuple[Any, int]:
+    """The value that begins at a place, and the place after it. Raises ValueError or RecursionError."""
+    return _Decoder(text, _LOOSE).read(at)
+
+
 def decoded(text: str, strict: bool = False) -> Any:
     """The value that a text consists of. Raises ValueError or RecursionError."""
     value, end = _Decoder(text, _STRICT if strict else _LOOSE).read(_blank(text, 0))

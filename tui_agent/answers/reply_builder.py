@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from tui_agent.answers import markers, names, patches, plans, prose, same_file, schema
 from tui_agent.answers.lenient_json import has_half, joined
-from tui_agent.answers.schema import coerced
+from tui_agent.answers.schema import coerced, near_names
+from tui_agent.answers.text_calls import InText
 from tui_agent.answers.values import (
     ChangeRequest,
     NextStep,
@@ -86,6 +87,8 @@ class ReplyBuilder:
         label = label or key
         if isinstance(value, list):
             value = self._bounded(value, label)
+        if isinstance(value, list) and key == "fileChanges":
+            value = [near_names(entry) if isinstance(entry, dict) else entry for entry in value]
         value = coerced(part, value)
         if value is None:
             return
@@ -134,6 +137,14 @@ class ReplyBuilder:
         for key, entries in other.others.items():
             self.others.setdefault(key, []).extend(entries)
 
+    def take_reply(self, value: dict[str, Any]) -> tuple[str, str]:
+        """Read a reply of ours that came as text: all its lists; its summary and message are given back."""
+        for key in KEYS[2:]:
+            if key in value:
+                self.take(key, value[key])
+        summary, message = (value.get(key) for key in KEYS[:2])
+        return summary if isinstance(summary, str) else "", message if isinstance(message, str) else ""
+
     def _add_changes(self, found: list[patches.Item]) -> None:
         for item in found:
             if isinstance(item, ChangeRequest):
@@ -165,6 +176,14 @@ class ReplyBuilder:
                 self.faults.append(
                     f"The text shows a change to {path} that is not among the proposed ones: it was not taken."
                 )
+
+    def take_found(self, found: InText, cut: bool, unfinished_thought: bool) -> None:
+        """Read the changes in the prose beside what a text holds as calls, and say what of those cannot be read."""
+        if found.fault:
+            self.refuse(Refusal("", found.fault))
+        if unfinished_thought:
+            self.faults.append("The answer ended within its thoughts; nothing in those is read.")
+        self.take_prose(found.prose, cut)
 
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
         changes, refused = same_file.joined(self.changes, self.refused)

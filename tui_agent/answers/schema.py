@@ -176,3 +176,37 @@ def camel(key: str) -> str:
     """`file_changes` as `fileChanges`; a name without an underscore stays."""
     first, *rest = key.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+_NEAR = {
+    "path": ("file", "filename", "fileName", "filePath", "filepath", "targetFile"),
+    "search": ("old", "oldStr", "oldString", "oldText", "find", "original"),
+    "replace": ("new", "newStr", "newString", "newText", "replacement", "replaceWith"),
+    "content": ("newContent", "fileContent", "fullContent"),
+    "diff": ("patch", "unifiedDiff"),
+    "edits": ("replacements", "modifications"),
+}
+
+
+def near_names(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry of a list of changes with our names for near ones: the entry itself where it has ours."""
+    result = _named(entry)
+    if "search" in result and "replace" in result and "edits" not in result:
+        result = {key: value for key, value in result.items() if key not in ("search", "replace")}
+        result["edits"] = [{"search": _named(entry)["search"], "replace": _named(entry)["replace"]}]
+    edits = result.get("edits")
+    if isinstance(edits, list) and any(isinstance(one, dict) and "search" not in one for one in edits):
+        result = {**result, "edits": [_named(one) if isinstance(one, dict) else one for one in edits]}
+    return result
+
+
+def _named(entry: dict[str, Any]) -> dict[str, Any]:
+    """Only one near name stands for ours, and only where ours is missing."""
+    if "path" in entry and ("edits" in entry or "content" in entry or "diff" in entry):
+        return entry
+    result = {camel(key): value for key, value in entry.items()}
+    for ours, others in _NEAR.items():
+        there = [other for other in others if other in result]
+        if ours not in result and len(there) == 1:
+            result[ours] = result.pop(there[0])
+    return result

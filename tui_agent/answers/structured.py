@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from tui_agent.answers import objects
+from tui_agent.answers import objects, text_calls
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
 from tui_agent.answers.reply_builder import KEYS, ReplyBuilder, summary_of
 from tui_agent.answers.schema import Schema, camel
+from tui_agent.answers.text_calls import ThoughtFilter, after_thought
+from tui_agent.answers.tools import take_call
 from tui_agent.answers.values import Delta, Reply
 
 _SIGN = re.compile(r'["{}\[\],:]')
@@ -166,11 +168,13 @@ class StructuredReader:
         self._start = -1
         self._scan: JsonScan | None = None
         self._gap = False
+        self._thoughts = ThoughtFilter()
         #: What of the summary and the message has been on the screen, in pieces.
         self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:
         """The new text of summary and message that this piece brought."""
+        text = self._thoughts.feed(text)
         self._pieces.append(text)
         if self._scan is not None:
             return self._spaced(self._scanned(text))
@@ -236,9 +240,16 @@ class StructuredReader:
 
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
+        if held := self._thoughts.rest():
+            self.feed(held)
         text = "".join(self._pieces)
+        if (bare := after_thought(text)) != text:
+            again = StructuredReader(self._response)
+            again.feed(bare)
+            return again.finish(cut)
         read = objects.read_at(text, self._start) if self._start >= 0 else objects.ReadObject({})
-        if not read.found or not _is_reply(read, self._keys):
+        is_reply = read.found and _is_reply(read, self._keys)
+        if not is_reply or (read.before and text_calls.explicit(read.before) and text_calls.find(text).calls):
             begun = cut and read.found and not read.value
             return self._prose(read.before if begun else joined(text), cut, read)
         return self._object(text, read, cut)
@@ -248,6 +259,8 @@ class StructuredReader:
         builder.faults.extend(_faults(read, cut, self._keys))
         builder.faults.extend(self._off(read))
         value = {camel(key): entry for key, entry in read.value.items()}
+        if "fileChanges" not in value and isinstance(value.get("changes"), list):
+            value["fileChanges"] = value.pop("changes")
         for key in self._keys[2:]:
             if key in value:
                 builder.take(key, value[key])
@@ -270,9 +283,15 @@ class StructuredReader:
 
     def _prose(self, text: str, cut: bool, read: objects.ReadObject) -> Reply:
         builder = ReplyBuilder(self._response)
-        builder.faults.extend(read.faults)
-        builder.take_prose(text, cut)
-        return builder.reply(summary_of(text), text.strip(), cut)
+        found = text_calls.find(text)
+        for call in found.calls:
+            take_call(call, self._keys, builder)
+        summary, said = builder.take_reply(found.reply or {})
+        if not (found.calls or found.reply or found.fault):
+            builder.faults.extend(read.faults)
+        builder.take_found(found, cut, self._thoughts.unfinished)
+        message = "\n\n".join(part.strip() for part in (found.prose, said) if part.strip())
+        return builder.reply(summary or summary_of(message), message, cut)
 
 
 def _is_reply(read: objects.ReadObject, known: Sequence[str]) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from tui_agent.answers import lenient_json, objects
+from tui_agent.answers import lenient_json, objects, text_calls
 from tui_agent.answers.lenient_json import joined
 from tui_agent.answers.reply_builder import ReplyBuilder, summary_of
 from tui_agent.answers.schema import Function, Schema
+from tui_agent.answers.text_calls import InText, TextCall, ThoughtFilter, after_thought
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.model.client import CallChunk
 
@@ -26,10 +27,10 @@ _MOST_SENT_BACK = 2_000
 class _Call:
     """One function call while its pieces come."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "", arguments: str = "") -> None:
         self.id = ""
-        self.name = ""
-        self.pieces: list[str] = []
+        self.name = name
+        self.pieces: list[str] = [arguments] if arguments else []
         #: Whether an earlier call has its id.
         self.repeated = False
 
@@ -48,9 +49,11 @@ class ToolsReader:
         self._half = ""
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
+        self._thoughts = ThoughtFilter()
 
     def text(self, piece: str) -> list[Delta]:
-        """Plain text is the message."""
+        """Plain text is the message, but for the thoughts before it."""
+        piece = self._thoughts.feed(piece)
         self._text.append(piece)
         piece = self._half + piece
         self._half = piece[-1] if piece and "\ud800" <= piece[-1] <= "\udbff" else ""
@@ -70,18 +73,23 @@ class ToolsReader:
 
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
-        text = joined("".join(self._text))
-        message = text.strip()
+        self._text.append(self._thoughts.rest())
+        text = after_thought(joined("".join(self._text)))
         builder = ReplyBuilder(self._response)
-        self._name_calls()
-        calls = [self._read(call, builder, cut and call is self._calls[-1]) for call in self._calls]
-        builder.take_prose(text, cut)
-        return replace(builder.reply(summary_of(message), message, cut), calls=tuple(calls))
+        found = InText(text) if self._calls else text_calls.find(text)
+        made = self._calls or [_Call(call.name, call.arguments) for call in found.calls]
+        self._name(made)
+        last = self._calls[-1] if self._calls else None
+        calls = tuple(self._read(call, builder, cut and call is last) for call in made)
+        summary, said = builder.take_reply(found.reply or {})
+        message = "\n\n".join(part.strip() for part in (found.prose, said) if part.strip())
+        builder.take_found(found, cut, self._thoughts.unfinished)
+        return replace(builder.reply(summary or summary_of(message), message, cut), calls=calls)
 
-    def _name_calls(self) -> None:
+    def _name(self, calls: list[_Call]) -> None:
         """Each call gets an id of its own, under which it is answered."""
         taken: set[str] = set()
-        for number, call in enumerate(self._calls, 1):
+        for number, call in enumerate(calls, 1):
             call.repeated = call.id in taken
             if not call.id or call.repeated:
                 call.id = f"{self._prefix}_{number}"
@@ -113,6 +121,16 @@ class ToolsReader:
     def _no_function(self, name: str) -> str:
         called = f"There is no function {name[:60]!r}" if name.strip() else "The call has no name"
         return f"{called}; there are {', '.join(self._functions)}."
+
+
+def take_call(call: TextCall, keys: Collection[str], builder: ReplyBuilder) -> None:
+    """Read a call in an answer of the other dialect, which may ask for what is under `keys`."""
+    function = text_calls.FUNCTIONS.get(call.name)
+    if function is None or function.key not in keys:
+        builder.faults.append(f"There is no function {call.name[:60]!r} here.")
+        return
+    value, whole, _ = _arguments(call.arguments, function, False, builder.faults)
+    _take(value, function, whole, builder)
 
 
 def _told(fault: str, taken: int) -> str:

@@ -1,0 +1,398 @@
+"""Calls, replies and thoughts that a model wrote as text, in the formats of local models.
+
+Read are `<tool_call>` (Hermes, Qwen), `<function=…>` (Qwen-Coder), `[TOOL_CALLS]` (Mistral), `<|python_tag|>` and
+`{"name", "parameters"}` (Llama), fenced `tool_code` (Gemma), harmony's channels, `{"tool_calls": […]}`, our own reply,
+and lists of changes, bare, fenced or within chatter, and in one wrapper too many.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from itertools import islice
+from typing import Any
+
+from msgspec import Struct
+
+from tui_agent.answers import lenient_json, objects
+from tui_agent.answers.schema import Function, camel, near_names
+
+#: Places of a text that are tried for JSON, and letters of a call in Python's syntax.
+_MOST_TRIES, _LONGEST_CODE = 10, 40_000
+#: Calls of one answer that are read.
+_MOST_CALLS = 1_000
+#: After a value of more letters that cannot be read no other is tried: that would keep everybody waiting.
+_LONG = 200_000
+#: The signs of calls, one of which is in every text that `_OPENING` is looked for in.
+_SIGNS = ("<tool_call>", "<function=", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
+#: The functions that calls in a text are of, by their names.
+FUNCTIONS = {
+    function.name: function
+    for function in (
+        Function("read_files", "fileRequests", "actions"),
+        Function("list_directory", "directoryRequests", "requests"),
+        Function("propose_changes", "fileChanges", "changes"),
+        Function("set_todos", "todos", "todos"),
+        Function("spawn_subtasks", "subTasks", "subTasks"),
+        Function("suggest_next", "nextSteps", "steps"),
+        Function("search_text", "searches"),
+        Function("find_files", "findFiles"),
+        Function("run_command", "commands"),
+    )
+}
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
+_WRAPPERS = frozenset({"response", "reply", "result", "output", "answer", "json", "data", *_ARGUMENTS})
+#: Lists that only a reply has, by our names and by near ones.
+_LISTS = frozenset(
+    {
+        "fileChanges",
+        "fileRequests",
+        "directoryRequests",
+        "subTasks",
+        "nextSteps",
+        "todos",
+        "searches",
+        "changes",
+    }
+)
+_FORMS = frozenset({"edits", "diff", "content", "delete", "renameTo", "search"})
+
+_OPENING = re.compile(
+    r"^[ \t]*(?:(?P<tag><tool_call>)|(?=<function=)(?P<function>)|```[ \t]*(?P<code>tool_code)[ \t]*$)"
+    r"|(?P<mistral>\[TOOL_CALLS\])|(?P<llama><\|python_tag\|>)"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>commentary to=(?:functions\.)?(?P<harmony>[\w.-]+)[^<]{0,40}"
+    r"(?:<\|constrain\|>\w{1,20})?<\|message\|>",
+    re.MULTILINE,
+)
+_FUNCTION = re.compile(r"\s*<function=([\w.-]{1,80})>")
+_PARAMETER = re.compile(r"\s*<parameter=([\w.-]{1,80})>\n?")
+_NAMED = re.compile(r"\s*([\w.-]{1,80})(?:\[CALL_ID\]\w{1,40})?(?:\[ARGS\])?\s*(?=\{)")
+_CLOSING = re.compile(r"\s*(?:</function>\s*)?(?:</tool_call>|<\|call\|>|<\|eot_id\|>|<\|eom_id\|>|</s>)")
+_JSON = re.compile(r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})[ \t]*\w*[ \t]*\n\s*)?(?P<sign>[\[{])", re.MULTILINE)
+_FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
+_SPACE = re.compile(r"[\s;,]*")
+_AFTER = re.compile(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
+
+
+class TextCall(Struct, frozen=True):
+    """One call: the name of the function, and its arguments as JSON text."""
+
+    name: str
+    arguments: str
+
+
+class InText(Struct, frozen=True):
+    """What a text holds: calls, or one object that is a reply of ours; `prose` is the text without them.
+
+    `fault` says what looks like a call and cannot be read; it is still in `prose`.
+    """
+
+    prose: str
+    calls: tuple[TextCall, ...] = ()
+    reply: dict[str, Any] | None = None
+    fault: str = ""
+
+
+def find(text: str) -> InText:
+    """The calls in a text, or the reply; only what is complete and certain."""
+    calls: list[TextCall] = []
+    kept: list[str] = []
+    fault = ""
+    at = failed = 0
+    sought = explicit(text)
+    while sought and failed < _MOST_TRIES and (opening := _OPENING.search(text, at)):
+        if len(calls) > _MOST_CALLS:
+            fault = f"it holds more than {_MOST_CALLS:,} calls as text, and only those are read"
+            return InText("".join(kept), tuple(calls[:_MOST_CALLS]), None, fault)
+        found = _explicit(text, opening)
+        if found is None:
+            failed += 1
+            fault = "a call in it is written as text, in a form that cannot be read"
+            passed = max(opening.end(), opening.start() + 1)
+            kept.append(text[at:passed])
+            at = passed
+            continue
+        calls += found[0]
+        kept.append(text[at : opening.start()])
+        at = found[1]
+    if calls or fault:
+        return InText("".join([*kept, text[at:]]), tuple(calls), None, fault)
+    return _implicit(text)
+
+
+def explicit(text: str) -> bool:
+    """Whether a text may hold a sign that nothing but calls has."""
+    return any(sign in text for sign in _SIGNS)
+
+
+def _explicit(text: str, opening: re.Match[str]) -> tuple[list[TextCall], int] | None:
+    """The calls behind a sign that nothing but calls has, and the place after them; None where they are not certain."""
+    at = opening.end()
+    if opening["code"]:
+        end = text.find("\n```", at)
+        found = _python(text[at : end if end >= 0 else len(text)])
+        return None if found is None or end < 0 else (found, end + 4)
+    if opening["function"] is not None or (opening["tag"] and _FUNCTION.match(text, at)):
+        found_one = _parameters(text, at)
+        return None if found_one is None else ([found_one[0]], _closed(text, found_one[1]))
+    if opening["harmony"]:
+        read = _value(text, at)
+        return None if read is None else ([_call(opening["harmony"], read[0])], _closed(text, read[1]))
+    calls: list[TextCall] = []
+    while True:
+        named = _NAMED.match(text, at) if opening["mistral"] else None
+        read = _value(text, named.end() if named else _after_space(text, at))
+        found = None
+        if read is not None:
+            found = [_call(named[1], read[0])] if named else _calls(read[0], named_only=False)
+        if read is None or not found:
+            break
+        calls += found
+        at = _closed(text, read[1])
+    return (calls, at) if calls else None
+
+
+def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
+    """`<function=name>` with each of its parameters in tags; JSON where it is some, else text."""
+    begun = _FUNCTION.match(text, at)
+    if begun is None:
+        return None
+    values: dict[str, Any] = {}
+    at = begun.end()
+    while parameter := _PARAMETER.match(text, at):
+        end = text.find("</parameter>", parameter.end())
+        if end < 0:
+            return None
+        raw = text[parameter.end() : end]
+        read = _value(text, _after_space(text, parameter.end())) if raw.lstrip()[:1] in ("[", "{") else None
+        values[parameter[1]] = read[0] if read and read[1] <= end else raw.removesuffix("\n")
+        at = end + len("</parameter>")
+    end = text.find("</function>", at)
+    if end < 0 or text[at:end].strip():
+        return None
+    return _call(begun[1], values), end
+
+
+def _python(code: str) -> list[TextCall] | None:
+    """Calls in Python's syntax: `propose_changes(changes=[…])`, also inside `print`; None for anything else."""
+    if len(code) > _LONGEST_CODE:
+        return None
+    try:
+        lines = ast.parse(code.strip()).body
+        return [_python_call(line.value) for line in lines if isinstance(line, ast.Expr)] or None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _python_call(node: ast.expr) -> TextCall:
+    """Raises ValueError for what is not a call of one of our functions."""
+    if not isinstance(node, ast.Call):
+        raise ValueError("not a call")
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name == "print" and len(node.args) == 1:
+        return _python_call(node.args[0])
+    if name not in FUNCTIONS or node.args:
+        raise ValueError("not one of our functions")
+    return _call(name, {word.arg: _literal(word.value) for word in node.keywords if word.arg})
+
+
+def _literal(node: ast.expr) -> Any:
+    match node:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_literal(item) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            return {
+                ast.literal_eval(key): _literal(value) for key, value in zip(keys, values, strict=True) if key
+            }
+        case ast.Call(args=[], keywords=words):
+            return {word.arg: _literal(word.value) for word in words if word.arg}
+    return ast.literal_eval(node)
+
+
+def _implicit(text: str) -> InText:
+    """The first JSON of the text that is a call, several, a reply, or changes, whatever else the text says."""
+    floor = 0
+    for match in islice(_JSON.finditer(text), _MOST_TRIES) if "{" in text else ():
+        if match.start() < floor:
+            continue  # in what could not be read, or means something else
+        read = _value(text, match.start("sign"))
+        if read is None:
+            if len(text) - match.start() > _LONG:
+                break
+            continue
+        value, end = read
+        alone = not text[: match.start()].strip() and not _without_end(text[end:]).strip("`~ \n")
+        calls = _calls(value)
+        reply = None if calls else _reply(value, alone)
+        if not calls and reply is None:
+            floor = end
+            continue
+        while (
+            0 < len(calls) < _MOST_CALLS
+            and (more := _value(text, _after_space(text, end)))
+            and (others := _calls(more[0]))
+        ):
+            calls, end = calls + others, more[1]
+        closing = _FENCE_END.match(text, end) if match["fence"] else None
+        rest = text[: match.start()] + text[closing.end() if closing else end :]
+        return InText(rest, tuple(calls), reply)
+    return InText(text)
+
+
+def _value(text: str, at: int) -> tuple[Any, int] | None:
+    """The list or object that begins at a place, and the place after it; None where it is not whole."""
+    if text[at : at + 1] not in ("{", "["):
+        return None
+    try:
+        return objects.value_at(text, at)
+    except (ValueError, RecursionError):
+        read = lenient_json.read(text, at)
+        return (read.value, read.end) if read.whole else None
+
+
+def _after_space(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
+
+
+def _closed(text: str, at: int) -> int:
+    closing = _CLOSING.match(text, at)
+    return closing.end() if closing else at
+
+
+def _call(name: str, arguments: Any) -> TextCall:
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return TextCall(name.rpartition(".")[2], written)
+
+
+def _calls(value: Any, named_only: bool = True, depth: int = 0) -> list[TextCall]:
+    """The calls that a value is; with `named_only` those of our functions alone."""
+    if isinstance(value, list):
+        each = [_calls(one, named_only, depth) for one in value] if value and depth < 3 else []
+        return [call for calls in each for call in calls] if all(each) else []
+    if not isinstance(value, dict) or depth > 3:
+        return []
+    for key in ("tool_calls", "function_calls", "toolCalls", "function_call", "function"):
+        if isinstance(value.get(key), (list, dict)):
+            return _calls(value[key], named_only, depth + 1)
+    name = next(
+        (value[k] for k in ("name", "tool_name", "function", "tool") if isinstance(value.get(k), str)), ""
+    )
+    arguments = next(
+        (value[key] for key in _ARGUMENTS if isinstance(value.get(key), (dict, list, str))), None
+    )
+    if name and arguments is not None and (not named_only or name.rpartition(".")[2] in FUNCTIONS):
+        return [_call(name, arguments)]
+    if len(value) == 1:
+        [(key, inner)] = value.items()
+        if key in FUNCTIONS and isinstance(inner, (dict, list)):
+            return [_call(key, inner)]
+        if key in _WRAPPERS:
+            return _calls(inner, named_only, depth + 1)
+    return []
+
+
+def _reply(value: Any, alone: bool, depth: int = 0) -> dict[str, Any] | None:
+    """The reply that a value is, with our keys; `alone` says that the answer is nothing but this value."""
+    if isinstance(value, list) and value and all(map(_is_change, value)):
+        return {"fileChanges": value}
+    if not isinstance(value, dict):
+        return None
+    if _is_change(value) and not {"content", "delete"} & value.keys():
+        return {"fileChanges": [value]}
+    named = {camel(key): entry for key, entry in value.items()}
+    lists = [key for key in _LISTS if isinstance(named.get(key), list)]
+    if "changes" in lists and not all(map(_is_change, named["changes"])):
+        lists.remove("changes")
+    changes = "fileChanges" in lists or "changes" in lists
+    if changes or (alone and ("summary" in named or lists)) or ("summary" in named and lists):
+        if "changes" in lists and "fileChanges" not in named:
+            named["fileChanges"] = named.pop("changes")
+        return named
+    if len(value) == 1 and depth < 2:
+        [(key, inner)] = value.items()
+        return _reply(inner, alone, depth + 1) if key in _WRAPPERS else None
+    return None
+
+
+def _is_change(entry: Any) -> bool:
+    return isinstance(entry, dict) and "path" in (near := near_names(entry)) and bool(_FORMS & near.keys())
+
+
+# ── thoughts ─────────────────────────────────────────────────────────────────────────────────────────────
+
+_THOUGHT = re.compile(
+    r"\s*(?:<(?P<tag>think|thinking|thought|reasoning)>|<\|channel\|>analysis<\|message\|>)"
+)
+_HEAD = re.compile(r"\s*(?:<\|start\|>assistant)?(?:<\|channel\|>(?:final|commentary)<\|message\|>)?")
+_HEADS = (
+    "<think>", "<thinking>", "<thought>", "<reasoning>", "<|channel|>analysis<|message|>",
+    "<|start|>assistant<|channel|>analysis<|message|>", "<|start|>assistant<|channel|>final<|message|>",
+    "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
+)  # fmt: skip
+_HARMONY_END = re.compile(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
+_LONGEST_END = 40
+_UNOPENED_END = re.compile(r"</think(?:ing)?>[ \t]*(?:\n|\Z)")
+
+
+class ThoughtFilter:
+    """Holds back the thoughts at the beginning of an answer while it comes; what follows them passes."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._ends: re.Pattern[str] | None = None
+        self._begun = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the answer ended within a thought."""
+        return self._ends is not None
+
+    def feed(self, piece: str) -> str:
+        """The answer in the piece, and in what was held back, without thoughts."""
+        if self._begun:
+            return piece
+        self._held += piece
+        passed = ""
+        while True:
+            if self._ends is not None:
+                end = self._ends.search(self._held)
+                if end is None:
+                    self._held = self._held[-_LONGEST_END:]
+                    return passed
+                self._held, self._ends = self._held[end.end() :], None
+            bare = self._held.lstrip()
+            passed += self._held[: len(self._held) - len(bare)]
+            self._held = bare
+            opening = _THOUGHT.match(self._held.removeprefix("<|start|>assistant"))
+            if opening is not None:
+                tag = opening["tag"]
+                self._ends = re.compile(f"</{tag}>") if tag else _HARMONY_END
+                self._held = self._held.removeprefix("<|start|>assistant")[opening.end() :]
+                continue
+            if any(head.startswith(bare) for head in _HEADS):
+                return passed  # it may still become one
+            return passed + self.rest()
+
+    def rest(self) -> str:
+        """The answer in what is held back, when nothing more comes."""
+        self._begun = True
+        held, self._held = ("" if self.unfinished else self._held), ""
+        head = _HEAD.match(held)
+        return held[head.end() :] if head and head[0].strip() else held
+
+
+def after_thought(text: str) -> str:
+    """The answer behind a thought whose beginning is not in it, and without the signs that end an answer."""
+    end = _UNOPENED_END.search(text)
+    if end is not None:
+        before = text[: end.start()]
+        if "<think" not in before and before.count("```") % 2 == 0:
+            text = text[end.end() :]
+    return _without_end(text)
+
+
+def _without_end(text: str) -> str:
+    tail = text[-_LONGEST_END:]
+    return text[:-_LONGEST_END] + _AFTER.sub("", tail) if ">" in tail else text
