@@ -220,7 +220,9 @@ def _called(state: State, event: e.CallEnded) -> State:
         return state
     details = event.details or event.text
     use = ToolUse(event.id, event.name, event.shown, event.ok, event.seconds, event.amount, details)
-    messages = (*earlier, replace(last, calls=(*last.calls, use)))
+    made = {call: at for at, call in enumerate(conversation.open_calls)}
+    uses = sorted((*last.calls, use), key=lambda one: made.get(one.id, len(made)))
+    messages = (*earlier, replace(last, calls=tuple(uses)))
     return replace(state, chat=replace(state.chat, messages=messages))
 
 

@@ -55,11 +55,14 @@ def _parameters(tool: Tool) -> Schema:
     return {"type": "object", "properties": {tool.parameter: entries}, "required": [tool.parameter]}
 
 
-def prompt_sections(on: Sequence[Tool], dialect: Dialect) -> list[str]:
-    """What the system prompt says of the tools: how they are called, then a section of each that needs one."""
+def prompt_sections(on: Sequence[Tool], dialect: Dialect, *, example: bool = True) -> list[str]:
+    """What the system prompt says of the tools: how they are called, then a section of each that needs one.
+
+    A provider that holds the model to the schema needs no `example` of it.
+    """
     if not on:
         return []
-    how = _as_functions(on) if dialect == "tools" else _as_keys(on)
+    how = _as_functions(on) if dialect == "tools" else _as_keys(on, example)
     return [how, *(tool.section for tool in on if tool.section)]
 
 
@@ -76,8 +79,9 @@ def _as_functions(on: Sequence[Tool]) -> str:
     )
 
 
-def _as_keys(on: Sequence[Tool]) -> str:
+def _as_keys(on: Sequence[Tool], with_example: bool) -> str:
     example: dict[str, Any] = {**_EXAMPLE, **{tool.key: [tool.example] for tool in on}}
     answering = ", ".join(f"`{tool.key}`" for tool in on if tool.answers)
-    said = f"\nWhat you ask for by {answering} is answered in the same turn; then go on." if answering else ""
-    return f"# Keys\nAll the keys that an answer may have:\n{json.dumps(example, ensure_ascii=False)}{said}"
+    said = f"What you ask for by {answering} is answered in the same turn; then go on." if answering else ""
+    shown = f"All the keys that an answer may have:\n{json.dumps(example, ensure_ascii=False)}"
+    return "\n".join(["# Keys", *([shown] if with_example else []), *([said] if said else [])])

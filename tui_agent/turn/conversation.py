@@ -166,7 +166,7 @@ async def _system(
         contexts,
         working,
         context.part,
-        registry.prompt_sections(context.tools, dialect),
+        registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema),
     )
 
 

@@ -69,14 +69,20 @@ class MessageBlock(Vertical):
         if message.calls == self.message.calls:
             return
         self.message = message
-        there = list(self.query(CallLine))
-        if not self.is_mounted:
-            return
-        groups = _grouped(message.calls)
+        if self.is_mounted:
+            self._draw_calls()
+
+    def on_mount(self) -> None:
+        self._draw_calls()  # one may have been answered since the block was composed
+
+    def _draw_calls(self) -> None:
+        there, groups = list(self.query(CallLine)), _grouped(self.message.calls)
         for line, uses in zip(there, groups, strict=False):
             line.show(uses)
         for uses in groups[len(there) :]:
             self.mount(CallLine(uses), before=".facts")
+        for line in there[len(groups) :]:
+            line.remove()
 
     def show_facts(self, facts: str) -> None:
         """What became of it; also before it is composed, and while the screen goes away, when there is no line."""

@@ -1,0 +1,76 @@
+"""Calls of tools on the screen: folded lines that open, and the question that a rule asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.screens import on_screen
+from support.sessions import calls, model_of, reply
+from support.trees import make_tree
+
+from tui_agent.store.state import ToolUse
+from tui_agent.ui.dialogs.chooser import Chooser
+from tui_agent.ui.widgets.messages import CallLine, _grouped
+from tui_agent.ui.widgets.prompt_lines import PermissionLine
+
+HOSTILE = "[red]x[/]\x1b[31m"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return make_tree(tmp_path / "work", {f"src/m{n}.py": f"x = {n}\n" for n in range(5)})
+
+
+def search(pattern: str) -> tuple[str, dict[str, str]]:
+    return "search_text", {"pattern": pattern}
+
+
+async def test_a_run_of_reads_is_one_line_that_opens_by_enter_and_by_a_click(workspace: Path) -> None:
+    asked = calls(*(search(f"x = {n}") for n in range(4)), (HOSTILE, {}), text="Looks.")
+    async with on_screen(workspace, [asked, reply("Done.")], protocol="tools") as it:
+        await it.press(*"look", "enter")
+        await it.asked()
+        await it.session.chat.finished()
+        await it.until(lambda: len(it.app.screen.query(CallLine)) == 2, "two lines")
+        run, bad = it.app.screen.query(CallLine)
+        assert "4 calls" in it.text and "search_text 4" in it.text and "src/m3.py:1" not in it.text
+        run.focus()
+        await it.press("enter")
+        await it.until(lambda: "src/m3.py:1" in it.text, "what came of each")
+        await it.press("enter")
+        await it.until(lambda: "src/m3.py:1" not in it.text, "folded again")
+        await it.pilot.click(bad)
+        await it.until(lambda: "There is no function" in it.text, "the error")
+        assert "\x1b" not in it.text
+
+
+def test_only_a_long_run_of_reads_that_went_well_is_one_line() -> None:
+    def use(name: str, ok: bool = True) -> ToolUse:
+        return ToolUse("1", name, ok=ok)
+
+    reads, bad, change = [use("read_files")] * 3, use("read_files", False), use("propose_changes")
+    assert [len(group) for group in _grouped([*reads, bad, *reads, change, *reads[:2]])] == [3, 1, 3, 1, 1, 1]
+
+
+async def test_a_question_shows_exactly_what_would_be_done_and_takes_a_reason(workspace: Path) -> None:
+    answers = [calls(search("x = 1")), reply("Done.")]
+    async with on_screen(
+        workspace,
+        answers,
+        protocol="tools",
+        interactive=True,
+        overrides=("permissions.ask=search_text",),
+    ) as it:
+        await it.press(*"look", "enter")
+        await it.until(lambda: it.one(PermissionLine).display, "the question")
+        it.one(PermissionLine).focus()
+        await it.press("enter")
+        await it.until(lambda: isinstance(it.app.screen, Chooser), "the dialog")
+        await it.until(lambda: '"pattern": "x = 1"' in it.text, "exactly what would be done")
+        await it.press(*"later", "down", "down", "down", "enter")
+        await it.until(lambda: not it.session.state.turn.running, "the turn's end")
+        told = str(model_of(it.session).requests[-1].messages[-1]["content"])
+        assert told == "Error: not done: the person did not allow it: later."
+        assert not it.one(PermissionLine).display
+        assert it.session.state.permissions[-1].reason == "later"
