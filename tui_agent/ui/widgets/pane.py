@@ -20,11 +20,11 @@ from tui_agent.store.state import State
 from tui_agent.ui.actions import ACTIONS, actions_of, bindings_of
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.widgets.hints import HintLine
 from tui_agent.ui.widgets.session_calls import ask, refuse
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.widgets.hints import HintLine
 
 #: Seconds that a key to a pane waits at most for what an earlier key asked of the session.
 AT_MOST = 1.0
