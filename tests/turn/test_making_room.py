@@ -42,14 +42,16 @@ def watch(session: Session) -> list[tuple[float, dict[str, Any]]]:
     def note(event: e.Event, state: State) -> None:
         if isinstance(event, e.RequestSent) and event.reset and state.conversation.why != "first":
             size = event.tokens + AROUND_A_MESSAGE * len(state.conversation.messages)
-            resets.append((size / WINDOW, dict(state.conversation.files)))
+            resets.append((size / state.model.window, dict(state.conversation.files)))
 
     session.subscribe(note)
     return resets
 
 
 async def test_every_reset_lands_at_its_target_with_what_is_open_first(workspace: Path) -> None:
-    async with open_session(workspace, [reply(str(n)) for n in range(30)], overrides=SETTINGS) as session:
+    # half of it has room for the largest file and for both that are open
+    roomy = (*SETTINGS, "context.window=18000")
+    async with open_session(workspace, [reply(str(n)) for n in range(30)], overrides=roomy) as session:
         resets = watch(session)
         await session.files.open("src/f1.py")
         await session.files.open("src/f6.py")
