@@ -17,6 +17,7 @@ from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_json, parsed
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
+from tui_agent.store.tool_calls import PermissionDecision
 
 TOKEN = f"ghp_{CANARY}x9"
 
@@ -247,5 +248,7 @@ async def test_a_commit_message_is_drafted_from_no_secret(tmp_path: Path) -> Non
 async def test_decisions_do_not_come_along_with_an_import(work: Path) -> None:
     async with open_session(work, [reply()], interactive=True) as session:
         await turn(session, "Look at conf.txt", "send")
+        allowed = PermissionDecision("0" * 64, "run_command", "make", "make", answer="session")
+        await session.journal.record(e.PermissionDecided(allowed))
         events = parsed(exported(session), Path("export"))
-    assert not any(isinstance(event, e.SecretDecided) for event in events)
+    assert not any(isinstance(event, (e.SecretDecided, e.PermissionDecided)) for event in events)

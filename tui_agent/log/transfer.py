@@ -169,7 +169,9 @@ def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> lis
         raise _refused(source, f"an event in it cannot be read: {error}") from error
     if not isinstance(found[0], e.SessionStarted):
         raise _refused(source, "its beginning is missing")
-    return [event for event in found if not isinstance(event, e.SecretDecided)]
+    # what somebody else allowed is not allowed here
+    decided = (e.SecretDecided, e.PermissionDecided, e.PermissionRevoked)
+    return [event for event in found if not isinstance(event, decided)]
 
 
 def _renamed(value: Any, kept: dict[str, str]) -> Any:
