@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +20,11 @@ PROGRAM = (sys.executable, "-m", "tui_agent")
 
 def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """A line for the shell in which `$P` is the program; `pipefail` gives the program's status through a pipe."""
+    program = shlex.join(PROGRAM)  # its path may hold a space
     return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line],
+        ["bash", "-o", "pipefail", "-c", f'program() {{ {program} "$@"; }}; {line.replace("$P", "program")}'],
         cwd=folder,
-        env={**os.environ, "P": " ".join(PROGRAM), **environment},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,

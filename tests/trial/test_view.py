@@ -22,6 +22,8 @@ from tui_agent.trial.plan import MEGABYTE, Limits, NoView, Seed, plan
 from tui_agent.trial.run import Run, RunResult
 from tui_agent.trial.rungs import Rung, probe
 
+#: Our Python as a shell takes it.
+PYTHON = shlex.quote(sys.executable)
 PROBES = Path(__file__).parents[1] / "support" / "probes.py"
 
 
@@ -101,9 +103,9 @@ async def test_what_was_written_is_compared_with_what_was_there(
 async def test_a_pending_change_is_newer_than_what_was_compiled(root: Path) -> None:
     (root / "one.py").write_text("print(1)\n")
     (root / "two.py").write_text("import one\n")
-    assert text(await run(root, f"{sys.executable} -B two.py")) == "1\n"
+    assert text(await run(root, f"{PYTHON} -B two.py")) == "1\n"
     await asyncio.create_subprocess_exec(sys.executable, "-m", "compileall", "-q", str(root))
-    result = await run(root, f"{sys.executable} two.py", Seed("one.py", "file", b"print(2)\n"))
+    result = await run(root, f"{PYTHON} two.py", Seed("one.py", "file", b"print(2)\n"))
     assert text(result) == "2\n"
 
 
@@ -125,7 +127,7 @@ async def test_nothing_outside_can_be_reached(
             abstract.listen()
             given = (server.getsockname()[1], path, os.getpid(), home / ".ssh" / "id_ed25519")
             arguments = " ".join(shlex.quote(str(each)) for each in given)
-            result = await run(root, f"{sys.executable} probes.py {arguments}; env; ls -A $HOME")
+            result = await run(root, f"{PYTHON} probes.py {arguments}; env; ls -A $HOME")
     printed = text(result)
     assert json.loads(printed.partition("\n")[0]) == [], printed
     assert "SSH_AUTH_SOCK" not in printed
@@ -139,7 +141,7 @@ async def test_it_has_a_loopback_of_its_own(root: Path) -> None:
         "socket.create_connection(server.getsockname())\n"
         "print('yes')\n"
     )
-    assert text(await run(root, f"{sys.executable} own.py")) == "yes\n"
+    assert text(await run(root, f"{PYTHON} own.py")) == "yes\n"
 
 
 def times(folder: Path) -> list[int]:
@@ -184,7 +186,7 @@ async def test_limits_end_a_command_and_say_which(root: Path) -> None:
     result = await run(root, "sleep 60", timeout=0.3)
     assert result.how == "time-out"
     (root / "large.py").write_text("import time; held = b'x' * 600_000_000; time.sleep(20)")
-    result = await run(root, f"{sys.executable} large.py", limits=limits)
+    result = await run(root, f"{PYTHON} large.py", limits=limits)
     assert result.how == "memory"
     result = await run(root, "bomb() { bomb & bomb; sleep 20; }; bomb", limits=limits)
     assert result.how == "processes" or "fork" in text(result)
