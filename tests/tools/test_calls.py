@@ -98,7 +98,7 @@ async def test_what_only_proposes_ends_the_turn_and_is_answered_with_the_next(wo
         assert len(model_of(session).requests) == 1
         await ask(session)
         assert list(results(session).values()) == [
-            "The list has 1 todos, 1 of them open.",
+            "The list has 1 todo, 1 of them open.",
             "Proposed; the person decides:\n- a.py",
         ]
 

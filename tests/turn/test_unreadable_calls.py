@@ -84,7 +84,7 @@ async def test_beside_a_good_call_each_gets_its_own_answer(workspace: Path) -> N
         assert "nothing_such" in answered["c"]
         repeated = next(text for call, text in answered.items() if call not in ("same", "b", "c"))
         assert "has the id of another call" in repeated
-        assert "1 todos" in answered["b"] and len(answered) == 4
+        assert "1 todo" in answered["b"] and len(answered) == 4
         assert [todo.text for todo in session.state.todos] == ["One"]
 
 

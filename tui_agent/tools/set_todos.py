@@ -29,8 +29,13 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     todos = context.state().todos
     left = sum(not todo.done for todo in todos)
     return ToolResult(
-        f"The list has {len(todos)} todos, {left} of them open.", amount=f"{len(call.entries)} todos"
+        f"The list has {_count(len(todos))}, {left} of them open.",
+        amount=_count(len(call.entries)),
     )
+
+
+def _count(todos: int) -> str:
+    return "1 todo" if todos == 1 else f"{todos} todos"
 
 
 TOOL = Tool(

@@ -7,7 +7,8 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    return ToolResult("Offered to the person.", amount=f"{len(call.entries)} choices")
+    count = len(call.entries)
+    return ToolResult("Offered to the person.", amount="1 choice" if count == 1 else f"{count} choices")
 
 
 TOOL = Tool(
