@@ -19,11 +19,9 @@ from unittest.mock import patch
 from support.screens import PATIENCE, Driven, on_screen
 from support.sessions import ScriptedModel, reply
 from textual._xterm_parser import XTermParser
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, TextArea, Tree
 
 from tui_agent.session.session import Session
-from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.keys import keyboard
 from tui_agent.ui.widgets import pane
@@ -267,23 +265,6 @@ def unsteady(random: Random) -> Generator[None]:
         yield
 
 
-@contextmanager
-def undrawn(app: WorkspaceApp) -> Generator[None]:
-    """The screen is laid out as ever, and no cell of it is drawn: that is half of the time that a key takes."""
-    real = Screen._compositor_refresh
-
-    def refresh(screen: Screen[Any]) -> None:
-        if screen.app is not app or screen is not app.screen:
-            real(screen)
-            return
-        screen._compositor._dirty_regions.clear()
-        screen._dirty_widgets.clear()
-        app._update_mouse_over(screen)
-
-    with patch.object(Screen, "_compositor_refresh", refresh):
-        yield
-
-
 @asynccontextmanager
 async def two_programs(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Both]:
     with unsteady(Random(0)):
@@ -319,8 +300,7 @@ async def _two_programs(folder: Path, size: tuple[int, int]) -> AsyncGenerator[B
             await tasks[-1]
         typists.append(there.result())
     try:
-        with undrawn(typists[0].it.app):
-            yield Both(*typists)
+        yield Both(*typists)
     finally:
         ended.set()
         await asyncio.gather(*tasks)
