@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.sessions import open_session, reply
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import FileError, SessionError
 from tui_agent.store.state import State
+from tui_agent.trial.run import Run, RunResult
 
 CHANGE = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(2)"}]}
 
@@ -119,3 +121,44 @@ async def test_sessions_and_settings_are_not_seen_even_inside_the_workspace(
         await session.commands.ended()
         assert "private" not in session.state.commands.results[-1].output
         assert "log" not in session.state.commands.results[-1].output
+
+
+async def test_several_at_once_have_ids_of_their_own_and_all_end(root: Path) -> None:
+    async with open_session(root, []) as session:
+        await asyncio.gather(*(session.commands.run(f"echo {number}") for number in range(4)))
+        await session.commands.ended()
+        assert not session.state.commands.running
+        results = session.state.commands.results
+        assert sorted(result.id for result in results) == ["1", "2", "3", "4"]
+        assert sorted(result.output for result in results) == ["0\n", "1\n", "2\n", "3\n"]
+
+
+async def test_one_whose_result_cannot_be_kept_has_ended_all_the_same(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_session(root, []) as session:
+        full = FileError("the disk is full", "make room")
+        monkeypatch.setattr(session.storage.blobs, "hold", lambda data: (_ for _ in ()).throw(full))
+        await session.commands.run("echo x")
+        await session.commands.ended()
+        assert not session.state.commands.running
+        assert "the disk is full" in session.state.commands.results[-1].how
+
+
+async def test_one_that_is_stopped_before_it_runs_is_stopped(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+    real = Run.in_view
+
+    async def in_view(run: Run, *given: Any) -> RunResult:
+        asked.set()
+        return await real(run, *given)
+
+    monkeypatch.setattr(Run, "in_view", in_view)
+    async with open_session(root, []) as session:
+        starting = asyncio.create_task(session.commands.run("sleep 600"))
+        await asyncio.wait_for(asked.wait(), 20)
+        await asyncio.wait_for(session.commands.stop(), 20)
+        await starting
+        assert session.state.commands.results[-1].how == "stopped"

@@ -65,6 +65,7 @@ class CommandRuns:
         self._store = store
         self._own = tuple(map(str, own))
         self._hidden: HiddenFiles | None = None
+        self._number = 0
         #: What the newest commands wrote, by their ids.
         self._written: dict[str, tuple[Written, ...]] = {}
         self._runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
@@ -190,7 +191,8 @@ class CommandRuns:
         from tui_agent.trial.run import Run
 
         loop = asyncio.get_running_loop()
-        number = str(self._journal.store.state.commands.total + 1)
+        self._number = max(self._number, self.state.commands.total) + 1
+        number = str(self._number)
         isolated: Isolated = "overlay" if where == "trial" else "none"
         begun: asyncio.Future[None] = loop.create_future()
 
@@ -198,19 +200,22 @@ class CommandRuns:
             self._journal.tell(e.CommandPrinted(number, output.last_line(), output.size))
 
         run = Run(timeout, told, lambda: begun.done() or begun.set_result(None))
+        known = asyncio.Event()
 
         async def follow() -> None:
+            ran = RunningCommand(number, command, by, where, isolated, time.time())
             try:
                 result = await start(run)
+                ended = await asyncio.to_thread(self._result, ran, result, pending)
+                newest = list(self._written.items())[: KEPT_WRITTEN - 1]
+                self._written = {number: result.changes, **dict(newest)}
             except Exception as error:
-                if begun.done():
-                    raise
-                _log.info("command %s did not begin", number, exc_info=True)
-                begun.set_exception(error)
-                return
-            ran = RunningCommand(number, command, by, where, isolated, 0.0)
-            ended = await asyncio.to_thread(self._result, ran, result, pending)
-            self._written = {number: result.changes, **dict(list(self._written.items())[: KEPT_WRITTEN - 1])}
+                _log.info("command %s failed", number, exc_info=True)
+                if not begun.done():
+                    begun.set_exception(error)
+                    return
+                (ended,) = (told.result for told in interrupted([ran], f"its result was lost: {error}"))
+            await known.wait()  # a short command may end before its start is on disk
             await self._journal.record(e.CommandEnded(ended))
 
         task = loop.create_task(follow(), name=f"command {number}")
@@ -225,7 +230,10 @@ class CommandRuns:
                 else "The command could not be started"
             )
             raise SessionError(f"{what} ({error})", _remedy(where)) from error
-        await self._journal.record(e.CommandStarted(number, command, by, where, isolated, time.time()))
+        try:
+            await self._journal.record(e.CommandStarted(number, command, by, where, isolated, time.time()))
+        finally:
+            known.set()
         told(run.output)  # what came before it was known to run
         return number
 
@@ -292,7 +300,7 @@ class CommandRuns:
             seconds=result.seconds,
             output=shown,
             cut=cut,
-            blob=self._blobs.put(content) if content else "",
+            blob=self._blobs.hold(content) if content else "",
             changed=tuple(change.path for change in result.changes),
             pending=tuple(pending),
             left=result.left,
@@ -303,11 +311,20 @@ class CommandRuns:
             await self._journal.record(e.NoticeGiven("info", sentence))
 
 
-def interrupted(running: Sequence[RunningCommand]) -> list[e.CommandEnded]:
+def interrupted(running: Sequence[RunningCommand], how: str = "interrupted") -> list[e.CommandEnded]:
     """What ran when a session ended without saying so does not run any more."""
     return [
         e.CommandEnded(
-            CommandResult(one.id, one.command, one.by, one.where, one.isolated, -9, "interrupted", 0.0)
+            CommandResult(
+                one.id,
+                one.command,
+                one.by,
+                one.where,
+                one.isolated,
+                -9,
+                how,
+                max(0.0, time.time() - one.since),
+            )
         )
         for one in running
     ]

@@ -62,12 +62,11 @@ class Run:
         self._told = told
         self._begun = begun
         self._stopping: How | None = None
-        self._wake: asyncio.Event | None = None
+        self._wake = asyncio.Event()
 
     def stop(self, how: How = "stopped") -> None:
         self._stopping = self._stopping or how
-        if self._wake is not None:
-            self._wake.set()
+        self._wake.set()
 
     async def in_view(self, plan: ViewPlan, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
         """Runs it in a view of its own. Raises `NoView`."""
@@ -86,7 +85,6 @@ class Run:
 
     async def _follow(self, command: _InView | _InFolder) -> tuple[Ended, float]:
         """How it ended, and after how many seconds."""
-        self._wake = asyncio.Event()
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(reading, False)
