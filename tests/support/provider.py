@@ -51,6 +51,8 @@ class Request:
     at: float
     gone: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
+    #: When the last byte of the answer was sent, by `time.monotonic()`.
+    ended: float = 0.0
     raw: bytes = b""
 
     @property
@@ -180,6 +182,7 @@ class Provider:
             self._changed.notify_all()
         answer = script if isinstance(script, Answer) else script(request)
         answering = asyncio.create_task(self._answer(answer, request, writer))
+        answering.add_done_callback(lambda _: setattr(request, "ended", time.monotonic()))
         hanging_up = asyncio.create_task(reader.read())
         try:
             await asyncio.wait([answering, hanging_up], return_when=asyncio.FIRST_COMPLETED)

@@ -18,6 +18,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import transcript
+from tui_agent.ui.widgets.message_text import MessageText
 from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import MentionList
@@ -263,7 +264,7 @@ async def test_only_the_newest_messages_are_drawn_and_older_ones_come_by_scrolli
         await it.pilot.pause()
         assert len(fresh.query(MessageBlock)) == 4
         await fresh._page(it.session.state.chat.total - 3)
-        numbers = [block.message.number for block in fresh.query(MessageBlock)]
+        numbers = [block.message.number for block in fresh.query(MessageBlock) if block.message]
         assert numbers == sorted(numbers)
         assert len(numbers) == it.session.state.chat.total == 10
 
@@ -290,3 +291,44 @@ async def test_copying_the_last_answer(workspace: Path) -> None:
         await say(it, "hi")
         await it.press("ctrl+o", "y")
         await it.until(lambda: it.app.clipboard == "The *whole* answer.")
+
+
+async def test_a_reply_that_streams_becomes_its_message_where_it_is(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        journal = it.session.journal
+        await journal.record(e.TurnStarted(1, "go"))
+        journal.tell(e.ReplyStreamed("message", "# Title\n\nSome *te"))
+        await it.shows("Some *te")
+        live = next(block for block in it.screen.query(MessageBlock) if block.message is None)
+        body = live.query_one(MessageText)
+        journal.tell(e.ReplyStreamed("message", "xt*"))
+        text = "# Title\n\nSome *text*, and the end."
+        await journal.record(e.NoticeGiven("info", "a note between"), e.ReplyRead(1, "", text))
+        await it.shows("Some text, and the end.")
+        assert live.message is not None and live.message.text == text
+        assert live.query_one(MessageText) is body and body.is_attached
+        assert [block for block in it.screen.query(MessageBlock) if block.message is None] == []
+        assert it.text.count("Title") == 1
+
+
+async def test_a_reply_that_only_grows_lays_the_screen_out_once_a_drawing(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        journal = it.session.journal
+        await journal.record(e.TurnStarted(1, "go"))
+        journal.tell(e.ReplyStreamed("message", "begun\n\n"))
+        await it.shows("begun")
+        layouts = drawings = 0
+
+        def counted(_: object) -> None:
+            nonlocal layouts
+            layouts += 1
+
+        it.screen.screen_layout_refresh_signal.subscribe(it.screen, counted)
+        for number in range(40):
+            journal.tell(e.ReplyStreamed("message", f"line {number}\n\n"))
+            if number % 10 == 9:
+                await it.shows(f"line {number}")
+                drawings += 1
+            await asyncio.sleep(0.02)
+        assert drawings == 4
+        assert layouts <= 12, "one for each tenth of a second, and none for the lines around it"

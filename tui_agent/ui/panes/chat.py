@@ -60,6 +60,7 @@ class ChatPane(Pane):
         self._draft_timer: Timer | None = None
         #: Counts the seconds of a command that runs.
         self._counting: Timer | None = None
+        self._progress = Content()
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -130,7 +131,10 @@ class ChatPane(Pane):
             self._counting.stop()
             self._counting = None
         line.display = state.turn.running or bool(running)
-        line.update(_command(running) if running else _progress(state.turn, state.model.name))
+        words = _command(running) if running else _progress(state.turn, state.model.name)
+        if not words.is_same(self._progress):  # each update is another layout of the whole screen
+            self._progress = words
+            line.update(words, layout=False)
 
     def _show_draft(self, draft: str) -> None:
         """Take a draft that came from elsewhere, unless the person is writing another."""

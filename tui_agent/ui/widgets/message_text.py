@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
@@ -83,7 +83,14 @@ class MessageText(Widget):
                 self._ends += _sums(heights, self._ends[-1] if self._ends else 0)
             else:
                 self._width = self._wanted = 0
-            self.refresh(layout=not self._width or tall != (self._ends[-1] if self._ends else 0))
+            self._redraw(kept, not self._width or tall != (self._ends[-1] if self._ends else 0))
+
+    def _redraw(self, first: int, layout: bool) -> None:
+        """Draw the lines from that one on; those before keep their cells."""
+        top = self._ends[first - 1] if 0 < first <= len(self._ends) else 0
+        height = max(self.size.height, self._ends[-1] if self._ends else 0)
+        if height > top:
+            self.refresh(Region(0, top, max(self.size.width, 1), height - top), layout=layout)
 
     # ── size ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,6 +105,14 @@ class MessageText(Widget):
                 self._wanted = width
                 self.run_worker(partial(self._measure, width), group="measure", exclusive=True)
         return self._ends[-1] if self._ends else 0
+
+    def _size_updated(
+        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
+    ) -> bool:
+        """A text that grew keeps the lines that are drawn, and needs no second layout for its new height."""
+        if size.width == self._size.width:
+            self._size = size
+        return super()._size_updated(size, virtual_size, container_size, layout=False)
 
     async def _measure(self, width: int) -> None:
         async with self._drawing:

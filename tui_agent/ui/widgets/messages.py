@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
+from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
@@ -33,54 +35,65 @@ SHOWN = 8_000
 #: So many reads in a row are one line of the transcript.
 LONG_RUN = 3
 READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
-_MARKDOWN = re.compile(r"[*_`#\[\]|<>~]|^\s*([-+]|\d+[.)])\s|\n\n|^ {4}", re.MULTILINE)
+#: What may be more than one plain paragraph on one line.
+_MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
 
 class MessageBlock(Vertical):
-    """One message that is finished."""
+    """One message, also while it is still coming: `grow` draws it as it is so far, `finish` ends it where it is."""
 
-    def __init__(self, message: ChatMessage, facts: str, unfolded: bool) -> None:
-        super().__init__(classes=f"message -{message.kind} -{message.level}")
+    def __init__(self, message: ChatMessage | None = None, facts: str = "", unfolded: bool = False) -> None:
+        """Without a message it is a reply that streams."""
+        kind, level = (message.kind, message.level) if message else ("agent", "info")
+        super().__init__(classes=f"message -{kind} -{level}")
         self.message = message
         self.facts = facts
         self._unfolded = unfolded
+        self._thoughts: Reasoning | None = None
+        self._summary: MessageText | None = None
+        self._body: MessageText | None = None
+        self._facts_line: Static | None = None
+        self._reply = ReplySlice()
+        self._due: Timer | None = None
+        self._took = 0.0
 
     def compose(self) -> Iterable[Widget]:
         message = self.message
+        if message is None:
+            return
         if message.command is not None:
             yield CommandOutput(message.command)
             return
         if message.reasoning:
-            yield Reasoning(message.reasoning, self._unfolded)
+            self._thoughts = Reasoning(message.reasoning, self._unfolded)
+            yield self._thoughts
         if message.kind == "agent":
             yield from _agent_text(message.summary, message.text)
         else:
             yield _words(message.text, "words")
-        yield from self._call_lines()
-        line = Static(label(self.facts), classes="facts", markup=False)
-        line.display = bool(self.facts)
-        yield line
-
-    def _call_lines(self) -> Iterable[CallLine]:
-        return (CallLine(uses) for uses in _grouped(self.message.calls))
+        yield from (CallLine(uses) for uses in _grouped(message.calls))
+        if self.facts:
+            self._facts_line = _line_of(self.facts)
+            yield self._facts_line
 
     def show_calls(self, message: ChatMessage) -> None:
         """The calls that it made, as they are answered one after the other; what was opened stays open."""
-        if message.calls == self.message.calls:
+        if self.message is None or message.calls == self.message.calls:
             return
         self.message = message
         if self.is_mounted:
-            self._draw_calls()
+            self._draw_calls(message.calls)
 
     def on_mount(self) -> None:
-        self._draw_calls()  # one may have been answered since the block was composed
+        if self.message is not None:
+            self._draw_calls(self.message.calls)  # one may have been answered since the block was composed
 
-    def _draw_calls(self) -> None:
-        there, groups = list(self.query(CallLine)), _grouped(self.message.calls)
+    def _draw_calls(self, calls: Sequence[ToolUse]) -> None:
+        there, groups = list(self.query(CallLine)), _grouped(calls)
         for line, uses in zip(there, groups, strict=False):
             line.show(uses)
         for uses in groups[len(there) :]:
-            self.mount(CallLine(uses), before=".facts")
+            self.mount(CallLine(uses), before=self._facts_line)
         for line in there[len(groups) :]:
             line.remove()
 
@@ -89,9 +102,70 @@ class MessageBlock(Vertical):
         if facts == self.facts:
             return
         self.facts = facts
-        for line in self.query(".facts").results(Static):
-            line.update(label(facts))
-            line.display = bool(facts)
+        if self._facts_line is not None:
+            self._facts_line.update(label(facts))
+            self._facts_line.display = bool(facts)
+        elif self.is_mounted:
+            self._facts_line = _line_of(facts)
+            self.mount(self._facts_line)
+
+    def _size_updated(
+        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
+    ) -> bool:
+        """What is drawn stays where only lines were added below, and their height needs no second layout."""
+        if size.width == self._size.width:
+            self._size = size
+        return super()._size_updated(size, virtual_size, container_size, layout=False)
+
+    # ── while it streams ─────────────────────────────────────────────────────────────────────────────────
+
+    def grow(self, reply: ReplySlice) -> None:
+        """Draw this much of the reply soon."""
+        self._reply = reply
+        if self._due is None:
+            self._due = self.set_timer(max(STREAM_INTERVAL, REST * self._took), self._draw_reply)
+
+    async def _draw_reply(self) -> None:
+        begun, reply = time.monotonic(), self._reply
+        try:
+            await self._draw(reply.reasoning, reply.summary, reply.message, growing=True)
+        except MountError:
+            return  # the reply was taken back meanwhile, and this block is going
+        self._took, self._due = time.monotonic() - begun, None
+        if self._reply is not reply and self.message is None:
+            self.grow(self._reply)
+
+    def finish(self, message: ChatMessage, facts: str) -> None:
+        """The reply is complete: what is drawn of it stays, and what came since its last drawing is added at once."""
+        self.message = message
+        if self._due is not None:
+            self._due.stop()
+        self.run_worker(self._draw_end(message), exit_on_error=False)
+        self.show_facts(facts)
+
+    async def _draw_end(self, message: ChatMessage) -> None:
+        await self._draw(message.reasoning, message.summary, message.text, growing=False)
+        self._draw_calls(message.calls)
+
+    async def _draw(self, reasoning: str, summary: str, text: str, *, growing: bool) -> None:
+        if reasoning and self._thoughts is None:
+            self._thoughts = Reasoning(reasoning, self._unfolded)
+            await self.mount(self._thoughts, before=0 if self.children else None)
+        elif self._thoughts is not None:
+            self._thoughts.grow(reasoning)
+        if summary and self._summary is None:
+            self._summary = markdown(summary, parsed=False, classes="summary")
+            await self.mount(self._summary, before=self._body or self._facts_line)
+        elif self._summary is not None:
+            self._summary.display = bool(summary)
+            await self._summary.show(summary, growing=growing)
+        text = "" if text == summary else text
+        if text and self._body is None:
+            self._body = markdown(text, growing=growing)
+            await self.mount(self._body, before=self._facts_line)
+        elif self._body is not None:
+            self._body.display = bool(text)
+            await self._body.show(text, growing=growing)
 
 
 class Reasoning(Static):
@@ -238,64 +312,6 @@ def _outcome(result: CommandResult) -> Iterable[str]:
     return (words for words in found if words)
 
 
-class LiveReply(Vertical):
-    """The reply as it comes, drawn a few times a second."""
-
-    def __init__(self) -> None:
-        super().__init__(classes="message -agent -live")
-        self._summary = Static("", classes="summary", markup=False)
-        self._thoughts = Reasoning("", False)
-        self._body: MessageText | None = None
-        self._target = ReplySlice()
-        self._drawn = ""
-        self._due = False
-        self._took = 0.0
-
-    def compose(self) -> Iterable[Widget]:
-        yield self._thoughts
-        yield self._summary
-
-    def on_mount(self) -> None:
-        self._thoughts.display = False
-
-    @property
-    def target(self) -> ReplySlice:
-        return self._target
-
-    def grow(self, reply: ReplySlice) -> None:
-        """Draw this much of the reply soon."""
-        self._target = reply
-        if not self._due:
-            self._due = True
-            self.set_timer(max(STREAM_INTERVAL, REST * self._took), self._draw)
-
-    async def _draw(self) -> None:
-        begun, reply = time.monotonic(), self._target
-        await self._draw_reply(reply)
-        self._took, self._due = time.monotonic() - begun, False
-        if self._target is not reply:
-            self.grow(self._target)
-
-    async def _draw_reply(self, reply: ReplySlice) -> None:
-        self._thoughts.display = bool(reply.reasoning)
-        self._thoughts.grow(reply.reasoning)
-        self._summary.update(plain(_newest(reply.summary)))
-        self._summary.display = bool(reply.summary)
-        if reply.message != self._drawn:
-            try:
-                await self._draw_message(reply.message)
-            except MountError:
-                pass  # the reply ended meanwhile, and this block is going
-
-    async def _draw_message(self, text: str) -> None:
-        self._drawn = text
-        if self._body is None:
-            self._body = markdown(text, growing=True)
-            await self.mount(self._body)
-        else:
-            await self._body.show(text, growing=True)
-
-
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
     """`2 files · 3 hunks · 1 todo · 2 applied`: what came with a message and what became of it, in words."""
     changes = [change for name in message.changes if (change := review.change(name))]
@@ -326,7 +342,7 @@ def _agent_text(summary: str, text: str) -> Iterable[Widget]:
     if summary:
         yield _words(summary, "summary")
     if text and text != summary:
-        yield markdown(text) if _MARKDOWN.search(text) else _words(text, "words")
+        yield markdown(text) if _MARKDOWN.search(text) else Static(plain(text), markup=False)
 
 
 def _words(text: str, classes: str) -> Widget:
@@ -334,6 +350,10 @@ def _words(text: str, classes: str) -> Widget:
     if len(text) <= SHORT:
         return Static(plain(text), classes=classes, markup=False)
     return markdown(text, parsed=False, classes=classes)
+
+
+def _line_of(facts: str) -> Static:
+    return Static(label(facts), classes="facts", markup=False)
 
 
 def _count(number: int, noun: str) -> str:

@@ -143,9 +143,13 @@ class QueuedMessages(Static):
 
     def __init__(self) -> None:
         super().__init__("", id="waiting", markup=False)
+        self._shown: Sequence[str] = ()
         self.display = False
 
     def show(self, queue: Sequence[str]) -> None:
+        if queue == self._shown:
+            return
+        self._shown = queue
         self.display = bool(queue)
         self.update(_joined([parts(("waits  ", "$running"), (text, "$muted")) for text in queue[:6]]))
 

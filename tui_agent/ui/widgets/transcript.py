@@ -6,13 +6,14 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple, Protocol
 
 from textual.containers import VerticalScroll
+from textual.geometry import Size
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
 from tui_agent.ui.sink import parts
-from tui_agent.ui.widgets.messages import LiveReply, MessageBlock, Reasoning, facts_of
+from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, facts_of
 
 
 class ScrollPosition(NamedTuple):
@@ -97,7 +98,7 @@ class Transcript(VerticalScroll, can_focus=True):
         super().__init__(id="transcript")
         self._source = source
         self._blocks: dict[int, MessageBlock] = {}
-        self._live: LiveReply | None = None
+        self._live: MessageBlock | None = None
         self._unfolded = False
         #: A page is on its way.
         self._paging = False
@@ -115,6 +116,12 @@ class Transcript(VerticalScroll, can_focus=True):
         if self._back_to is not None:
             self.release_anchor()
             self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._go_back())
+
+    def _size_updated(
+        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
+    ) -> bool:
+        """Messages that came or grew need no second layout: the scrollbar has its place in any case."""
+        return super()._size_updated(size, virtual_size, container_size, layout=False)
 
     @property
     def following(self) -> bool:
@@ -163,16 +170,25 @@ class Transcript(VerticalScroll, can_focus=True):
         self.show(self._source.state)
 
     def _add(self, messages: list[ChatMessage], review: ReviewSlice) -> None:
+        """Put messages below; the reply that streamed becomes its message where it is, and is not drawn again."""
         followed = self.following
-        if self._live is not None and messages[-1].kind != "person":
-            self._live.remove()
+        live = self._live
+        reply = next((message for message in messages if message.kind == "agent"), None)
+        above = messages
+        if live is not None and reply is not None:
+            at = messages.index(reply)
+            above = messages[:at]
             self._live = None
-        blocks = [self._block(message, review) for message in messages]
-        self.mount(*blocks)
+            self._blocks[reply.number] = live
+            live.finish(reply, facts_of(reply, review))
+            if messages[at + 1 :]:
+                self.mount(*(self._block(message, review) for message in messages[at + 1 :]))
+        if above:
+            self.mount(*(self._block(message, review) for message in above), before=live)
         if followed:
             self._trim()
         else:
-            self._say_behind(self._behind + len(blocks))
+            self._say_behind(self._behind + len(messages))
 
     def _block(self, message: ChatMessage, review: ReviewSlice) -> MessageBlock:
         block = MessageBlock(message, facts_of(message, review), self._unfolded)
@@ -183,7 +199,7 @@ class Transcript(VerticalScroll, can_focus=True):
         reply = state.reply
         if reply.summary or reply.message or reply.reasoning:
             if self._live is None:
-                self._live = LiveReply()
+                self._live = MessageBlock(unfolded=self._unfolded)
                 self.mount(self._live)
             self._live.grow(reply)
         elif self._live is not None:

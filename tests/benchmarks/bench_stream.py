@@ -1,0 +1,216 @@
+"""A reply as it streams: from its last byte to the screen, what it costs, and how keys are echoed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from figures import Figure, show
+from programs import ECHO, HERE, KEY, OUR_MARK, home, small_workspace
+from support.provider import Answer, Provider, Request
+from terminal import Terminal
+
+#: Replies in a row; the first is not counted, since the model's client loads what it needs with it.
+REPLIES = 4
+#: Tokens a second while keys are pressed, and for how many seconds.
+RATE, SECONDS = 100, 15.0
+LETTERS = "αβγδεζηθικλμνξπρστυφχψω"
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or ["full", "keys"]
+    with (
+        Provider() as provider,
+        small_workspace() as workspace,
+        home(provider.url) as env,
+        TemporaryDirectory() as folder,
+        Watched(workspace, env, Path(folder) / "beats.json") as watched,
+    ):
+        if "full" in wanted:
+            show(full_speed(watched, provider))
+        if "keys" in wanted:
+            show(keys_meanwhile(watched, provider))
+
+
+STEP = (
+    "## Step {number}: the store keeps what it was given\n\n"
+    "The **store** reads a value, writes it to the `journal` and only then tells its listeners, so that "
+    "nothing is lost where the machine stops in between; see [the notes](https://example.org/notes).\n\n"
+    "- it opens the file once\n- it keeps the *offset* of each record\n- it closes it at the end\n\n"
+    "```python\n"
+    "def step_{number}(store: Store, value: int) -> Record:\n"
+    '    """Write one record and give it back."""\n'
+    "    with store.lock:\n"
+    "        record = Record(value + {number}, written=time.time())\n"
+    "        store.journal.append(record)\n"
+    "    return record\n"
+    "```\n"
+)
+
+
+def long_reply(mark: str) -> str:
+    """About 4,000 tokens of Markdown with 26 fences, and a mark at its end."""
+    return "\n".join([*(STEP.format(number=number) for number in range(1, 27)), f"That is all. {mark}"])
+
+
+def tokens(text: str) -> tuple[str, ...]:
+    """Pieces of about a token: five letters."""
+    return tuple(text[at : at + 5] for at in range(0, len(text), 5))
+
+
+class Watched:
+    """tui-agent on a terminal, with a pulse on its loop."""
+
+    def __init__(self, workspace: Path, env: dict[str, str], beats: Path, *options: str) -> None:
+        self._beats = beats
+        command = [sys.executable, str(HERE / "beating.py"), str(beats), *options, "."]
+        self.terminal = Terminal(command, workspace, env)
+
+    def __enter__(self) -> Watched:
+        self.terminal.wait_for(OUR_MARK)
+        self.terminal.press(KEY)
+        self.terminal.wait_for(ECHO)
+        self.terminal.press("\x7f")
+        self.terminal.settle(quiet=2)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.terminal.end()
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor that the interface has used."""
+        fields = Path(f"/proc/{self.terminal.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+
+    @property
+    def resident(self) -> float:
+        """Megabytes of the interface."""
+        lines = Path(f"/proc/{self.terminal.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
+
+    def stalls(self, since: float) -> list[float]:
+        """Milliseconds of each gap between two beats of the loop that was too long."""
+        time.sleep(1)  # the last beats are written within half a second
+        gaps = json.loads(self._beats.read_text()) if self._beats.exists() else []
+        return [late * 1000 for end, late, _ in gaps if end > since]
+
+    def ask(self, words: str) -> None:
+        self.terminal.press(words)
+        self.terminal.read(0.3)
+        self.terminal.forget()
+        self.terminal.press("\r")
+
+
+@dataclass(frozen=True)
+class Streamed:
+    painted: float
+    cpu: float
+    stalls: Sequence[float]
+
+
+def stream(
+    watched: Watched, provider: Provider, answer: Answer, mark: str, timeout: float = 60.0
+) -> Streamed:
+    """Ask for this answer; seconds from its last byte to the mark on the screen."""
+    before, cpu, begun = len(provider.requests), watched.cpu, time.monotonic()
+    provider.otherwise = answer
+    watched.ask("go on")
+    request = provider.wait_for(before + 1)[-1]
+    painted = watched.terminal.wait_for(mark, timeout)
+    sent = ended(request)
+    watched.terminal.settle(quiet=0.5)
+    return Streamed(painted - sent, watched.cpu - cpu, watched.stalls(begun))
+
+
+def ended(request: Request) -> float:
+    """The moment at which the last byte of the answer was sent."""
+    return request.ended
+
+
+def full_speed(watched: Watched, provider: Provider) -> list[Figure]:
+    runs = []
+    for number in range(REPLIES):
+        mark = f"END{number}END"
+        answer = Answer(chunks=tokens(long_reply(mark)))
+        runs.append(stream(watched, provider, answer, mark))
+    counted = runs[1:]
+    longest = [max(run.stalls, default=0.0) for run in counted]
+    return [
+        Figure(
+            "a reply of 4,000 tokens at full speed: last byte to painted",
+            statistics.median(run.painted for run in counted),
+            0.2,
+            " s",
+            ", ".join(f"{run.painted:.2f}" for run in runs),
+        ),
+        Figure(
+            "  processor time of the interface",
+            statistics.median(run.cpu for run in counted),
+            0.8,
+            " s",
+            ", ".join(f"{run.cpu:.2f}" for run in runs),
+        ),
+        Figure(
+            "  longest stall of the loop",
+            statistics.median(longest),
+            16,
+            " ms",
+            ", ".join(f"{stall:.0f}" for stall in longest),
+        ),
+        Figure(f"  memory of the interface after {REPLIES}", watched.resident, None, " MB"),
+    ]
+
+
+def keys_meanwhile(watched: Watched, provider: Provider) -> list[Figure]:
+    text = long_reply("ENDKEYS")
+    before = len(provider.requests)
+    provider.otherwise = Answer(chunks=tokens(text)[: int(RATE * (SECONDS + 3))], pause=1 / RATE)
+    watched.ask("slowly")
+    provider.wait_for(before + 1)
+    watched.terminal.wait_for("Step 1")
+    cpu, begun = watched.cpu, time.monotonic()
+    echoes = sorted(echo_for(watched.terminal, SECONDS))
+    share = (watched.cpu - cpu) / (time.monotonic() - begun)
+    watched.terminal.press("\x1b[H\x0b")
+    watched.terminal.settle(quiet=2)
+    stalls = watched.stalls(begun)
+    note = f"of {len(echoes)}, slowest {echoes[-1] * 1000:.0f} ms"
+    return [
+        Figure(f"echo of a key while {RATE} tokens/s stream, median", middle(echoes, 0.5), 5, " ms", note),
+        Figure("  95 of 100", middle(echoes, 0.95), 12, " ms"),
+        Figure("  share of a core, interface", share * 100, 18, " %"),
+        Figure("  longest stall of the loop", max(stalls, default=0.0), 16, " ms", f"{len(stalls)} over 15"),
+    ]
+
+
+def middle(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000
+
+
+def echo_for(terminal: Terminal, seconds: float) -> list[float]:
+    """Type a letter about every ninth of a second; how long each took to be drawn."""
+    end = time.monotonic() + seconds
+    echoes: list[float] = []
+    while time.monotonic() < end:
+        letter = LETTERS[len(echoes) % len(LETTERS)]
+        terminal.forget()
+        begin = time.monotonic()
+        terminal.press(letter)
+        echoes.append(terminal.wait_for(letter) - begin)
+        pause = begin + 0.113
+        while (left := pause - time.monotonic()) > 0:
+            terminal.read(left)
+    return echoes
+
+
+if __name__ == "__main__":
+    main()
