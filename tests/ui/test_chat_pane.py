@@ -311,24 +311,32 @@ async def test_a_reply_that_streams_becomes_its_message_where_it_is(workspace: P
         assert it.text.count("Title") == 1
 
 
-async def test_a_reply_that_only_grows_lays_the_screen_out_once_a_drawing(workspace: Path) -> None:
+async def test_a_reply_that_only_grows_lays_the_screen_out_once_a_drawing(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawings = layouts = 0
+    show = MessageText.show
+
+    async def drawn(body: MessageText, text: str, *, growing: bool = False) -> None:
+        nonlocal drawings
+        drawings += 1
+        await show(body, text, growing=growing)
+
+    def laid_out(_: object) -> None:
+        nonlocal layouts
+        layouts += 1
+
     async with on_screen(workspace) as it:
         journal = it.session.journal
         await journal.record(e.TurnStarted(1, "go"))
         journal.tell(e.ReplyStreamed("message", "begun\n\n"))
         await it.shows("begun")
-        layouts = drawings = 0
-
-        def counted(_: object) -> None:
-            nonlocal layouts
-            layouts += 1
-
-        it.screen.screen_layout_refresh_signal.subscribe(it.screen, counted)
+        await it.pilot.pause(0.3)
+        monkeypatch.setattr(MessageText, "show", drawn)
+        it.screen.screen_layout_refresh_signal.subscribe(it.screen, laid_out)
         for number in range(40):
             journal.tell(e.ReplyStreamed("message", f"line {number}\n\n"))
-            if number % 10 == 9:
-                await it.shows(f"line {number}")
-                drawings += 1
-            await asyncio.sleep(0.02)
-        assert drawings == 4
-        assert layouts <= 12, "one for each tenth of a second, and none for the lines around it"
+            await asyncio.sleep(0.03)
+        await it.shows("line 39")
+        assert 4 < drawings < 20, "ten times a second"
+        assert layouts <= drawings + 2, "none for the lines around it"
