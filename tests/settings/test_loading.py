@@ -60,6 +60,23 @@ def test_the_nearest_layer_wins(user_file, workspace):
     assert loaded.sources["theme"] == "--set"
 
 
+def test_checks_are_tables_and_a_mistake_in_one_is_named(user_file):
+    good = '[[checks.commands]]\nname = "tests"\ncommand = "pytest -q"\nfiles = ["*.py"]\n'
+    write(user_file, good)
+    (check,) = load().settings.checks.commands
+    assert (check.name, check.command, check.when, check.files) == (
+        "tests",
+        "pytest -q",
+        "proposed",
+        ("*.py",),
+    )
+    write(user_file, f'{good}[[checks.commands]]\nname = "b"\ncomand = "x"\n')
+    loaded = load()
+    assert loaded.settings.checks.commands == ()
+    assert "line 1: `checks.commands` cannot be" in str(loaded.faults[0])
+    assert "write tables with name and command" in str(loaded.faults[0])
+
+
 def test_a_dot_is_two_underscores_in_the_environment():
     for key in entries():
         assert variable(key).removeprefix("TUI_AGENT_").lower().replace("__", ".") == key
@@ -259,6 +276,8 @@ class TestWorkspace:
             "outline_tokens = 100000",
             "request_timeout = 3600",
             "subtasks.silent_after = 1",
+            "checks.repairs = 9",
+            '[[checks.commands]]\nname = "x"\ncommand = "x"',
         ],
     )
     def test_may_not_widen_anything_even_when_trusted(self, workspace, line):

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from tui_agent.settings.schema import Settings
+from tui_agent.settings.schema import CheckCommand, Settings
 
-Value = str | int | float | bool | tuple[str, ...]
+Value = str | int | float | bool | tuple[str | CheckCommand, ...]
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
@@ -78,6 +78,8 @@ def wanted(key: str) -> str:
             return f"a number {_range(low, high)}"
         case msgspec.inspect.LiteralType(values=values):
             return "one of " + ", ".join(f'"{value}"' for value in values)
+        case msgspec.inspect.VarTupleType(item_type=msgspec.inspect.StructType()):
+            return 'tables with name and command, such as [{name = "tests", command = "pytest -q"}]'
         case msgspec.inspect.VarTupleType(item_type=item):
             return f'a list of {_kind_of(item)}, such as ["a.md", "b.md"]'
         case msgspec.inspect.StrType(pattern=str()):

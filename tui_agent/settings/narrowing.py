@@ -45,6 +45,7 @@ ALLOWED: Mapping[str, Rule] = {
     "subtasks.max_per_turn": "lower",
     "commands.timeout": "lower",
     "commands.output_tokens": "lower",
+    "checks.repairs": "lower",
     "limits.turn_tokens": "lower",
     "limits.session_tokens": "lower",
     "limits.turn_cost": "lower",

@@ -142,6 +142,29 @@ class CommandsSettings(Struct, frozen=True):
     """Tokens of a command's output, head and tail, that the model gets."""
 
 
+class CheckCommand(Struct, frozen=True, forbid_unknown_fields=True):
+    """A command that tells whether a change is good: run on what is `proposed`, or on what was `applied`.
+
+    `files` are globs of the files that it has to do with; none means all.
+    """
+
+    name: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")]
+    command: Annotated[str, Meta(pattern=r"\S", max_length=10_000)]
+    when: Literal["proposed", "applied"] = "proposed"
+    files: Globs = ()
+
+
+class ChecksSettings(Struct, frozen=True):
+    commands: tuple[CheckCommand, ...] = ()
+    """Tests, linters and the like, a [[checks.commands]] each; with none, those that are found are offered once."""
+
+    run: Literal["proposed", "none"] = "proposed"
+    """Run them on every change that is proposed, in a trial view; or only by key."""
+
+    repairs: Annotated[int, Meta(ge=0, le=20)] = 2
+    """How often in a turn the model is asked again for what the checks found."""
+
+
 class TrialSettings(Struct, frozen=True):
     tools: tuple[str, ...] = ()
     """More folders that commands may read, absolute."""
@@ -224,6 +247,7 @@ class Settings(Struct, frozen=True):
     limits: LimitSettings = LimitSettings()
     undo: UndoSettings = UndoSettings()
     commands: CommandsSettings = CommandsSettings()
+    checks: ChecksSettings = ChecksSettings()
     trial: TrialSettings = TrialSettings()
     tools: ToolSettings = ToolSettings()
     permissions: PermissionSettings = PermissionSettings()

@@ -1,7 +1,9 @@
-"""Events of commands: started, printing, ended."""
+"""Events of commands: started, printing, ended; and of checks, each of which is a command."""
 
 from __future__ import annotations
 
+from tui_agent.settings.schema import CheckCommand
+from tui_agent.store.checks import CheckResult
 from tui_agent.store.commands import By, CommandResult, Isolated, Where
 from tui_agent.store.event import Lasting, Passing
 
@@ -29,3 +31,35 @@ class CommandEnded(Lasting, frozen=True):
     """A command ended, or what ran at a crash is known not to run any more."""
 
     result: CommandResult
+
+
+class ChecksStarted(Lasting, frozen=True):
+    """A round of checks began, by their names in the order in which they run."""
+
+    names: tuple[str, ...]
+    repair: int = 0
+    where: Where = "trial"
+
+
+class CheckEnded(Lasting, frozen=True):
+    """A check of the round ended."""
+
+    result: CheckResult
+
+
+class ChecksRefused(Lasting, frozen=True):
+    """What is left of the round cannot be run."""
+
+    why: str
+
+
+class ChecksOutdated(Passing, frozen=True):
+    """The folder is another than the one that the checks ran on."""
+
+    why: str
+
+
+class ChecksOffered(Passing, frozen=True):
+    """Checks were found that the person may accept; none: the person has decided."""
+
+    checks: tuple[CheckCommand, ...]

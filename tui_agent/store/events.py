@@ -5,7 +5,16 @@ The vocabulary in one place, as everybody uses it; each group of events has a mo
 
 from __future__ import annotations
 
-from tui_agent.store.command_events import CommandEnded, CommandPrinted, CommandStarted
+from tui_agent.store.command_events import (
+    CheckEnded,
+    ChecksOffered,
+    ChecksOutdated,
+    ChecksRefused,
+    ChecksStarted,
+    CommandEnded,
+    CommandPrinted,
+    CommandStarted,
+)
 from tui_agent.store.conversation_events import (
     ConversationBegun,
     InstructionsRead,
@@ -172,6 +181,9 @@ AnyLasting = (
     | BufferClosed
     | CommandStarted
     | CommandEnded
+    | ChecksStarted
+    | CheckEnded
+    | ChecksRefused
 )
 AnyGrowing = LayoutChanged | DraftChanged | ReplyGrew | BufferEdited | CursorMoved | BufferScrolled
 AnyKept = AnyLasting | AnyGrowing
@@ -194,5 +206,7 @@ AnyPassing = (
     | BufferLoaded
     | BufferClashed
     | CommandPrinted
+    | ChecksOutdated
+    | ChecksOffered
 )
 AnyEvent = AnyKept | AnyPassing

@@ -1,10 +1,11 @@
-"""Folding commands: those that run, the newest results, and a message in the chat for each result."""
+"""Folding commands and checks: those that run, the newest results, and a message in the chat for each result."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from tui_agent.store import events as e
+from tui_agent.store.checks import ChecksSlice
 from tui_agent.store.commands import KEPT, RunningCommand
 from tui_agent.store.fold_turn import say
 from tui_agent.store.state import ChatMessage, State
@@ -30,12 +31,50 @@ def _ended(state: State, event: e.CommandEnded) -> State:
     running = tuple(one for one in commands.running if one.id != result.id)
     results = (*commands.results, result)[-KEPT:]
     state = replace(state, commands=replace(commands, running=running, results=results))
+    if result.by == "check":
+        return state  # it is told with what it found
     level = "info" if result.ok else "warning"
     message = ChatMessage(0, "command", state.turn.number, result.command, command=result, level=level)
     return say(state, message)
 
 
+def _round(state: State, event: e.ChecksStarted) -> State:
+    checks = ChecksSlice(event.names, (), event.repair, event.where, offered=state.checks.offered)
+    return replace(state, checks=checks)
+
+
+def _checked(state: State, event: e.CheckEnded) -> State:
+    result, checks = event.result, state.checks
+    running = tuple(name for name in checks.running if name != result.name)
+    state = replace(state, checks=replace(checks, running=running, results=(*checks.results, result)))
+    run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
+    if run is None:
+        return state
+    level = "info" if result.state == "passed" else "warning"
+    message = ChatMessage(
+        0, "command", state.turn.number, run.command, command=run, check=result, level=level
+    )
+    return say(state, message)
+
+
+def _refused(state: State, event: e.ChecksRefused) -> State:
+    return replace(state, checks=replace(state.checks, running=(), refused=event.why))
+
+
+def _outdated(state: State, event: e.ChecksOutdated) -> State:
+    return replace(state, checks=replace(state.checks, outdated=event.why))
+
+
+def _offered(state: State, event: e.ChecksOffered) -> State:
+    return replace(state, checks=replace(state.checks, offered=event.checks))
+
+
 FOLDS = {
+    e.ChecksStarted: _round,
+    e.CheckEnded: _checked,
+    e.ChecksRefused: _refused,
+    e.ChecksOutdated: _outdated,
+    e.ChecksOffered: _offered,
     e.CommandStarted: _started,
     e.CommandPrinted: _printed,
     e.CommandEnded: _ended,

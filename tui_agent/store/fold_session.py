@@ -21,7 +21,9 @@ def _opened(state: State, event: e.SessionOpened) -> State:
     session = replace(
         state.session, trusted=event.trusted, read_only=event.read_only, not_kept=event.not_kept
     )
-    return replace(state, session=session)
+    # nobody saw what became of the folder meanwhile
+    checks = replace(state.checks, running=(), outdated="the session was opened again")
+    return replace(state, session=session, checks=checks if state.checks.results else state.checks)
 
 
 def _keeping(state: State, event: e.KeepingChanged) -> State:

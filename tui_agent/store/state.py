@@ -14,6 +14,7 @@ from tui_agent.answers.values import NextStep
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt
+from tui_agent.store.checks import CheckMark, CheckResult, ChecksSlice, applied_content, content_of, marks
 from tui_agent.store.commands import CommandResult, CommandsSlice
 from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.files import BuffersSlice, KnownSlice
@@ -71,7 +72,9 @@ class ModelSlice(Struct, frozen=True):
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
 
 
-Phase = Literal["idle", "starting", "planning", "finding", "waiting", "asking", "streaming", "retrying"]
+Phase = Literal[
+    "idle", "starting", "planning", "finding", "waiting", "asking", "streaming", "retrying", "checking"
+]
 
 
 class TurnSlice(Struct, frozen=True):
@@ -159,6 +162,8 @@ class ChatMessage(Struct, frozen=True):
     why: str = ""
     #: Of a command: what came of it.
     command: CommandResult | None = None
+    #: Of a command that was a check.
+    check: CheckResult | None = None
     calls: tuple[ToolUse, ...] = ()
 
 
@@ -315,6 +320,7 @@ class State(Struct, frozen=True):
     buffers: BuffersSlice = BuffersSlice()
     subtasks: SubTasksSlice = SubTasksSlice()
     commands: CommandsSlice = CommandsSlice()
+    checks: ChecksSlice = ChecksSlice()
     usage: UsageSlice = UsageSlice()
     conversation: ConversationSlice = ConversationSlice()
     instructions: tuple[InstructionFile, ...] = ()
@@ -325,3 +331,40 @@ class State(Struct, frozen=True):
     #: What was decided about calls of tools, and not revoked, oldest first; and what is being asked.
     permissions: tuple[PermissionDecision, ...] = ()
     asked: PermissionQuestion | None = None
+
+    def holds(self, result: CheckResult) -> bool:
+        """Whether what a check found is said of exactly the content that there is now."""
+        if self.checks.outdated:
+            return False
+        if result.where == "workspace":
+            return result.content == self.applied
+        return result.content == content_of(self.review.changes, self.buffers.open, result.content)
+
+    @property
+    def applied(self) -> dict[str, str]:
+        """What checks in the folder itself run on."""
+        checkpoints = self.review.checkpoints
+        return applied_content(len(checkpoints), sum(point.undone for point in checkpoints))
+
+    @property
+    def check_marks(self) -> list[CheckMark]:
+        """The checks of the newest round as they are shown; none where they were of what is decided by now."""
+        if self.checks.where == "trial" and not self.review.open and not self.checks.running:
+            return []
+        return marks(self.checks, [self.holds(result) for result in self.checks.results])
+
+    @property
+    def check_doubt(self) -> str:
+        """Why what waits is not known to pass its checks, as a sentence without its full stop; "" where it is, or
+        where it has none."""
+        looks = self.check_marks if self.checks.where == "trial" else []
+        for look, words in (
+            ("failed", "failed"),
+            ("running", "still running"),
+            ("stale", "not run on this"),
+            ("stopped", "stopped"),
+        ):
+            names = [mark.name for mark in looks if mark.look == look]
+            if names:
+                return f"{', '.join(names)}: {words}"
+        return ""

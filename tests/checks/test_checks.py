@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.trial.checks import Check, Counts, Place, counts, found_in, places
+from tui_agent.checks.found import concerns, found_in
+from tui_agent.checks.output import Counts, counts, counts_of_report, places
+from tui_agent.settings.schema import CheckCommand as Check
+from tui_agent.store.checks import Place
 
 PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
     "nothing": ({"README.md": ""}, []),
@@ -90,7 +93,13 @@ def test_failing_lines_are_places_in_files_that_are_there() -> None:
 
 
 def test_a_check_concerns_the_files_that_it_names() -> None:
-    assert Check("a", "a").concerns(["x"])
-    assert Check("a", "a", files=("*.py",)).concerns(["deep/x.py"])
-    assert Check("a", "a", files=("src/*.ts",)).concerns(["src/a.ts"])
-    assert not Check("a", "a", files=("*.py",)).concerns(["x.rs"])
+    assert concerns(Check("a", "a"), ["x"])
+    assert concerns(Check("a", "a", files=("*.py",)), ["deep/x.py"])
+    assert concerns(Check("a", "a", files=("src/*.ts",)), ["src/a.ts"])
+    assert not concerns(Check("a", "a", files=("*.py",)), ["x.rs"])
+
+
+def test_a_junit_report_is_counted() -> None:
+    report = '<testsuites><testsuite name="a" errors="1" failures="2" skipped="1" tests="9"><testcase/></testsuite>'
+    assert counts_of_report(report) == Counts(5, 3)
+    assert counts_of_report("") == Counts()

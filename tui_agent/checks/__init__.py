@@ -1,0 +1,1 @@
+"""Checks: tests, linters and the like that a project has, and what their output says."""

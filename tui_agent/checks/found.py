@@ -1,0 +1,107 @@
+"""Which checks a project has, as its own files say. Nothing is run."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tui_agent.settings.schema import CheckCommand
+
+#: Bytes of a project's own file that are read to find its checks.
+_MOST_READ = 1 << 20
+
+
+def concerns(check: CheckCommand, paths: Iterable[str]) -> bool:
+    """Whether it has to do with one of these files."""
+    return not check.files or any(
+        fnmatchcase(path, glob) or fnmatchcase(f"/{path}", f"*/{glob}")
+        for path in paths
+        for glob in check.files
+    )
+
+
+def found_in(root: Path) -> list[CheckCommand]:
+    """The checks that the project's own files name, tests first. Nothing is run. Blocking."""
+    return list(_found(root, lambda name: _text(root / name)))
+
+
+def _found(root: Path, text: Callable[[str], str]) -> Iterator[CheckCommand]:
+    python = _toml(text("pyproject.toml"))
+    tools = _table(python.get("tool"))
+    test_files = any(root.glob("test_*.py")) or any(root.glob("tests/**/test_*.py"))
+    pytest = (
+        "pytest" in tools
+        or (root / "pytest.ini").is_file()
+        or (root / "conftest.py").is_file()
+        or (root / "tests/conftest.py").is_file()
+        or "[tool:pytest]" in text("setup.cfg")
+        or "[pytest]" in text("tox.ini")
+        or "import pytest" in "".join(_text(path) for path in sorted(root.glob("tests/test_*.py"))[:5])
+    )
+    if pytest:
+        yield CheckCommand("pytest", "pytest -q", files=("*.py",))
+    elif test_files:
+        yield CheckCommand("unittest", "python -m unittest discover -q", files=("*.py",))
+    package = _json(text("package.json"))
+    test = _table(package.get("scripts")).get("test")
+    if isinstance(test, str) and test and "no test specified" not in test:
+        yield CheckCommand("test", f"{_node_runner(root)} test")
+    if (root / "Cargo.toml").is_file():
+        yield CheckCommand("cargo", "cargo test --quiet", files=("*.rs", "Cargo.toml"))
+    if (root / "go.mod").is_file():
+        yield CheckCommand("go", "go test ./...", files=("*.go", "go.mod"))
+    nothing_else = not (pytest or test_files or test)
+    if nothing_else and re.search(r"^test\s*:", text("Makefile"), re.MULTILINE):
+        yield CheckCommand("make", "make test")
+    yield from _linters(root, tools, text)
+
+
+def _linters(root: Path, tools: dict[str, object], text: Callable[[str], str]) -> Iterator[CheckCommand]:
+    if "ruff" in tools or (root / "ruff.toml").is_file() or (root / ".ruff.toml").is_file():
+        yield CheckCommand("ruff", "ruff check --quiet --output-format concise .", files=("*.py",))
+    if "mypy" in tools or (root / "mypy.ini").is_file() or "[mypy]" in text("setup.cfg"):
+        yield CheckCommand("mypy", "mypy .", files=("*.py",))
+    if "ty" in tools or (root / "ty.toml").is_file():
+        yield CheckCommand("ty", "ty check", files=("*.py",))
+    if (root / "tsconfig.json").is_file():
+        yield CheckCommand("tsc", "npx --no-install tsc --noEmit", files=("*.ts", "*.tsx"))
+    names = ("eslint.config.js", "eslint.config.mjs", "eslint.config.ts", ".eslintrc.json", ".eslintrc.js")
+    if any((root / name).is_file() for name in (*names, ".eslintrc.cjs", ".eslintrc.yml")):
+        yield CheckCommand("eslint", "npx --no-install eslint .", files=("*.js", "*.ts", "*.jsx", "*.tsx"))
+
+
+def _node_runner(root: Path) -> str:
+    if (root / "pnpm-lock.yaml").is_file():
+        return "pnpm"
+    return "yarn" if (root / "yarn.lock").is_file() else "npm"
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MOST_READ).decode("utf-8", "replace") if path.is_file() else ""
+    except OSError:
+        return ""
+
+
+def _table(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _toml(text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _json(text: str) -> dict[str, object]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return _table(value)
