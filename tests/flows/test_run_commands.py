@@ -1,7 +1,8 @@
-"""Commands of the model through the whole program, without a screen: run in a view, or denied."""
+"""Commands of the model, and checks, through the whole program without a screen."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,48 @@ def test_it_runs_in_a_view_or_is_denied_where_nobody_can_be_asked(
         assert any("nobody can be asked" in line["text"] for line in of_type(lines, "notice"))
     assert sorted(path.name for path in work.iterdir()) == ["a.py"]
     assert (work / "a.py").read_text() == "print(1)\n"
+
+
+AGAIN = (
+    "Your proposed changes were checked before anybody applies them, and this failed: prints; what was printed is "
+    "above. Correct the changes. A new change to a file replaces your proposed one (a.py): send each file's changes "
+    "complete, against the file as you read it. All your other changes are kept."
+)
+WRONG = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(3)"}]}
+CHECKS = json.dumps([{"name": "prints", "command": "python3 a.py | grep 2", "files": ["*.py"]}])
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "written", "states"),
+    [
+        (("--apply", "checked"), 0, "print(2)\n", [("failed", 0), ("passed", 1)]),
+        (("--apply", "checked", "--set", "checks.repairs=0"), 1, "print(1)\n", [("failed", 0)]),
+        (("--apply", "all", "--set", "checks.repairs=0"), 1, "print(3)\n", [("failed", 0)]),
+        (("--apply", "all", "--checks", "none"), 0, "print(3)\n", []),
+        (("--apply", "checked", "--set", "checks.run=none"), 1, "print(1)\n", []),
+        (("--apply", "checked", "--set", "checks.commands=[]"), 1, "print(1)\n", []),
+    ],
+)
+def test_what_is_proposed_is_checked_and_written_as_was_asked(
+    tmp_path: Path, options: tuple[str, ...], status: int, written: str, states: list[tuple[str, int]]
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.py").write_text("print(1)\n")
+    (work / "test_a.py").write_text("import pytest\n")  # found, and not run where nobody accepts it
+    said = [json.dumps({"summary": "It.", "fileChanges": [change]}) for change in (WRONG, CHANGE)]
+    recording = recorded(tmp_path / "r.jsonl", ("Print 2 in a.py", said[0]), (AGAIN, said[1]))
+    settings = ("--set", f"checks.commands={CHECKS}", "--set", "planner_model=none")
+    done = run(
+        "run", "--json", *settings, *options, "--replay", str(recording), "Print 2 in a.py", folder=work
+    )
+    lines = json_lines(done)
+    assert done.returncode == status, done.stderr
+    checks = of_type(lines, "check")
+    assert [(line["state"], line["repair"]) for line in checks] == states
+    assert all(line["name"] == "prints" and line["passed"] is None and line["seconds"] > 0 for line in checks)
+    assert (work / "a.py").read_text() == written
+    assert sorted(path.name for path in work.iterdir()) == ["a.py", "test_a.py"]
+    assert len(of_type(lines, "command_result")) == len(states)
+    if status:
+        assert any(word in lines[-1]["error"] for word in ("prints: failed", "there are no checks"))

@@ -153,7 +153,7 @@ class RunOptions(Struct, frozen=True):
     record: Path | None = None
     open: tuple[OpenOption, ...] = ()
     attach: tuple[str, ...] = ()
-    apply: Literal["none", "all"] = "none"
+    apply: Literal["none", "all", "checked"] = "none"
     as_json: bool = False
 
 

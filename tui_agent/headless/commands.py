@@ -44,9 +44,12 @@ all_option = click.option("--all", "everywhere", is_flag=True, help="Of all work
 @click.option("--attach", metavar="FILE", multiple=True, help="Show the model this file, as @FILE does.")
 @click.option(
     "--apply",
-    type=click.Choice(["none", "all"]),
+    type=click.Choice(["none", "all", "checked"]),
     default="none",
-    help="Write the proposed changes, all or nothing; else they stay pending.",
+    help="Write the proposed changes, all or nothing; checked: only where every check passed. Else they stay pending.",
+)
+@click.option(
+    "--checks", type=click.Choice(["none", "proposed"]), help="Whether to run the checks on what is proposed."
 )
 @record_option
 @replay_option
@@ -60,6 +63,7 @@ def run(
     model: str | None,
     planner_model: str | None,
     protocol: str | None,
+    checks: str | None,
     opened: tuple[str, ...],
     attach: tuple[str, ...],
     record: str | None,
@@ -71,7 +75,14 @@ def run(
     from tui_agent.headless import run as body
 
     folder = arguments.workspace_folder(workspace)
-    named = (("model", model), ("planner_model", planner_model), ("protocol", protocol))
+    if checks == "none" and flags["apply"] == "checked":
+        raise UsageError("--apply checked and --checks none were both given", "use one of them")
+    named = (
+        ("model", model),
+        ("planner_model", planner_model),
+        ("protocol", protocol),
+        ("checks.run", checks),
+    )
     options = RunOptions(
         workspace=folder,
         session=session,

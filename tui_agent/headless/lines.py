@@ -10,6 +10,7 @@ from tui_agent.edits.change import Change
 from tui_agent.files.visible import clean, one_line
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
+from tui_agent.store.checks import MARKS, CheckResult
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
 from tui_agent.store.usage import Usage
@@ -99,6 +100,13 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
                 "output": result.output,
                 "cut": result.cut,
             }
+        case e.CheckEnded(result):
+            yield check_line(result, "stale" if not state.holds(result) else result.state)
+        case e.TurnEnded():
+            stale = (
+                result for result in state.checks.results if state.review.open and not state.holds(result)
+            )
+            yield from (check_line(result, "stale") for result in stale)
         case e.NoticeGiven(level, text):
             yield {"type": "notice", "level": level, "text": text}
         case _:
@@ -130,6 +138,18 @@ def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
             yield from (_subtask(task, state) for task in state.subtasks.tasks)
         case e.SubTaskMoved(id=name) | e.SubTaskEnded(id=name) | e.SubTaskGivenBack(id=name):
             yield from _with_those_behind(name, state)
+
+
+def check_line(result: CheckResult, now: str) -> Line:
+    return {
+        "type": "check",
+        "name": result.name,
+        "state": now,
+        "passed": result.passed,
+        "failed": result.failed,
+        "seconds": result.seconds,
+        "repair": result.repair,
+    }
 
 
 def change_line(change: Change) -> Line:
@@ -245,7 +265,17 @@ def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"],
             change = state.review.change(name)
             if change is not None:
                 yield "out", one_line(f"{change.id} {now} {change.path}{_why(change)}")
-        case e.CommandEnded(result):
+        case e.CheckEnded(result):
+            mark = MARKS["stale" if not state.holds(result) else result.state]
+            amount = f", {result.failed} failed" if result.failed else ""
+            passed = f", {result.passed} passed" if result.passed else ""
+            yield (
+                "err",
+                one_line(f"  {mark} {result.name}: {result.state}{passed}{amount}, {result.seconds:.1f} s"),
+            )
+            for path, line in result.places[:10]:
+                yield "err", one_line(f"      {path}:{line}")
+        case e.CommandEnded(result) if result.by != "check":
             ended = f"exit {result.status}" if result.how == "exit" else result.how
             yield "err", one_line(f"  ran {result.command}: {ended}, {result.seconds:.1f} s")
         case e.SubTaskMoved(id=name, state="running"):

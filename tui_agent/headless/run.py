@@ -108,10 +108,11 @@ async def _turn(
     await session.chat.submit(options.prompt, options.attach)
     await session.chat.finished()
     await session.subtasks.settled()
+    await session.checks.settled()
     turn = session.state.turn
     left = ""
-    if turn.ok and options.apply == "all":
-        left = await apply_all(session, proposed)
+    if turn.ok and options.apply != "none":
+        left = await apply_all(session, proposed, checked=options.apply == "checked")
         if out and not left:
             left = f"Applied, but {_count(out)} did not fit into the request: ask again for the rest"
     if turn.ok and undone:
@@ -132,17 +133,24 @@ def _count(out: Sequence[str]) -> str:
 
 
 async def _stop(session: Session) -> None:
+    await session.checks.stop()
     await session.chat.stop()
     await session.subtasks.stop_all()
 
 
-async def apply_all(session: Session, before: int) -> str:
-    """Apply the whole batch or nothing; the sentence why something is left, if so. `before` is how many changes
-    there were before this turn and its sub-tasks."""
+async def apply_all(session: Session, before: int, *, checked: bool = False) -> str:
+    """Apply the whole batch or nothing; the sentence why something is left, or was not checked, if so.
+
+    `before` is how many changes there were before this turn and its sub-tasks; `checked` writes nothing unless every
+    check passed.
+    """
     if len(session.state.review.changes) == before:
         return ""
     while True:
         proposed = len(session.state.review.changes)
+        doubt = await _doubt(session, checked)
+        if checked and doubt:
+            return f"Nothing was written: {doubt}"
         try:
             await session.review.apply()
             break
@@ -151,7 +159,21 @@ async def apply_all(session: Session, before: int) -> str:
             if len(session.state.review.changes) == proposed:
                 return str(error)
     left = [change for change in session.state.review.changes[before:] if change.state in LEFT]
-    return f"Not applied: {', '.join(change.path for change in left)}" if left else ""
+    sentences = [f"Not applied: {', '.join(change.path for change in left)}"] if left else []
+    return ". ".join([*sentences, *([f"Applied, but {doubt}"] if doubt else [])])
+
+
+async def _doubt(session: Session, checked: bool) -> str:
+    """Why what waits is not known to pass its checks. Those that were not run on exactly this are run first."""
+    state = session.state
+    if any(mark.look == "stale" for mark in state.check_marks) or (checked and not state.check_marks):
+        await session.checks.run()
+    state = session.state
+    if state.checks.refused:
+        return f"no checks were run, {state.checks.refused}" if checked else ""
+    if checked and not state.check_marks:
+        return "there are no checks: name them in settings.toml, as [[checks.commands]]"
+    return state.check_doubt
 
 
 def exit_status(turn: TurnSlice) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.checks.output import REPORT, REPORTING
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
@@ -75,16 +76,26 @@ class CommandRuns:
         return self._journal.store.state
 
     @call(changes=True)
-    async def run(self, command: str, *, by: By = "person", timeout: float | None = None) -> str:
+    async def run(
+        self,
+        command: str,
+        *,
+        by: By = "person",
+        timeout: float | None = None,
+        seeded: Callable[[], object] | None = None,
+    ) -> str:
         """Start a command in the person's shell, in a view of its own; its id. Returns when it runs.
 
-        Raises `SessionError` where the command is empty, or this machine has no such view.
+        `seeded` is called when it is known what is in place there. Raises `SessionError` where the command is empty,
+        or this machine has no such view.
         """
         from tui_agent.trial.plan import NoView, plan
 
         _check(command)
         root = self._workspace.root
         seeds, pending = await self._seeds()
+        if seeded is not None:
+            seeded()
         trial = self._settings.trial
         folders = await asyncio.to_thread(_git_folders, str(root))
         try:
@@ -96,6 +107,8 @@ class CommandRuns:
                 f"There is no trial view of this folder: {error.why}", _remedy("trial")
             ) from error
         variables, environment = _variables(str(root), made.home, trial.env)
+        if by == "check":
+            variables |= REPORTING
         number = await self._start(
             command, by, "trial", pending, timeout, lambda run: run.in_view(made, _shell(command), variables)
         )
@@ -106,7 +119,24 @@ class CommandRuns:
     @call(changes=True)
     async def for_model(self, command: str, timeout: float) -> CommandResult:
         """Run a command that the model asked for, and wait for it; it ends with the turn. Raises `SessionError`."""
-        number = await self.run(command, by="model", timeout=timeout)
+        return await self._result_of(await self.run(command, by="model", timeout=timeout))
+
+    async def for_check(
+        self, command: str, where: Where, timeout: float, seeded: Callable[[], object] | None = None
+    ) -> tuple[CommandResult, str]:
+        """Run a check as `for_model` does, in a view or in the folder itself; and the report that its runner wrote in
+        the view, if any."""
+        if where == "workspace":
+            return await self._result_of(await self._here(command, "check", timeout)), ""
+        number = await self.run(command, by="check", timeout=timeout, seeded=seeded)
+        result = await self._result_of(number)
+        written = self._written.get(number, ())
+        self._written[number] = tuple(one for one in written if one.path != REPORT)
+        report = next((one.after for one in written if one.path == REPORT), None)
+        return result, (report or b"").decode("utf-8", "replace")
+
+    async def _result_of(self, number: str) -> CommandResult:
+        """What comes of a command; one that nobody waits for any more is stopped."""
         if number in self._runs:
             run, task = self._runs[number]
             try:
@@ -124,9 +154,12 @@ class CommandRuns:
         Raises `SessionError` where the command is empty or cannot be started.
         """
         _check(command)
+        return await self._here(command, "person", None)
+
+    async def _here(self, command: str, by: By, timeout: float | None) -> str:
         root = str(self._workspace.root)
         return await self._start(
-            command, "person", "workspace", (), None, lambda run: run.in_folder(root, _shell(command))
+            command, by, "workspace", (), timeout, lambda run: run.in_folder(root, _shell(command))
         )
 
     @call(changes=True)
@@ -200,7 +233,7 @@ class CommandRuns:
             self._journal.tell(e.CommandPrinted(number, output.last_line(), output.size))
 
         run = Run(timeout, told, lambda: begun.done() or begun.set_result(None))
-        known = asyncio.Event()
+        known, unwanted = asyncio.Event(), False
 
         async def follow() -> None:
             ran = RunningCommand(number, command, by, where, isolated, time.time())
@@ -216,6 +249,8 @@ class CommandRuns:
                     return
                 (ended,) = (told.result for told in interrupted([ran], f"its result was lost: {error}"))
             await known.wait()  # a short command may end before its start is on disk
+            if unwanted:
+                return
             await self._journal.record(e.CommandEnded(ended))
 
         task = loop.create_task(follow(), name=f"command {number}")
@@ -223,6 +258,11 @@ class CommandRuns:
         task.add_done_callback(lambda _: self._runs.pop(number, None))
         try:
             await begun
+        except asyncio.CancelledError:  # nobody waits for it any more, and nothing is known of it
+            unwanted = True
+            known.set()
+            run.stop()
+            raise
         except Exception as error:
             what = (
                 "There is no trial view on this machine"
@@ -301,7 +341,7 @@ class CommandRuns:
             output=shown,
             cut=cut,
             blob=self._blobs.hold(content) if content else "",
-            changed=tuple(change.path for change in result.changes),
+            changed=tuple(change.path for change in result.changes if change.path != REPORT),
             pending=tuple(pending),
             left=result.left,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,7 +133,7 @@ async def _begin(
         await session.take_up()
     session.say_what_is_held()
     journal.tell(e.SessionOpened(trusted, opening.read_only, not_kept))
-    session.describe(started_from=opening.started_from)
+    _describe(session, opening.started_from)
     session.say_at_start([*session.storage.lost, *map(str, session.loaded.faults), *filter(None, [not_kept])])
 
 
@@ -141,3 +142,23 @@ def _start_folder(workspace: Path, started_from: Path | None) -> str:
         return (started_from or workspace).resolve().relative_to(workspace).as_posix()
     except ValueError:
         return "."
+
+
+def _describe(session: Session, started_from: Path | None) -> None:
+    """Keep what the list of sessions shows of this one up to date."""
+    log = session.storage.log
+    if log is None:
+        return
+    log.set_meta(workspace=str(session.workspace.root), started_from=str(started_from or ""))
+
+    def note(event: e.Event, state: State) -> None:
+        match event:
+            case e.TurnStarted(turn, request):
+                first = {"first_request": request[:200]} if turn == 1 else {}
+                log.set_meta(turns=turn, updated=time.time(), **first)
+            case e.TurnEnded():
+                log.set_meta(updated=time.time())
+            case e.SessionRenamed(name):
+                log.set_meta(name=name)
+
+    session.subscribe(note)

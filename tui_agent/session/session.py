@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace as with_fields
@@ -31,6 +30,8 @@ from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
 from tui_agent.review.unfinished import SAVE, settle_others
 from tui_agent.session.chat import Chat
+from tui_agent.session.checks import STORE as CHECKS
+from tui_agent.session.checks import Checks
 from tui_agent.session.commands import STORE, CommandRuns, interrupted
 from tui_agent.session.files import Files
 from tui_agent.session.follower import Follower
@@ -48,7 +49,7 @@ from tui_agent.subtasks.subtasks import SubTasks, left_running
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.texts import Texts
-from tui_agent.workspace.workspace import Workspace
+from tui_agent.workspace.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
@@ -105,7 +106,7 @@ class Session:
         self._freshness = freshness = FreshnessWatch(journal, workspace, self._open_files)
         workspace.listen(
             on_index=freshness.on_index,
-            on_batch=freshness.on_batch,
+            on_batch=self._on_batch,
             on_status=freshness.on_status,
             on_watch=freshness.on_watch,
             on_notice=freshness.on_notice,
@@ -149,6 +150,14 @@ class Session:
             folders.data / STORE,
             (folders.config, folders.data, folders.state),
         )
+        self.checks = Checks(
+            journal,
+            workspace,
+            self.commands,
+            lambda: self.loaded.settings,
+            folders.data / CHECKS,
+            unasked=part is None and not follows,
+        )
         self.subscribe(self._on_event)
 
     @property
@@ -181,6 +190,8 @@ class Session:
             self._cleaning = asyncio.create_task(self._clean(), name="cleaning")
         if self._follower is not None:
             self._follower.start()
+        elif self._interactive:
+            await self.checks.offer()
 
     @call(changes=False)
     async def tell_opening(self) -> None:
@@ -223,6 +234,7 @@ class Session:
             last.push_async_callback(self.review.close)
             last.push_async_callback(self._turns.stop)
             last.push_async_callback(self.commands.close)
+            last.push_async_callback(self.checks.close)
             last.push_async_callback(self.subtasks.close)
 
     # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
@@ -288,25 +300,9 @@ class Session:
         """Warnings that `start_services` gives, when a front end is there to show them."""
         self._opening_notices += sentences
 
-    @call(changes=False)
-    def describe(self, started_from: Path | None) -> None:
-        """Keep what the list of sessions shows of this one up to date."""
-        log = self.storage.log
-        if log is None:
-            return
-        log.set_meta(workspace=str(self.workspace.root), started_from=str(started_from or ""))
-
-        def note(event: e.Event, state: State) -> None:
-            match event:
-                case e.TurnStarted(turn, request):
-                    first = {"first_request": request[:200]} if turn == 1 else {}
-                    log.set_meta(turns=turn, updated=time.time(), **first)
-                case e.TurnEnded():
-                    log.set_meta(updated=time.time())
-                case e.SessionRenamed(name):
-                    log.set_meta(name=name)
-
-        self.subscribe(note)
+    def _on_batch(self, changes: Sequence[FileChange]) -> None:
+        self._freshness.on_batch(changes)
+        self.checks.on_batch(changes)
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.TurnStarted) and not state.session.read_only:
@@ -345,7 +341,9 @@ class Session:
     @call(changes=True)
     async def stop_everything(self) -> None:
         """Stop the turn and all sub-tasks, both at once."""
-        await asyncio.gather(self.chat.stop(), self.subtasks.stop_all(), self.commands.stop())
+        await asyncio.gather(
+            self.chat.stop(), self.subtasks.stop_all(), self.commands.stop(), self.checks.stop()
+        )
 
     def _ask_again(self, changes: Sequence[Change]) -> None:
         """What conflicts goes back to the model at once, a few times only; a rehearsal has nothing else to say."""
@@ -375,6 +373,7 @@ class Session:
             user_folder=self.folders.config,
             approvals=self.folders.config,
             run_command=self.commands.for_model,
+            run_checks=self.checks.run,
             planning_words=self._planning_words,
             planning_schema=self._planning_schema,
             part=self._part.handover if self._part else "",

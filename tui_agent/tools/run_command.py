@@ -14,7 +14,7 @@ from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import Invocation, Tool, ToolResult, Verdict, error
 
 #: Letters of code and messages that a token stands for, at least.
-_LETTERS = 3
+LETTERS = 3
 _ENDINGS = {
     "time-out": "stopped: its time was over",
     "stopped": "stopped by the person",
@@ -51,7 +51,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 def _section(result: CommandResult, tokens: int) -> str:
     """What the model is told of a run."""
-    shown, left = head_and_tail(masked(result.output), tokens * _LETTERS)
+    shown, left = head_and_tail(masked(result.output), tokens * LETTERS)
     cut = f"\n{left + result.cut:,} lines are left out." if left + result.cut else ""
     changed = (
         f"\nIt changed, and that was thrown away: {', '.join(result.changed[:50])}" if result.changed else ""

@@ -14,7 +14,10 @@ from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.texts import Texts
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from tui_agent.answers.schema import Function, Schema
+    from tui_agent.store.checks import CheckResult
     from tui_agent.tools.tool import Tool
 
 
@@ -36,6 +39,10 @@ class TurnContext(ToolContext):
     planning_schema: dict[str, Any] = field(default_factory=dict)
     #: Where files are uploaded; None where they go out as text.
     provider_files: ProviderFiles | None = None
+
+    #: Runs the checks on what is proposed, after the model was asked so many times again for what they found; None
+    #: where there are no checks.
+    run_checks: Callable[[int], Awaitable[tuple[CheckResult, ...]]] | None = None
 
     @cached_property
     def tools(self) -> tuple[Tool, ...]:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change
-from tui_agent.errors import ModelError
+from tui_agent.errors import LimitReached, ModelError
 from tui_agent.store.events import NoticeGiven
 from tui_agent.tools.context import Emit
 from tui_agent.turn.calls import decided_meanwhile, run_calls
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.load import load
 from tui_agent.turn.planner import plan
+from tui_agent.turn.repairs import Repairs
 from tui_agent.turn.reply import ask
 from tui_agent.turn.request import Draft
 from tui_agent.turn.retries import Retries
@@ -21,8 +22,8 @@ from tui_agent.turn.window import Earlier
 
 
 async def run(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> None:
-    """Plan, load, ask, run what was called for, propose; a reply that asks for files, changes what has no place, or
-    holds a call that cannot be read, is answered in the same turn.
+    """Plan, load, ask, run what was called for, propose, check; a reply that asks for files, changes what has no
+    place, holds a call that cannot be read, or fails its checks, is answered in the same turn.
 
     Raises a `ModelError` when no answer came; whoever runs it says how the turn ended.
     """
@@ -43,14 +44,14 @@ async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emi
 
 
 async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> None:
-    earlier, most = Earlier(), context.settings.max_steps
+    earlier, repairs, most = Earlier(), Repairs(), context.settings.max_steps
     kept = False  # whether the last reply was cut off after changes that are complete
     for step in range(1, most + 1):
         draft = await load(context, draft, emit)
         try:
             reply = await ask(context, draft, earlier, emit)
-        except ModelError as error:
-            if not kept:
+        except (ModelError, LimitReached) as error:
+            if not (kept and isinstance(error, ModelError)) and not repairs.asked:
                 raise
             await emit(NoticeGiven("warning", f"{error.what}: the changes that came are kept"))
             return
@@ -60,10 +61,12 @@ async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emi
         not_taken = [change for one in answered for change in one.result.resend]
         again = await retries.ask_again(context, not_taken, emit) if step < most else None
         if again is None and not any(one.waits for one in answered):
-            return
+            again = await repairs.ask_again(context, emit, last=step == most)
+            if again is None:
+                return
         if step == most:
             sentence = f"The model asked for more {step} times in one turn: continue to let it go on"
             await emit(NoticeGiven("warning", sentence))
             return
         following = again or Draft(loaded=await decided_meanwhile(context, emit))
-        draft = replace(following, answered=answered, goes_on=draft.goes_on)
+        draft = replace(following, answered=(*answered, *following.answered), goes_on=draft.goes_on)

@@ -1,0 +1,313 @@
+"""Checks of what is proposed: run in a view of it, told with the content that they ran on, offered where found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tui_agent.checks.found import concerns, found_in
+from tui_agent.checks.output import counts, counts_of_report, places
+from tui_agent.errors import SessionError
+from tui_agent.files.private import write_private
+from tui_agent.files.text import md5
+from tui_agent.log.calls import call
+from tui_agent.log.journal import Journal
+from tui_agent.session.commands import CommandRuns
+from tui_agent.settings.schema import CheckCommand, Settings
+from tui_agent.store import events as e
+from tui_agent.store.checks import CheckResult, Content, content_of
+from tui_agent.store.commands import CommandResult, Where
+from tui_agent.store.state import State
+from tui_agent.workspace.workspace import FileChange, Workspace
+
+STORE = "checks.json"
+#: How often a check is begun for content that moves while its view is made.
+MOST_BEGUN = 3
+#: Seconds from a proposal that no turn makes to its checks: more of them may come.
+AFTER_THE_LAST = 0.2
+
+
+class Checks:
+    """Runs the checks that are configured or accepted, one round at a time.
+
+    In a turn they are run by the turn (`run`); for what is proposed otherwise a round begins by itself.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        workspace: Workspace,
+        commands: CommandRuns,
+        settings: Callable[[], Settings],
+        store: Path,
+        *,
+        unasked: bool,
+    ) -> None:
+        """`unasked`: whether rounds begin by themselves for what no turn proposes."""
+        self._journal = journal
+        self._workspace = workspace
+        self._commands = commands
+        self._settings = settings
+        #: What the person has said about found checks, by folder.
+        self._store = store
+        self._one_at_a_time = asyncio.Lock()
+        self._round: asyncio.Task[object] | None = None
+        self._due: asyncio.TimerHandle | None = None
+        self._looking: set[asyncio.Task[None]] = set()
+        self._since = 0.0
+        if unasked:
+            journal.store.subscribe(self._on_event)
+
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    def chosen(self) -> list[CheckCommand]:
+        """Those that are configured, else those that were found and accepted. Blocking."""
+        return [*self._settings().checks.commands] or self._accepted() or []
+
+    # ── found checks ─────────────────────────────────────────────────────────────────────────────────────
+
+    @call(changes=False)
+    async def offer(self) -> None:
+        """Offer what the project's own files name, where nothing is configured and the person was not asked before."""
+        if self._settings().checks.commands or self._settings().checks.run == "none":
+            return
+        if await asyncio.to_thread(self._accepted) is None:
+            found = await asyncio.to_thread(found_in, self._workspace.root)
+            if found:
+                self._journal.tell(e.ChecksOffered(tuple(found)))
+
+    @call(changes=True)
+    async def accept(self, accepted: bool = True) -> None:
+        """Run the checks that are offered from now on, in this folder; or never offer them again."""
+        offered = self.state.checks.offered
+        if not offered:
+            raise SessionError("No checks are offered", "name them in settings.toml, as [[checks.commands]]")
+        kept = await asyncio.to_thread(self._read)
+        kept[str(self._workspace.root)] = msgspec.to_builtins(offered if accepted else ())
+        await asyncio.to_thread(write_private, self._store, json.dumps(kept).encode())
+        self._journal.tell(e.ChecksOffered(()))
+        if accepted and self.state.review.open:
+            self._begin()
+
+    def _accepted(self) -> list[CheckCommand] | None:
+        """What was accepted for this folder; None where nothing was said yet."""
+        try:
+            return msgspec.convert(self._read()[str(self._workspace.root)], list[CheckCommand])
+        except (KeyError, msgspec.ValidationError):
+            return None
+
+    def _read(self) -> dict[str, object]:
+        try:
+            kept = json.loads(self._store.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return kept if isinstance(kept, dict) else {}
+
+    # ── rounds ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @call(changes=True)
+    async def run(self, repair: int = 0) -> tuple[CheckResult, ...]:
+        """Run the checks on what is proposed and wait for them; nothing where there are none, or nothing is proposed.
+
+        `repair` counts how often the model was asked again before.
+        """
+        if self._settings().checks.run == "none":
+            return ()
+        await self._stop()
+        return await self._run("trial", repair)
+
+    @call(changes=True)
+    async def again(self) -> None:
+        """Begin the checks by key: on what is proposed, else on the folder as it is. Raises `SessionError`."""
+        if not await asyncio.to_thread(self.chosen):
+            offered = ", ".join(check.name for check in self.state.checks.offered)
+            remedy = (
+                f"accept those that were found first ({offered})" if offered else "name them in settings.toml"
+            )
+            raise SessionError("This folder has no checks", remedy)
+        await self._stop()
+        self._begin("trial" if self.state.review.open else "workspace")
+
+    @call(changes=False)
+    async def settled(self) -> None:
+        """Wait until no round runs or is about to."""
+        while self._due is not None or (self._round is not None and not self._round.done()):
+            if self._round is not None and not self._round.done():
+                await asyncio.wait([self._round])
+            else:
+                await asyncio.sleep(AFTER_THE_LAST / 4)
+
+    @call(changes=True)
+    async def stop(self) -> None:
+        """End the round that runs."""
+        await self._stop()
+
+    @call(changes=False)
+    async def close(self) -> None:
+        await self._stop()
+        for task in self._looking:
+            task.cancel()
+
+    async def _stop(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        if self._round is not None and not self._round.done():
+            self._round.cancel()
+            await asyncio.wait([self._round])
+
+    def _begin(self, where: Where = "trial") -> None:
+        self._round = asyncio.get_running_loop().create_task(self._run(where, 0), name="checks")
+
+    async def _run(self, where: Where, repair: int) -> tuple[CheckResult, ...]:
+        async with self._one_at_a_time:
+            checks = await asyncio.to_thread(self._in_order, where)
+            if not checks or (where == "trial" and not self.state.review.open):
+                return ()
+            await self._journal.record(e.ChecksStarted(tuple(check.name for check in checks), repair, where))
+            self._since = time.time()
+            results: list[CheckResult] = []
+            try:
+                for check in checks:
+                    results.append(await self._one(check, where, repair))
+                    await self._journal.record(e.CheckEnded(results[-1]))
+                    if results[-1].state == "stopped":
+                        break
+            except SessionError as error:
+                await self._journal.record(
+                    e.ChecksRefused(error.what), e.NoticeGiven("warning", f"No checks: {error.what}")
+                )
+            finally:
+                left = self.state.checks.running
+                stopped = [CheckResult(name, "stopped", repair=repair, where=where) for name in left]
+                await self._journal.record(*map(e.CheckEnded, stopped))
+            return tuple(results)
+
+    def _in_order(self, where: Where) -> list[CheckCommand]:
+        """Those that have to do with what is proposed come first."""
+        chosen = [check for check in self.chosen() if where == "workspace" or check.when == "proposed"]
+        paths = [
+            path for change in self.state.review.open for path in (change.path, change.rename_to) if path
+        ]
+        return sorted(chosen, key=lambda check: not concerns(check, paths)) if paths else chosen
+
+    async def _one(self, check: CheckCommand, where: Where, repair: int) -> CheckResult:
+        """Run one check. What it found is kept with the content that was in place in its view."""
+        timeout = self._settings().commands.timeout
+        for _ in range(MOST_BEGUN):
+            before, seen = self._content(where), self.state.review
+            sure = [where == "workspace"]
+
+            def seeded(before: Content = before, seen: object = seen, sure: list[bool] = sure) -> None:
+                sure[0] = self.state.review is seen and self._content(where) == before
+
+            ran, report = await self._commands.for_check(check.command, where, timeout, seeded)
+            if sure[0] or ran.how == "stopped":
+                break
+        found = await asyncio.to_thread(self._found, check, ran, report)
+        return msgspec.structs.replace(
+            found,
+            repair=repair,
+            where=where,
+            content=before if sure[0] else {"": "moved while it was looked at"},
+        )
+
+    def _content(self, where: Where) -> Content:
+        state = self.state
+        return state.applied if where == "workspace" else content_of(state.review.changes, state.buffers.open)
+
+    def _found(self, check: CheckCommand, ran: CommandResult, report: str) -> CheckResult:
+        """What the output says. Blocking."""
+        root = str(self._workspace.root)
+        passed, failed = counts_of_report(report)
+        if passed is None and failed is None:
+            passed, failed = counts(ran.output)
+        return CheckResult(
+            check.name,
+            "passed" if ran.ok else "stopped" if ran.how == "stopped" else "failed",
+            passed,
+            failed,
+            round(ran.seconds, 3),
+            places=() if ran.ok else tuple(places(ran.output, self._is_there(root))),
+            run=ran.id,
+        )
+
+    def _is_there(self, root: str) -> Callable[[str], bool]:
+        proposed = {change.rename_to or change.path for change in self.state.review.open}
+        return lambda path: path in proposed or os.path.isfile(os.path.join(root, path))
+
+    # ── what moves ───────────────────────────────────────────────────────────────────────────────────────
+
+    def on_batch(self, changes: Sequence[FileChange]) -> None:
+        """Files changed on disk: what was found is of other content, unless it is what was applied from it."""
+        checks = self.state.checks
+        if changes and (checks.results or checks.running) and not checks.outdated:
+            task = asyncio.get_running_loop().create_task(self._look(list(changes)))
+            self._looking.add(task)
+            task.add_done_callback(self._looking.discard)
+
+    async def _look(self, changes: Sequence[FileChange]) -> None:
+        own = {
+            step.path: step.before if point.undone else step.after
+            for point in self.state.review.checkpoints
+            for step in point.files
+        }
+        root, since = self._workspace.root, self._since
+        moved = await asyncio.to_thread(
+            lambda: [
+                change.path
+                for change in changes
+                if _later(root / change.path, since) and own.get(change.path) != _hash(root / change.path)
+            ]
+        )
+        if moved:
+            self._journal.tell(e.ChecksOutdated(f"{moved[0]} has changed on disk"))
+
+    def _on_event(self, event: e.Event, state: State) -> None:
+        """What is proposed by a command or a sub-task is checked when no more of it comes."""
+        if isinstance(event, e.ChangeProposed) and event.change.is_open and not state.turn.running:
+            if self._settings().checks.run == "none":
+                return
+            if self._due is not None:
+                self._due.cancel()
+            self._due = asyncio.get_running_loop().call_later(AFTER_THE_LAST, self._begin_again)
+
+    def _begin_again(self) -> None:
+        self._due = None
+        running, self._round = self._round, None
+
+        async def after() -> object:
+            if running is not None and not running.done():
+                running.cancel()
+                await asyncio.wait([running])
+            return await self._run("trial", 0)
+
+        if not self.state.turn.running:
+            self._round = asyncio.get_running_loop().create_task(after(), name="checks")
+
+
+def _later(path: Path, since: float) -> bool:
+    """Whether it has changed since then; what is gone tells it by its folder."""
+    while True:
+        try:
+            return os.lstat(path).st_ctime >= since
+        except OSError:
+            if path == path.parent:
+                return True
+            path = path.parent
+
+
+def _hash(path: Path) -> str:
+    """Of the content, "" where there is no file."""
+    try:
+        return md5(path.read_bytes())
+    except OSError:
+        return ""

@@ -1,0 +1,79 @@
+"""Checks of what a turn proposes: the model is asked again for what they found, a few times only."""
+
+from __future__ import annotations
+
+from tui_agent.context.blocks import inert
+from tui_agent.context.excerpts import head_and_tail
+from tui_agent.files.key_formats import masked
+from tui_agent.store import events as e
+from tui_agent.store.checks import CheckResult
+from tui_agent.store.state import State
+from tui_agent.tools.context import Emit
+from tui_agent.tools.run_command import LETTERS
+from tui_agent.tools.tool import Invocation, ToolResult
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.request import Answered, Draft
+
+
+class Repairs:
+    """How often the model was asked again in this turn for what checks found."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ask_again(self, context: TurnContext, emit: Emit, *, last: bool) -> Draft | None:
+        """Run the checks on what waits; the next request where they failed and the model may be asked again.
+
+        After the `last` step of a turn nobody is asked, and what the checks found is shown all the same.
+        """
+        if context.run_checks is None or not _proposes(context.state()):
+            return None
+        await emit(e.PhaseChanged("checking"))
+        results = await context.run_checks(self.asked)
+        failed = [result for result in results if result.state == "failed"]
+        if not failed:
+            return None
+        names = ", ".join(result.name for result in failed)
+        most = context.settings.checks.repairs
+        if last or self.asked >= most:
+            again = f" after the model was asked {_times(self.asked)}" if self.asked else ""
+            await emit(e.NoticeGiven("warning", f"{names} failed{again}: look at it before you apply"))
+            return None
+        self.asked += 1
+        sentence = f"Check {self.asked} failed ({names}): the model is asked again, {self.asked} of {most}"
+        await emit(e.NoticeGiven("info", sentence))
+        return _request(context, failed)
+
+
+def _times(count: int) -> str:
+    return "again" if count == 1 else f"{count} times again"
+
+
+def _proposes(state: State) -> bool:
+    return any(change.turn == state.turn.number for change in state.review.open)
+
+
+def _request(context: TurnContext, failed: list[CheckResult]) -> Draft:
+    """What was found is told beside the words, which are the same whenever the same checks fail."""
+    tokens = context.settings.commands.output_tokens // len(failed)
+    found = "\n\n".join(_section(context.state(), result, tokens) for result in failed)
+    waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
+    query = (
+        f"Your proposed changes were checked before anybody applies them, and this failed: "
+        f"{', '.join(result.name for result in failed)}; what was printed is above. Correct the changes. A new change "
+        f"to a file replaces your proposed one ({', '.join(sorted(waiting))}): send each file's changes complete, "
+        "against the file as you read it. All your other changes are kept."
+    )
+    return Draft(query, answered=(Answered(Invocation("checks", "checks"), ToolResult(found)),))
+
+
+def _section(state: State, result: CheckResult, tokens: int) -> str:
+    """What the model is told of a check that failed."""
+    run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
+    if run is None:
+        return f"## CHECK {inert(result.name)}"
+    output, left = head_and_tail(masked(run.output), tokens * LETTERS)
+    cut = f"\n{left + run.cut:,} lines are left out." if left + run.cut else ""
+    ending = f"exit {run.status}" if run.how == "exit" else run.how
+    count = f", {result.failed} failed" if result.failed else ""
+    return f"## CHECK {inert(result.name)}\n{inert(run.command)}\n{ending}{count}{cut}\n\n{inert(output)}"
