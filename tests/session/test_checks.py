@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.sessions import model_of, open_session, reply
 
+from tui_agent.edits.change import Pick
+from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
 WRONG = {"path": "a.py", "edits": [{"search": "return 1", "replace": "return 3"}]}
@@ -26,6 +31,17 @@ def checks(*commands: str, **more: Any) -> dict[str, Any]:
             *(f"checks.{key}={value}" for key, value in more.items()),
         )
     }
+
+
+async def until(session: Session, holds: Callable[[], object]) -> None:
+    """Wait for what an event brings about."""
+    happened = asyncio.Event()
+    done = session.subscribe(lambda *_: happened.set())
+    async with asyncio.timeout(20):
+        while not holds():
+            await happened.wait()
+            happened.clear()
+    done()
 
 
 @pytest.fixture
@@ -58,3 +74,150 @@ async def test_the_model_is_told_what_failed_and_puts_it_right_before_the_person
         assert (root / "a.py").read_text() == "def f():\n    return 1\n"
         await session.review.apply()
         assert (root / "a.py").read_text() == "def f():\n    return 2\n"
+
+
+async def test_a_result_is_of_those_bytes_alone(root: Path) -> None:
+    (root / "a.py").write_text("def f():\n    return 1\n" + "\n" * 20 + "x = 1\n")
+    two = {"path": "a.py", "edits": [*RIGHT["edits"], {"search": "x = 1", "replace": "x = 2"}]}
+    async with open_session(
+        root, [reply("Both.", fileChanges=[two])], **checks(TEST, "exit 1", repairs=0)
+    ) as session:
+
+        def looks() -> list[str]:
+            return [mark.look for mark in session.state.check_marks]
+
+        async def check_again() -> None:
+            await session.checks.again()
+            await session.checks.settled()
+
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert looks() == ["passed", "failed"]
+        assert session.state.check_doubt == "b: failed"
+        (change,) = session.state.review.open
+        await session.review.skip([Pick(change.id, 1)])
+        assert looks() == ["stale", "stale"]
+        assert session.state.check_marks[0].words == "≠ a stale"
+        await check_again()
+        assert looks() == ["passed", "failed"]
+        await session.review.edit_hunk(Pick(change.id, 0), "    return 5\n")
+        assert looks() == ["stale", "stale"]
+        await check_again()
+        assert looks() == ["failed", "failed"]
+        await session.files.open("b.txt")
+        session.files.edit("b.txt", "unsaved\n", (0, 0), (0, 0))
+        assert looks() == ["stale", "stale"]
+        await check_again()
+        assert looks() == ["failed", "failed"]
+        (root / "b.txt").write_text("somebody else\n")
+        await until(session, lambda: looks() == ["stale", "stale"])
+    async with open_session(root, session="last", **checks(TEST)) as session:
+        assert {mark.look for mark in session.state.check_marks} == {"stale"}
+
+
+async def test_content_that_moves_while_the_view_is_made_is_checked_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = {"path": "c.py", "content": "c = 1\n"}
+    async with open_session(
+        root, [reply("It.", fileChanges=[RIGHT, other])], **checks("ls", repairs=0)
+    ) as session:
+        real, moved = session.review.would_write, []
+
+        async def would_write() -> Any:
+            found = await real()
+            if not moved:
+                moved.append(True)
+                await session.review.skip([Pick("c1.2")])
+            return found
+
+        monkeypatch.setattr(session.review, "would_write", would_write)
+        await session.chat.submit("make it 2 in a.py")
+        await session.chat.finished()
+        assert [result.output for result in session.state.commands.results] == [
+            "a.py\nb.txt\nc.py\n",
+            "a.py\nb.txt\n",
+        ]
+        assert [mark.look for mark in session.state.check_marks] == ["passed"]
+
+
+async def test_the_model_is_asked_again_a_few_times_and_within_the_limits(root: Path) -> None:
+    replies = [reply("Wrong.", fileChanges=[WRONG])] * 4
+    async with open_session(root, replies, **checks(TEST, repairs=2)) as session:
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert len(model_of(session).requests) == 3
+        assert session.state.turn.ok
+        assert session.state.checks.repair == 2
+        last = session.state.notices.items[-1].text
+        assert last == "a failed after the model was asked 2 times again: look at it before you apply"
+    over = checks(TEST)
+    over["overrides"] += ("limits.requests=1",)
+    async with open_session(root, replies, **over) as session:
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert session.state.turn.ok
+        assert len(model_of(session).requests) == 1
+        assert session.state.notices.items[-1].text.endswith("the changes that came are kept")
+        assert [mark.look for mark in session.state.check_marks] == ["failed"]
+
+
+async def test_a_check_that_runs_is_stopped_with_the_turn_and_by_itself(root: Path) -> None:
+    async with open_session(
+        root, [reply("It.", fileChanges=[RIGHT])], **checks("sleep 600", "true")
+    ) as session:
+        await session.chat.submit("make it 2")
+        await until(session, lambda: session.state.commands.running)
+        assert session.state.turn.phase == "checking"
+        assert session.state.check_doubt == "a, b: still running"
+        await session.chat.stop()
+        assert [mark.look for mark in session.state.check_marks] == ["stopped", "stopped"]
+        await session.checks.again()
+        await until(session, lambda: session.state.commands.running)
+        await session.stop_everything()
+        assert [mark.look for mark in session.state.check_marks] == ["stopped", "stopped"]
+        assert not session.state.commands.running
+
+
+async def test_those_that_concern_the_files_run_first_and_applied_ones_in_the_folder_alone(
+    root: Path,
+) -> None:
+    named = [
+        {"name": "docs", "command": "touch docs.ran", "files": ["*.md"]},
+        {"name": "code", "command": "touch code.ran", "files": ["*.py"]},
+        {"name": "install", "command": "touch install.ran", "when": "applied"},
+    ]
+    settings = (f"checks.commands={json.dumps(named)}",)
+    async with open_session(root, [reply("It.", fileChanges=[RIGHT])], overrides=settings) as session:
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert [mark.name for mark in session.state.check_marks] == ["code", "docs"]
+        await session.review.apply()
+        assert session.state.check_marks == []
+        await session.checks.again()
+        await session.checks.settled()
+        assert [mark.name for mark in session.state.check_marks] == ["docs", "code", "install"]
+        assert session.state.checks.where == "workspace"
+    assert sorted(path for path in os.listdir(root) if path.endswith(".ran")) == [
+        "code.ran",
+        "docs.ran",
+        "install.ran",
+    ]
+
+
+async def test_found_checks_are_offered_once_and_run_when_they_are_accepted(root: Path) -> None:
+    test = "class T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(a.f(), 2)\n"
+    (root / "test_a.py").write_text(f"import a, unittest\n{test}")
+    async with open_session(root, [reply("It.", fileChanges=[RIGHT])], interactive=True) as session:
+        assert [check.name for check in session.state.checks.offered] == ["unittest"]
+        await session.chat.submit("make it 2 in a.py")
+        await session.chat.finished()
+        assert not session.state.checks.results
+        await session.checks.accept()
+        await session.checks.settled()
+        (mark,) = session.state.check_marks
+        assert mark.words.startswith("✓ unittest 1 passed ")
+        assert not session.state.checks.offered
+    async with open_session(root, interactive=True) as session:
+        assert not session.state.checks.offered
+        assert [check.name for check in session.checks.chosen()] == ["unittest"]

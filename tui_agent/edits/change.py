@@ -60,6 +60,8 @@ class Change(Struct, frozen=True):
     comments: tuple[Comment, ...] = ()
     tasks: tuple[str, ...] = ()
     rival: str = ""
+    #: Checks that it did not pass in the tree of the sub-task that made it.
+    checks: tuple[str, ...] = ()
     #: How often the model was asked again for it, because what it proposed before conflicted.
     asked: int = 0
 

@@ -10,7 +10,7 @@ from tui_agent.edits.change import Change
 from tui_agent.files.visible import clean, one_line
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
-from tui_agent.store.checks import MARKS, CheckResult
+from tui_agent.store.checks import MARKS, CheckLook, CheckResult
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
 from tui_agent.store.usage import Usage
@@ -101,7 +101,7 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
                 "cut": result.cut,
             }
         case e.CheckEnded(result):
-            yield check_line(result, "stale" if not state.holds(result) else result.state)
+            yield check_line(result, _check_state(result, state))
         case e.TurnEnded():
             stale = (
                 result for result in state.checks.results if state.review.open and not state.holds(result)
@@ -140,7 +140,11 @@ def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
             yield from _with_those_behind(name, state)
 
 
-def check_line(result: CheckResult, now: str) -> Line:
+def _check_state(result: CheckResult, state: State) -> CheckLook:
+    return result.state if result.state == "stopped" or state.holds(result) else "stale"
+
+
+def check_line(result: CheckResult, now: CheckLook) -> Line:
     return {
         "type": "check",
         "name": result.name,
@@ -266,7 +270,7 @@ def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"],
             if change is not None:
                 yield "out", one_line(f"{change.id} {now} {change.path}{_why(change)}")
         case e.CheckEnded(result):
-            mark = MARKS["stale" if not state.holds(result) else result.state]
+            mark = MARKS[_check_state(result, state)]
             amount = f", {result.failed} failed" if result.failed else ""
             passed = f", {result.passed} passed" if result.passed else ""
             yield (

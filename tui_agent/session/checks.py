@@ -72,6 +72,11 @@ class Checks:
         """Those that are configured, else those that were found and accepted. Blocking."""
         return [*self._settings().checks.commands] or self._accepted() or []
 
+    @call(changes=False)
+    def names(self) -> list[str]:
+        """What they are called. Blocking."""
+        return [check.name for check in self.chosen()]
+
     # ── found checks ─────────────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)

@@ -341,9 +341,13 @@ class Session:
     @call(changes=True)
     async def stop_everything(self) -> None:
         """Stop the turn and all sub-tasks, both at once."""
-        await asyncio.gather(
-            self.chat.stop(), self.subtasks.stop_all(), self.commands.stop(), self.checks.stop()
-        )
+        await asyncio.gather(self.chat.stop(), self.subtasks.stop_all(), self.stop_commands())
+
+    @call(changes=True)
+    async def stop_commands(self) -> None:
+        """Stop every command and the checks."""
+        await self.checks.stop()
+        await self.commands.stop()
 
     def _ask_again(self, changes: Sequence[Change]) -> None:
         """What conflicts goes back to the model at once, a few times only; a rehearsal has nothing else to say."""

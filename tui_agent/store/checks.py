@@ -114,7 +114,7 @@ def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
     """Each check of the newest round as it is shown; `holding` says of each result whether it still holds."""
     found = []
     for result, holds in zip(checks.results, holding, strict=True):
-        if not holds:
+        if not holds and result.state != "stopped":
             found.append(CheckMark("stale", f"{MARKS['stale']} {result.name} stale", result.name))
             continue
         amount = "stopped" if result.state == "stopped" else result.amount

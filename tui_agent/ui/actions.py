@@ -65,6 +65,8 @@ _ANYWHERE = [
     Action("changes.redo", "Redo the last undo"),
     Action("commands.again", "Run the last command again"),
     Action("commands.take", "Put what the last command wrote into the review"),
+    Action("checks.run", "Run the checks: on what is proposed, else in the folder itself"),
+    Action("checks.accept", "Checks that were found: run them on every proposal, or never", writes=True),
     Action("pane.next", "Go to the next pane"),
     Action("pane.previous", "Go to the previous pane"),
     Action("pane.zoom", "Zoom the pane, or back"),

@@ -31,6 +31,8 @@ DIALOGS = {
     "session.trust": "questions:ask_for_trust",
     "session.permission": "permissions:answer_permission",
     "session.permissions": "permissions:show_permissions",
+    "checks.run": "questions:run_checks",
+    "checks.accept": "questions:accept_checks",
     "changes.commit": "drafts:commit",
 }
 
@@ -108,7 +110,7 @@ class ScreenCommands:
     def _stop(self) -> None:
         if (session := self._screen.session) is not None:
             running = session.state.turn.running
-            self._screen.ask(session.chat.stop() if running else session.commands.stop())
+            self._screen.ask(session.chat.stop() if running else session.stop_commands())
 
     def _run_again(self) -> None:
         if (session := self._screen.session) is not None:

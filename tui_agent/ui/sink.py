@@ -12,9 +12,21 @@ from textual.content import Content
 from tui_agent.files.visible import clean, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.text import Text
 
-__all__ = ["clean", "label", "one_line", "parts", "plain", "rich_label"]
+    from tui_agent.store.checks import CheckLook, CheckMark
+
+CHECK_INKS: dict[CheckLook, str] = {
+    "passed": "$success",
+    "failed": "$error",
+    "stopped": "$warning",
+    "stale": "$stale",
+    "running": "$running",
+}
+
+__all__ = ["check_pieces", "clean", "label", "one_line", "parts", "plain", "rich_label"]
 
 
 def plain(text: str, style: str = "") -> Content:
@@ -37,6 +49,11 @@ def rich_label(text: str, style: str = "") -> Text:
     from rich.text import Text
 
     return Text(one_line(text), style=style, end="", no_wrap=True)
+
+
+def check_pieces(marks: Iterable[CheckMark]) -> list[tuple[str, str]]:
+    """Checks behind something else, each in its colour."""
+    return [(f"  {mark.words}", CHECK_INKS[mark.look]) for mark in marks]
 
 
 def _part(piece: str | tuple[str, str] | Content) -> Content:

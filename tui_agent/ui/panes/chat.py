@@ -19,6 +19,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store.commands import RunningCommand
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui.sink import parts
+from tui_agent.ui.widgets.messages import PlaceLink
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import (
@@ -27,6 +28,7 @@ from tui_agent.ui.widgets.prompt_lines import (
     MentionList,
     NextSteps,
     NoModelLine,
+    OfferLine,
     PermissionLine,
     QueuedMessages,
 )
@@ -47,12 +49,13 @@ _PHASES = {
     "waiting": "waits for your answer in the plan",
     "asking": "asking the model",
     "streaming": "answering",
+    "checking": "running the checks",
 }
 
 
 class ChatPane(Pane):
     ID = "chat"
-    SLICES = ("chat", "reply", "turn", "input", "review", "model", "commands", "asked")
+    SLICES = ("chat", "reply", "turn", "input", "review", "model", "commands", "asked", "checks")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -92,6 +95,7 @@ class ChatPane(Pane):
         yield ContinueLine()
         yield ApprovalLine(self.session)
         yield PermissionLine()
+        yield OfferLine()
         yield Prompt(choices.text_of)
 
     @property
@@ -120,6 +124,7 @@ class ChatPane(Pane):
         self._show_going_on()
         self.query_one(NoModelLine).show()
         self.query_one(PermissionLine).show(state.asked)
+        self.query_one(OfferLine).show(state.checks.offered)
         self._show_draft(state.input.draft)
 
     def _show_progress(self, state: State) -> None:
@@ -242,6 +247,16 @@ class ChatPane(Pane):
         from tui_agent.ui.dialogs.permissions import answer_permission
 
         self.ask(answer_permission(self.app, self.session))
+
+    @on(OfferLine.OfferPressed)
+    def _answer_offer(self) -> None:
+        from tui_agent.ui.dialogs.questions import accept_checks
+
+        self.ask(accept_checks(self.app, self.session))
+
+    @on(PlaceLink.PlacePressed)
+    def _open_place(self, message: PlaceLink.PlacePressed) -> None:
+        self.act(self.session.files.open(message.place.path, message.place.line), changes=("buffers",))
 
     @on(ApprovalLine.ApprovalPressed)
     def _go_to_subtasks(self) -> None:

@@ -16,6 +16,7 @@ from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
+from tui_agent.store.checks import CheckMark
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.panes.review_body import ReviewBody
 from tui_agent.ui.panes.review_decisions import ReviewDecisions
@@ -29,8 +30,15 @@ from tui_agent.ui.panes.review_place import (
     step_file,
     step_hunk,
 )
-from tui_agent.ui.panes.review_rows import change_rows, conflict_hints, hints, title
-from tui_agent.ui.sink import label
+from tui_agent.ui.panes.review_rows import (
+    change_rows,
+    conflict_hints,
+    hints,
+    place_of,
+    place_rows,
+    title,
+)
+from tui_agent.ui.sink import check_pieces, parts
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.hints import HintLine
@@ -45,14 +53,14 @@ class ReviewPane(Pane):
     """The list of changes, and the diff or conflict of the current one, at one of its hunks."""
 
     ID = "review"
-    SLICES: ClassVar[tuple[str, ...]] = ("review", "layout")
+    SLICES: ClassVar[tuple[str, ...]] = ("review", "layout", "checks", "buffers")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.body = ReviewBody(session, self.act)
         self.changes: tuple[Change, ...] = ()
         self.position: ReviewPosition | None = None
-        self._drawn: tuple[ReviewSlice, object] | None = None
+        self._drawn: tuple[ReviewSlice, object, list[CheckMark]] | None = None
         self._decisions = ReviewDecisions(self)
         #: What a comment that is being written is about.
         self._commented: Pick | None = None
@@ -88,8 +96,8 @@ class ReviewPane(Pane):
 
     def show(self, state: State) -> None:
         saved = state.layout.place.get(self.ID)
-        drawn = (state.review, saved)
-        if self._drawn is not None and self._drawn[0] is state.review and self._drawn[1] == saved:
+        drawn = (state.review, saved, state.check_marks)
+        if self._drawn is not None and self._drawn[0] is state.review and self._drawn[1:] == drawn[1:]:
             return
         self._drawn = drawn
         self.changes = shown_changes(state.review)
@@ -98,10 +106,14 @@ class ReviewPane(Pane):
 
     def draw(self) -> None:
         change, position = change_at(self.changes, self.position), self.position
-        self.title_text = label(title(self.TITLE, self.changes, position))
+        state = self.session.state
+        marks = check_pieces(state.check_marks)
+        self.title_text = parts(title(self.TITLE, self.changes, position), *marks)
         rows = self.query_one(Rows)
-        rows.set_rows(change_rows(self.changes), cursor=change.id if change else "")
-        rows.display = len(self.changes) > 1 or bool(change and (change.reason or change.comments))
+        found = place_rows(state)
+        rows.set_rows([*change_rows(self.changes), *found], cursor=change.id if change else "")
+        told = bool(change and (change.reason or change.comments or change.checks))
+        rows.display = len(self.changes) > 1 or told or bool(found)
         if change is None or position is None:
             self.body.show_words(_EMPTY)
         else:
@@ -147,6 +159,10 @@ class ReviewPane(Pane):
 
     def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
+        if place := place_of(event.key):
+            self.draw()  # the cursor stays on the change
+            self.act(self.session.files.open(*place), changes=("buffers",))
+            return
         change = next((change for change in self.changes if change.id == event.key), None)
         if change is not None and (self.position is None or self.position.change != change.id):
             self.go(entry(change))

@@ -14,6 +14,7 @@ from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
+from tui_agent.store.checks import Content, content_of
 from tui_agent.store.state import State
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.panes.review_body import ReviewBody
@@ -57,6 +58,8 @@ class ReviewDecisions:
         self._pane = pane
         self._session = pane.session
         self._deciding = asyncio.Lock()
+        #: What was said about checks instead of applying all, and of which content.
+        self._doubted: tuple[str, Content] | None = None
 
     @property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -69,7 +72,7 @@ class ReviewDecisions:
             "skip_file": lambda: self._act(self._decide(skip, self._pane.changes, file=True)),
             "apply_todo": lambda: self._act(self._decide_todo(apply, self._pane.changes)),
             "skip_todo": lambda: self._act(self._decide_todo(skip, self._pane.changes)),
-            "apply_all": lambda: self._act(self._decide_all(apply)),
+            "apply_all": lambda: self._act(self._apply_all()),
             "skip_all": lambda: self._act(self._decide_all(skip)),
             "undo": lambda: self._act(self._undo()),
             "redo": lambda: self._act(self._session.review.redo()),
@@ -128,6 +131,18 @@ class ReviewDecisions:
                 await call([whole(other) for other in due])
                 self._show()
                 self._pane.go(next_waiting(self._pane.changes, position))
+
+    async def _apply_all(self) -> None:
+        """Apply all; where checks have not passed, say so first and wait for the key again."""
+        state = self._session.state
+        content = content_of(state.review.changes, state.buffers.open)
+        doubt = (state.check_doubt, content)
+        if doubt[0] and doubt != self._doubted:
+            self._doubted = doubt
+            await self._session.notice(f"{doubt[0]}. Press again to apply all the same", "warning")
+            return
+        self._doubted = None
+        await self._decide_all(self._session.review.apply)
 
     async def _decide_all(self, call: _Call) -> None:
         async with self._deciding:

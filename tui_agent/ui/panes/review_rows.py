@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent.edits.change import Change
+from tui_agent.store.state import State
 from tui_agent.ui.panes.review_place import ReviewPosition, waiting
 from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.lines import CHANGES, Line, Piece
@@ -66,11 +67,46 @@ def change_rows(changes: Sequence[Change]) -> list[Row]:
         if change.reason:
             ink = "failed" if change.state in ("failed", "conflict") else "muted"
             rows.append(Row("", Line((Piece(f"  {change.reason}", ink),)), wraps=True, hang=2))
+        if change.checks:
+            failed = f"  did not pass in its sub-task: {', '.join(change.checks)}"
+            rows.append(Row("", Line((Piece(failed, "failed"),)), wraps=True, hang=2))
         for comment in change.comments:
             about = "" if comment.hunk is None else f"hunk {comment.hunk + 1}: "
             said = Piece(f"  you, to the model: {about}{comment.text}", "muted")
             rows.append(Row("", Line((said,)), wraps=True, hang=2))
     return rows
+
+
+#: Failing places that the review lists.
+MOST_PLACES = 8
+
+
+def place_rows(state: State) -> list[Row]:
+    """A row for each place where a check failed on what is shown; a click opens the file there."""
+    places = {
+        place: result.name
+        for result in state.checks.results
+        if result.where == "trial" and state.review.open and state.holds(result)
+        for place in result.places
+    }
+    return [
+        Row(
+            f"{_PLACE}{path}:{line}",
+            Line((Piece("✗ ", "failed"), Piece(f"{path}:{line}", "accent"), Piece(f" {name}", "muted"))),
+        )
+        for (path, line), name in list(places.items())[:MOST_PLACES]
+    ]
+
+
+_PLACE = "place "
+
+
+def place_of(key: str) -> tuple[str, int] | None:
+    """The place that a row is about; None for a row about something else."""
+    if not key.startswith(_PLACE):
+        return None
+    path, _, line = key.removeprefix(_PLACE).rpartition(":")
+    return path, int(line)
 
 
 def hints(changes: Sequence[Change]) -> list[Hint]:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
 from tui_agent.ui.keys.keymap import Keys
-from tui_agent.ui.sink import clean, parts
+from tui_agent.ui.sink import CHECK_INKS, clean, parts
 from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
@@ -29,7 +29,18 @@ Piece = tuple[str, str]
 
 class StatusPane(Pane):
     ID = "status"
-    SLICES = ("session", "model", "turn", "usage", "workspace", "known", "review", "layout", "notices")
+    SLICES = (
+        "session",
+        "model",
+        "turn",
+        "usage",
+        "workspace",
+        "known",
+        "review",
+        "checks",
+        "layout",
+        "notices",
+    )
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -119,6 +130,8 @@ def _facts(state: State) -> Iterable[Piece]:
         yield (state.model.status, "$error" if state.model.status == "failed" else "$muted")
     if state.turn.number:
         yield (f"turn {state.turn.number}", "$running" if state.turn.running else "$muted")
+    for mark in state.check_marks:
+        yield (mark.words, CHECK_INKS[mark.look])
     yield from _usage(state)
     yield from _git(state)
     if pending := len(state.review.open):

@@ -12,11 +12,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
 from tui_agent.edits.change import Change
+from tui_agent.store.checks import CheckResult, Place
 from tui_agent.store.commands import CommandResult
 from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.ui.sink import label, parts, plain
@@ -32,6 +34,8 @@ REST = 3
 SHORT = 2_000
 #: Characters of reasoning, and of a summary that still streams, that are shown: the newest.
 SHOWN = 8_000
+#: So many places where a check failed are listed below it.
+MOST_LINKS = 5
 #: So many reads in a row are one line of the transcript.
 LONG_RUN = 3
 READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
@@ -62,7 +66,9 @@ class MessageBlock(Vertical):
         if message is None:
             return
         if message.command is not None:
-            yield CommandOutput(message.command)
+            yield CommandOutput(message.command, message.check)
+            places = message.check.places[:MOST_LINKS] if message.check else ()
+            yield from (PlaceLink(place) for place in places)
             return
         if message.reasoning:
             self._thoughts = Reasoning(message.reasoning, self._unfolded)
@@ -201,9 +207,10 @@ class CommandOutput(Static, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
 
-    def __init__(self, result: CommandResult) -> None:
+    def __init__(self, result: CommandResult, check: CheckResult | None = None) -> None:
         super().__init__(classes="command", markup=False)
         self._result = result
+        self._check = check
         self._unfolded = False
 
     def on_mount(self) -> None:
@@ -220,10 +227,32 @@ class CommandOutput(Static, can_focus=True):
         result = self._result
         mark, colour = ("✓ ", "$success") if result.ok else ("✗ ", "$error")
         fold = "▾ " if self._unfolded else "▸ " if result.output else "  "
-        line = parts(
-            (fold, "$muted"), (mark, colour), f"{result.command}  ", (" · ".join(_outcome(result)), "$muted")
-        )
+        check = self._check
+        words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
+        facts = [*([result.command] if check else []), *_outcome(result)]
+        line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
         self.update(Content("\n").join([line, plain(result.output.rstrip("\n"))]) if self._unfolded else line)
+
+
+class PlaceLink(Static, can_focus=True):
+    """A line where a check failed; Enter or a click opens the file there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
+
+    class PlacePressed(Message):
+        def __init__(self, place: Place) -> None:
+            super().__init__()
+            self.place = place
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(label(f"    {place.path}:{place.line}"), classes="place", markup=False)
+        self._place = place
+
+    def on_click(self) -> None:
+        self.action_press()
+
+    def action_press(self) -> None:
+        self.post_message(self.PlacePressed(self._place))
 
 
 class CallLine(Static, can_focus=True):

@@ -22,6 +22,7 @@ from tui_agent.ui.sink import label, parts, plain
 if TYPE_CHECKING:
     from tui_agent.model.providers import Suggestion
     from tui_agent.session.session import Session
+    from tui_agent.settings.schema import CheckCommand
 
 
 class ApprovalLine(Static):
@@ -88,6 +89,32 @@ class PermissionLine(Static, can_focus=True):
 
     def action_press(self) -> None:
         self.post_message(self.PermissionPressed())
+
+
+class OfferLine(Static, can_focus=True):
+    """Says which checks were found; Enter or a click asks whether they are to run on every proposal."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
+
+    class OfferPressed(Message):
+        pass
+
+    def __init__(self) -> None:
+        super().__init__("", id="offer", markup=False)
+        self.display = False
+
+    def show(self, checks: Sequence[CheckCommand]) -> None:
+        self.display = bool(checks)
+        if checks:
+            keys = getattr(self.app, "keys", None)
+            go = f" · {keys.shown('checks.accept')} run them on every proposal" if keys else ""
+            self.update(label(f"Checks found: {', '.join(check.name for check in checks)}{go}"))
+
+    def on_click(self) -> None:
+        self.action_press()
+
+    def action_press(self) -> None:
+        self.post_message(self.OfferPressed())
 
 
 _KEYS = ("pane.subtasks", "turn.run_ticked", "subtasks.run")

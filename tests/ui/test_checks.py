@@ -1,0 +1,73 @@
+"""Checks on the screen: beside the proposal, with links to what failed; applying what failed takes the key twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.screens import on_screen
+from support.sessions import reply
+
+from tui_agent.ui.panes.review import ReviewPane
+from tui_agent.ui.widgets.messages import PlaceLink
+
+WRONG = {"path": "a.py", "edits": [{"search": "return 1", "replace": "return 3"}]}
+#: Prints as ruff does, with the place of what it finds.
+LINT = "grep -n 'return 3' a.py | sed 's/^\\([0-9]*\\):.*/a.py:\\1:5: three/'; echo 'Found 1 error.'; exit 1"
+
+
+def checks(*commands: tuple[str, str]) -> dict[str, tuple[str, ...]]:
+    named = [{"name": name, "command": command} for name, command in commands]
+    return {"overrides": (f"checks.commands={json.dumps(named)}", "checks.repairs=0")}
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.py").write_text("def f():\n    return 1\n")
+    return work
+
+
+async def test_what_failed_is_beside_the_proposal_and_said_before_all_is_applied(work: Path) -> None:
+    async with on_screen(work, [reply("It.", fileChanges=[WRONG])], **checks(("ruff", LINT))) as it:
+        await it.press(*"change f in a.py", "enter")
+        await it.until(lambda: it.text.count("✗ ruff 1") == 3, "in the title, the chat and the status line")
+        title = str(it.one(ReviewPane).title_text)
+        assert title.endswith("hunk 1/1  ✗ ruff 1")
+        it.one(PlaceLink).focus()
+        await it.press("enter")
+        await it.until(
+            lambda: (buffer := it.session.state.buffers.get("a.py")) and buffer.cursor[0] == 1, "the line"
+        )
+        await it.press("f8")
+        await it.shows("ruff: failed. Press again to apply all the same")
+        assert (work / "a.py").read_text() == "def f():\n    return 1\n"
+        await it.press("f8")
+        await it.until(lambda: (work / "a.py").read_text() == "def f():\n    return 3\n", "applied")
+        await it.until(lambda: "✗ ruff" not in str(it.one(ReviewPane).title_text), "nothing waits")
+
+
+async def test_a_hunk_that_is_skipped_makes_it_stale_and_a_key_runs_it_again(work: Path) -> None:
+    both = [WRONG, {"path": "b.py", "content": "b = 1\n"}]
+    async with on_screen(work, [reply("It.", fileChanges=both)], **checks(("lists", "ls"))) as it:
+        await it.press(*"change f in a.py", "enter")
+        await it.until(lambda: "✓ lists" in str(it.one(ReviewPane).title_text), "passed")
+        await it.press("f5", "s")
+        await it.until(lambda: "≠ lists stale" in str(it.one(ReviewPane).title_text), "stale")
+        assert "✓ lists" not in it.text.splitlines()[-1]
+        await it.press("ctrl+o", "V")
+        await it.until(lambda: "✓ lists" in str(it.one(ReviewPane).title_text), "passed again")
+
+
+async def test_found_checks_are_offered_and_accepted_by_key(work: Path) -> None:
+    (work / "test_a.py").write_text("import unittest\n")
+    async with on_screen(work, interactive=True) as it:
+        await it.shows("Checks found: unittest · ^O A run them")
+        await it.press("ctrl+o", "A")
+        await it.shows("unittest: python -m unittest discover -q")
+        await it.press("enter")
+        await it.until(lambda: not it.session.state.checks.offered, "accepted")
+        await it.until(lambda: "Checks found" not in it.text, "no offer any more")
+        assert it.session.checks.names() == ["unittest"]
