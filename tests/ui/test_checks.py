@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.screens import on_screen
@@ -17,7 +18,7 @@ WRONG = {"path": "a.py", "edits": [{"search": "return 1", "replace": "return 3"}
 LINT = "grep -n 'return 3' a.py | sed 's/^\\([0-9]*\\):.*/a.py:\\1:5: three/'; echo 'Found 1 error.'; exit 1"
 
 
-def checks(*commands: tuple[str, str]) -> dict[str, tuple[str, ...]]:
+def checks(*commands: tuple[str, str]) -> dict[str, Any]:
     named = [{"name": name, "command": command} for name, command in commands]
     return {"overrides": (f"checks.commands={json.dumps(named)}", "checks.repairs=0")}
 

@@ -68,6 +68,7 @@ class Checks:
     def state(self) -> State:
         return self._journal.store.state
 
+    @call(changes=False)
     def chosen(self) -> list[CheckCommand]:
         """Those that are configured, else those that were found and accepted. Blocking."""
         return [*self._settings().checks.commands] or self._accepted() or []
@@ -251,6 +252,7 @@ class Checks:
 
     # ── what moves ───────────────────────────────────────────────────────────────────────────────────────
 
+    @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         """Files changed on disk: what was found is of other content, unless it is what was applied from it."""
         checks = self.state.checks

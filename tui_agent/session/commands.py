@@ -121,6 +121,7 @@ class CommandRuns:
         """Run a command that the model asked for, and wait for it; it ends with the turn. Raises `SessionError`."""
         return await self._result_of(await self.run(command, by="model", timeout=timeout))
 
+    @call(changes=True)
     async def for_check(
         self, command: str, where: Where, timeout: float, seeded: Callable[[], object] | None = None
     ) -> tuple[CommandResult, str]:

@@ -229,7 +229,8 @@ class CommandOutput(Static, can_focus=True):
         fold = "▾ " if self._unfolded else "▸ " if result.output else "  "
         check = self._check
         words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
-        facts = [*([result.command] if check else []), *_outcome(result)]
+        facts = [result.command] if check else []
+        facts += [fact for fact in _outcome(result) if fact not in words]
         line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
         self.update(Content("\n").join([line, plain(result.output.rstrip("\n"))]) if self._unfolded else line)
 
