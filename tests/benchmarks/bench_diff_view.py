@@ -17,7 +17,7 @@ from textual.widget import Widget
 from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.store.graph import SubTask
-from tui_agent.ui.app import collect_again
+from tui_agent.ui.garbage import Garbage
 from tui_agent.ui.panes.known import known_rows
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.graph_view import GraphView
@@ -73,7 +73,7 @@ def rewritten() -> Diff:
 async def diff(sample: Diff) -> list[Figure]:
     view = DiffView()
     async with OneWidget(view).run_test(size=SIZE) as pilot:
-        collect_again()
+        Garbage(lambda: 0.0).begin()
         begin = time.thread_time()
         view.show_diff(sample, ["pending"] * len(sample.hunks), 0)
         frame(view)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
 
+from rich.segment import Segment
 from textual.app import App, ComposeResult
+from textual.strip import Strip
 from textual.widgets import Static
 from textual.widgets.text_area import TextAreaTheme
 
 from tui_agent.store.files import Buffer
-from tui_agent.ui.letting_go import mend_styles_cache
+from tui_agent.ui.garbage import QUIET, Garbage
+from tui_agent.ui.letting_go import mend_strips, mend_styles_cache
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.syntax import SyntaxColours
 
+THRESHOLD = gc.get_threshold()
 SOURCE = "def value() -> int:\n    return 1\n"
 
 
@@ -84,3 +89,66 @@ def test_the_editor_of_textual_still_needs_this() -> None:
     gc.collect()
     assert kept() is not None
     kept()._syntax_tree = None  # ty: ignore[invalid-assignment]
+
+
+class Words(str):
+    """A text that can be watched."""
+
+
+async def test_a_line_drawn_at_its_own_width_is_freed_at_once() -> None:
+    mend_strips()
+    gc.disable()
+    try:
+        for drawn in (
+            lambda strip: strip.divide([4]),
+            lambda strip: strip.crop_extend(0, 4, None),
+        ):
+            text = Words("abcd")
+            watched = weakref.ref(text)
+            strip = Strip([Segment(text)], 4)
+            parts = drawn(strip)
+            del text, strip, parts
+            assert watched() is None
+    finally:
+        gc.enable()
+
+
+async def test_lines_are_divided_and_cropped_as_before() -> None:
+    plain = Strip([Segment("abcd")], 4)
+    mend_strips()
+    assert [part.text for part in plain.divide([2, 4])] == ["ab", "cd"]
+    assert [part.text for part in plain.divide([4])] == ["abcd"]
+    assert [part.text for part in plain.divide([4, 9])] == ["abcd"]
+    assert plain.crop_extend(0, 4, None).text == "abcd"
+    assert plain.crop_extend(1, 6, None).text == "bcd  "
+
+
+async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while() -> None:
+    asked, gone = asyncio.Event(), asyncio.Event()
+    keys_came = [0.0, QUIET / 2, QUIET]
+
+    def idle() -> float:
+        asked.set()
+        return keys_came.pop(0)
+
+    garbage = Garbage(idle)
+    gc.disable()
+    try:
+        garbage.begin()
+        ring: list[object] = [Words("old")]
+        ring.append(ring)
+        weakref.finalize(ring[0], gone.set)
+        gc.collect()  # as old as can be: no small collection looks at it
+        del ring
+        garbage.collect_soon()
+        for _ in range(2):
+            await asyncio.wait_for(asked.wait(), 5)
+            asked.clear()
+            assert not gone.is_set()
+        await asyncio.wait_for(gone.wait(), 5)
+        assert keys_came == []
+    finally:
+        garbage.close()
+        gc.unfreeze()
+        gc.set_threshold(*THRESHOLD)
+        gc.enable()

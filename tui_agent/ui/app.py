@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import threading
@@ -21,11 +20,12 @@ from textual.driver import Driver
 from tui_agent import debug_log
 from tui_agent.errors import OpenElsewhere, TuiAgentError
 from tui_agent.ui.actions import APP, bindings_of
+from tui_agent.ui.garbage import Garbage
 from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
-from tui_agent.ui.letting_go import mend_styles_cache
+from tui_agent.ui.letting_go import mend_strips, mend_styles_cache
 from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
@@ -34,6 +34,8 @@ from tui_agent.ui.widgets.session_calls import GROUP, ask
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.store.event import Event
+    from tui_agent.store.state import State
 
 OpenSession = Callable[[], Awaitable["Session"]]
 #: Seconds in which the second press of the key that quits must come.
@@ -46,8 +48,6 @@ SETTLE_AT_SIGNAL, CLOSE_AT_SIGNAL = 0.5, 1.0
 FLUSH_AT_SIGNAL = 0.2
 #: Seconds after a signal in which the program ends, whatever still runs.
 END_WITHIN = 2.6
-#: New objects after which the garbage collector looks at them: about a millisecond's work.
-COLLECT_AFTER = 10_000
 
 
 class WorkspaceApp(Host, inherit_bindings=False):
@@ -75,12 +75,14 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
         mend_styles_cache()
+        mend_strips()
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
         self._theme_folders = [folder / "themes" for folder in folders]
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
+        self.garbage = Garbage(lambda: self.keyboard.idle)
         self.palette = self._use(NO_COLOUR if no_colour else theme)
         self.reopen = reopen
         self._pick_from = pick_from
@@ -110,6 +112,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     def on_unmount(self) -> None:
         self._typing.cancel()
+        self.garbage.close()
 
     def _typing_ended(self, task: asyncio.Task[None]) -> None:
         """An error in the handler of a key ends the screen, as one in any other handler does."""
@@ -157,10 +160,17 @@ class WorkspaceApp(Host, inherit_bindings=False):
             return
         self.session = session
         await self.workspace_screen.fill(session)
-        collect_again()
+        self.garbage.begin()
+        session.subscribe(self._happened)
         await session.start_services()
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
+
+    def _happened(self, event: Event, state: State) -> None:
+        from tui_agent.store.turn_events import TurnEnded
+
+        if isinstance(event, TurnEnded):
+            self.garbage.collect_soon()
 
     async def _chosen(self) -> Session | None:
         """The session to show; None where the person chose none. One that is open elsewhere is asked about."""
@@ -283,19 +293,6 @@ def through_tmux(text: str) -> str:
     """What sets the clipboard of the terminal that tmux runs in: OSC 52, passed through with each escape doubled."""
     sequence = f"\x1b]52;c;{b64encode(text.encode(errors='replace')).decode()}\a"
     return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
-
-
-def collect_again() -> None:
-    """Switch the garbage collector on, where it was off from the start of the process until every pane is there.
-
-    What was made until then stays for good, so that looking through it again and again only holds up the keys:
-    it is left out from now on. What comes later is collected in larger lots than usual.
-    """
-    if gc.isenabled():
-        return
-    gc.freeze()
-    gc.set_threshold(COLLECT_AFTER, 10, 10)
-    gc.enable()
 
 
 def run_app(

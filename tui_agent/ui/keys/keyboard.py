@@ -9,6 +9,7 @@ model, except a key whose meaning depends on what is being done: see `Busy`.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, runtime_checkable
@@ -57,6 +58,7 @@ class Keyboard:
         self._came = asyncio.Event()
         self._waited_for: asyncio.Future[None] | None = None
         self._handling = False
+        self._read_at = time.monotonic()
 
     @property
     def text(self) -> str:
@@ -72,7 +74,13 @@ class Keyboard:
         """Whether everything that was read has had its effects."""
         return not self._queue and not self._handling
 
+    @property
+    def idle(self) -> float:
+        """Seconds since something was read; 0 while it has effects still."""
+        return time.monotonic() - self._read_at if self.at_rest else 0.0
+
     def put(self, event: Typed) -> None:
+        self._read_at = time.monotonic()
         self._queue.append(event)
         self._came.set()
 

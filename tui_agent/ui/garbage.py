@@ -1,0 +1,63 @@
+"""When garbage is collected: not while the program starts, a little while it works, all of it while nobody waits.
+
+Widgets and what they draw refer to each other, so what a turn leaves behind is freed by Python's collector alone. By
+itself it looks at everything only when a quarter has been added, which is tens of megabytes too late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+
+#: New objects after which the collector looks at them: about a millisecond's work.
+COLLECT_AFTER = 10_000
+#: Seconds without a key after which what came since the last time is collected: some milliseconds of work.
+QUIET = 0.25
+#: Of so many collections one looks at what is as old as the program too, 0.1-0.2 s of work, after so many seconds.
+ALL_EVERY, ALL_QUIET = 20, 5.0
+
+
+class Garbage:
+    """`idle` says for how many seconds nobody has typed."""
+
+    def __init__(self, idle: Callable[[], float]) -> None:
+        self._idle = idle
+        self._collections = 0
+        self._begun = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Switch the collector on, where it was off from the start of the process until every pane is there.
+
+        What was made until then stays for good, so that looking through it again and again only holds up the keys:
+        it is left out from now on. What comes later is collected in larger lots than usual.
+        """
+        if gc.isenabled():
+            return
+        self._begun = True
+        gc.freeze()
+        gc.set_threshold(COLLECT_AFTER, 10, 10)
+        gc.enable()
+
+    def collect_soon(self) -> None:
+        """Collect everything as soon as it is quiet: something has ended that leaves much behind."""
+        if self._begun and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(QUIET, self._collect)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _collect(self) -> None:
+        self._timer = None
+        if (idle := self._idle()) < QUIET:
+            self.collect_soon()
+            return
+        self._collections += 1
+        if self._collections >= ALL_EVERY and idle >= ALL_QUIET:
+            self._collections = 0
+            gc.unfreeze()
+        gc.collect()
+        gc.freeze()  # so that the next collection takes as long as what came since, not as the whole session
