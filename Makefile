@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak cov lock picture clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak cov lock models picture clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -47,6 +47,9 @@ cov: set-up ## Run the tests and say which lines they do not reach
 lock: ## Write requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --extra dev --universal \
 		pyproject.toml -o requirements.lock
+
+models: set-up ## Make the table of models from the litellm that is installed
+	@PYTHONPATH=tests .venv/bin/python tests/support/model_table.py
 
 picture: set-up ## Redraw the README's picture of the screen
 	@.venv/bin/python tests/support/picture.py

@@ -11,7 +11,7 @@ import pytest_asyncio
 from support.asking import SECRET
 from support.provider import Provider, dead_url
 
-from tui_agent.model.child import ChildModel, ModelStatus
+from tui_agent.model.child import ChildModel, ModelStatus, Transport
 
 SPY = """
 import os, sys
@@ -31,8 +31,14 @@ def server() -> Iterator[Provider]:
         yield provider
 
 
+@pytest.fixture(scope="session", params=["auto", "litellm"])
+def transport(request: pytest.FixtureRequest) -> Transport:
+    """How the provider is reached: every test of the child is one of both ways."""
+    return request.param
+
+
 @pytest.fixture(scope="session")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory: pytest.TempPathFactory, transport: Transport) -> Path:
     """Where a spy in the child writes every address that anything there looks up or connects to."""
     folder = tmp_path_factory.mktemp("spy")
     (folder / "sitecustomize.py").write_text(SPY)
@@ -40,25 +46,47 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def statuses() -> list[ModelStatus]:
+def statuses(transport: Transport) -> list[ModelStatus]:
     return []
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def model(server: Provider, log: Path, statuses: list[ModelStatus]) -> AsyncGenerator[ChildModel, None]:
-    """One child for all the tests of it: litellm takes seconds to import."""
-    environment = {
+def environment(server: Provider) -> dict[str, str]:
+    """Every provider is the one on loopback, but for one that is not there."""
+    names = ("DEEPSEEK", "XAI", "GROQ", "OPENROUTER", "HOSTED_VLLM", "LM_STUDIO")
+    return {
         **server.environment,
+        **{f"{name}_API_BASE": server.url for name in names},
+        **{f"{name}_API_KEY": f"key-of-{name}" for name in names},
         "OPENAI_API_KEY": SECRET,
-        "HOSTED_VLLM_API_BASE": dead_url(),
         "ANTHROPIC_API_KEY": "test",
+    }
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def model(
+    server: Provider, log: Path, statuses: list[ModelStatus], transport: Transport
+) -> AsyncGenerator[ChildModel, None]:
+    """One child for all the tests of a transport: litellm takes seconds to import."""
+    variables = {
+        **environment(server),
+        "HOSTED_VLLM_API_BASE": dead_url(),
         "SPY_LOG": str(log),
         "PYTHONPATH": os.pathsep.join((str(log.parent), str(Path(__file__).parents[2]))),
     }
-    model = ChildModel(environment=environment, on_status=statuses.append)
+    model = ChildModel(environment=variables, on_status=statuses.append, transport=transport)
     await model.start()
     yield model
     await model.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def both(server: Provider) -> AsyncGenerator[tuple[ChildModel, ChildModel], None]:
+    """A child that asks directly and one that asks through litellm."""
+    direct = ChildModel(environment=environment(server), transport="auto")
+    other = ChildModel(environment=environment(server), transport="litellm")
+    yield direct, other
+    await direct.close()
+    await other.close()
 
 
 @pytest.fixture

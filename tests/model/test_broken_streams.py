@@ -1,4 +1,4 @@
-"""The real litellm in its real child, against raw bytes on loopback: however an answer ends, what came is kept."""
+"""The real model child, both ways, against raw bytes on loopback: however an answer ends, what came is kept."""
 
 from __future__ import annotations
 

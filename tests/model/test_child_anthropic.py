@@ -1,4 +1,4 @@
-"""The real litellm in its real child, against a provider with an API of its own."""
+"""The real model child, directly and through litellm, against a provider with an API of its own."""
 
 from __future__ import annotations
 

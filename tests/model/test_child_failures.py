@@ -1,4 +1,4 @@
-"""The real litellm in its real child, against a provider on loopback: every way to fail."""
+"""The real model child, directly and through litellm, against a provider on loopback: every way to fail."""
 
 from __future__ import annotations
 

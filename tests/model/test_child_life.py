@@ -34,8 +34,7 @@ async def test_what_litellm_knows_of_models(model: ChildModel) -> None:
 
 
 async def test_counting_is_exact_with_the_models_own_vocabulary(model: ChildModel) -> None:
-    await model._ask("warm", {})
-    counted = await model.count("openai/gpt-4o", ["hello world", "", "<|endoftext|>"])
+    counted = await model.count("openai/gpt-4o", ["hello world", "", "<|endoftext|>"], wait=True)
     assert (counted.counts, counted.exact) == ((2, 0, 7), True)
     assert (await model.count("anthropic/claude-sonnet-4-5", ["hello world"])).exact is False
 
@@ -67,17 +66,39 @@ async def test_no_thread_of_the_child_is_ever_lowered(provider: Provider) -> Non
 
     async for chunk in model.stream(request()):
         look(str(chunk))
-    await model.count("openai/gpt-4o", ["hello"])
+    await model.count("openai/gpt-4o", ["hello"], wait=True)
     look("warm")
     await model.close()
     assert seen == {os.nice(0)}
+
+
+def libraries(pid: int | None) -> str:
+    """The files that a process has loaded, where the system tells."""
+    maps = Path(f"/proc/{pid}/maps")
+    return maps.read_text() if maps.exists() else "_ssl"
+
+
+async def test_an_answer_that_goes_directly_loads_neither_litellm_nor_a_vocabulary(
+    provider: Provider,
+) -> None:
+    provider.answer("here")
+    model = ChildModel(environment=provider.environment, model=MODEL)
+    await model.start()
+    assert text(await answer(model)) == "here"
+    assert await model.count("openai/gpt-4o", ["twelve bytes"]) == TokenCount((3,), exact=False)
+    assert (await model.abilities("openai/gpt-4o")).known
+    loaded = libraries(model.pid)
+    await model.close()
+    assert "_ssl" in loaded
+    assert "pydantic_core" not in loaded, "which litellm imports"
+    assert "_tiktoken" not in loaded
 
 
 async def test_nothing_is_asked_for_but_on_loopback(model: ChildModel, provider: Provider, log: Path) -> None:
     provider.answer("ok")
     assert text(await answer(model, request(model="openai/gpt-4o"))) == "ok"
     await model.abilities("gemini/gemini-2.5-pro")
-    await model.count("openai/gpt-4o", ["hello"])
+    await model.count("openai/gpt-4o", ["hello"], wait=True)
     lines = (await asyncio.to_thread(log.read_text)).splitlines()
     assert any(str(provider.port) in line for line in lines), "the request itself is seen"
     assert {line for line in lines if "'127.0.0.1'" not in line} == set()
@@ -86,7 +107,7 @@ async def test_nothing_is_asked_for_but_on_loopback(model: ChildModel, provider:
 async def test_a_child_that_dies_in_the_middle_says_so_and_comes_back(
     model: ChildModel, provider: Provider, statuses: list[ModelStatus]
 ) -> None:
-    """Until it is warm again counts are estimates, and requests wait."""
+    """Until it counts again counts are estimates."""
     provider.answer("warm", Answer("one two", hang_after=1), "again")
     assert text(await answer(model)) == "warm"
     pid = model.pid

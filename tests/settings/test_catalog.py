@@ -34,6 +34,7 @@ CONTRACT = {
     "context.reset_to": 0.5,
     "context.condense_at": 0.9,
     "context.keep_on_failure": 0.75,
+    "models.transport": "auto",
     "models.fallbacks": (),
     "instructions.names": ("AGENTS.md", "TUI_AGENT.md", "KODELET.md", "CLAUDE.md"),
     "instructions.exclude": (),

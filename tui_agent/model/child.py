@@ -1,4 +1,4 @@
-"""The model behind the child process that runs litellm."""
+"""The model behind the child process that talks to providers, directly or through litellm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from tui_agent.errors import ChildFailed, ModelError
+from tui_agent.errors import ChildFailed, ModelError, RequestRejected
+from tui_agent.model import table
 from tui_agent.model.client import (
     Abilities,
     CallChunk,
@@ -25,14 +26,16 @@ from tui_agent.processes.child import ChildProcess, ChildState
 from tui_agent.processes.environment import for_models
 
 ModelStatus = Literal["idle", "starting", "ready", "failed"]
+Transport = Literal["auto", "litellm", "direct"]
 WORKER = "tui_agent.model.worker"
 RETRIES = 5
 
 
 class ChildModel:
-    """A `Model`. It is `ready` when litellm is imported; what is sent before that waits in the child.
+    """A `Model`. It is `ready` when the child has imported what `model` needs; what is sent before waits in the child.
 
-    `on_status` is called on the loop. `retries` bounds how often a request is sent again after the provider
+    `transport` says how providers are reached, see `models.transport` in the settings. `on_status` is called on the
+    loop. `retries` bounds how often a request is sent again after the provider
     asked us to wait or had a fault; `environment` is added to the keys and addresses of providers in ours.
     """
 
@@ -42,12 +45,15 @@ class ChildModel:
         on_status: Callable[[ModelStatus], None] | None = None,
         retries: int = RETRIES,
         environment: Mapping[str, str] | None = None,
+        transport: Transport = "auto",
+        model: str = "",
     ) -> None:
         self.status: ModelStatus = "idle"
         self._on_status = on_status or (lambda status: None)
         self._retries = retries
+        self._transport = transport
+        self._model = model
         self._counts = False
-        self._able_to_count = asyncio.Event()
         self._abilities: dict[str, Abilities] = {}
         self._warming: asyncio.Task[None] | None = None
         self._child = ChildProcess(
@@ -63,6 +69,8 @@ class ChildModel:
             self._warming = asyncio.create_task(self._warm(), name="model: warm up")
 
     async def abilities(self, model: str) -> Abilities:
+        if (route := self._route(model)) is not None:
+            return table.abilities(model, route)
         if model not in self._abilities:
             await self.start()
             answer = await self._ask("abilities", {"model": model})
@@ -72,30 +80,47 @@ class ChildModel:
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
         """Never fails: an estimate takes the place of a count that cannot be had.
 
-        Unless told to `wait`, it does not wait for a child that is still starting either.
+        Unless told to `wait`, it does not wait for the vocabulary either, which is loaded when first waited for.
         """
-        if wait and not self._counts:
-            await self._counting()
-        if self._counts:
+        if wait or self._counts:
             try:
                 answer = await self._child.ask("count", {"model": model, "texts": list(texts)})
+                self._counts = True
                 return msgspec.convert(answer, TokenCount)
             except ChildFailed:
-                pass  # an estimate, then; the next request restarts it
+                self._counts = False  # an estimate, then; the next request restarts it
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
-    async def _counting(self) -> None:
-        """Wait until the child can count, or cannot be started."""
-        await self.start()
-        assert self._warming is not None
-        able = asyncio.create_task(self._able_to_count.wait())
-        await asyncio.wait((able, self._warming), return_when=asyncio.FIRST_COMPLETED)
-        able.cancel()
+    def _route(self, model: str) -> table.Route | None:
+        """The direct way to a model; None where it is left to litellm. Raises a `ModelError` where that must not be."""
+        if self._transport == "litellm":
+            return None
+        route = table.route(model, self._child.environment)
+        if route is None and self._transport == "direct":
+            raise RequestRejected(
+                f"There is no direct way to {model}",
+                'set models.transport to "auto", or choose another model',
+            )
+        return route
+
+    def _directly(self, request: ModelRequest) -> bool:
+        """Whether this request goes directly."""
+        route = self._route(request.model)
+        return route is not None and (
+            self._transport == "direct"
+            or table.served(
+                route,
+                tools=bool(request.tools),
+                schema=request.schema is not None,
+                files=bool(request.files),
+            )
+        )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        direct = self._directly(request)
         await self.start()
         said = False
-        params = {"request": msgspec.to_builtins(request), "retries": self._retries}
+        params = {"request": msgspec.to_builtins(request), "retries": self._retries, "direct": direct}
         try:
             async with aclosing(self._child.stream("stream", params)) as items:
                 async for item in items:
@@ -146,13 +171,16 @@ class ChildModel:
 
     async def _warm(self) -> None:
         try:
-            async with aclosing(self._child.stream("warm")) as items:
-                async for _ in items:
-                    self._counts = True
-                    self._able_to_count.set()
+            await self._child.ask("warm", {"direct": self._warms_directly()})
             self._enter("ready")
         except ChildFailed:
             self._enter("failed")
+
+    def _warms_directly(self) -> bool:
+        try:
+            return self._transport != "litellm" and (not self._model or self._route(self._model) is not None)
+        except ModelError:
+            return True  # the first request says what is wrong
 
     def _child_is(self, state: ChildState) -> None:
         match state:
@@ -160,7 +188,6 @@ class ChildModel:
                 self._enter("starting")
             case "failed":
                 self._counts = False
-                self._able_to_count.clear()
                 self._enter("failed")
 
     def _enter(self, status: ModelStatus) -> None:

@@ -104,6 +104,8 @@ class Abilities(Struct, frozen=True):
     cache_marks: bool = False
     known: bool = False
     plans: bool = True
+    #: Whether it takes images.
+    sees: bool = False
     #: Dollars for a token of input and one of output; None where nobody knows.
     prices: tuple[float, float] | None = None
 

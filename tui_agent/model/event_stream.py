@@ -1,4 +1,4 @@
-"""A server's answer checked before litellm reads it: whole events of valid UTF-8 and JSON, errors told as errors.
+"""A server's answer checked before anybody reads it: whole events of valid UTF-8 and JSON, errors told as errors.
 
 litellm passes over what it cannot read, turns the errors inside a stream into a status 500, and takes a whole body
 in place of a stream for an empty answer. So the transport that it sends through is wrapped (`watch_transports`), and
@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import httpx
@@ -31,6 +32,8 @@ _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
+#: Its kind, its data on one line, and that as a value; None where it says that all is done.
+_Event = tuple[str, str, dict[str, Any] | None]
 
 
 class BrokenStream(httpx.ReadError):
@@ -57,6 +60,8 @@ class Wire:
     error: ServerError | None = None
     #: Why its stream could not be read on, as the end of a sentence that begins with the server.
     broken: str = ""
+    #: Where the events of the answer can be read as values, once it begins.
+    events: AsyncIterator[dict[str, Any]] | None = None
 
 
 _wire: ContextVar[Wire | None] = ContextVar("wire", default=None)
@@ -67,6 +72,7 @@ def watch(wire: Wire) -> None:
     _wire.set(wire)
 
 
+@cache
 def watch_transports() -> None:
     """Have every HTTP client that is made from now on send through `Watched` transports, proxies included."""
     for name in ("_init_transport", "_init_proxy_transport"):
@@ -99,11 +105,14 @@ class Watched(httpx.AsyncBaseTransport):
         wire.on_sign_of_life()
         if response.status_code >= 400:
             return await _refused(response, wire)
+        if response.has_redirect_location:
+            return response
         wire.accepted = True
         if not _has_events(request, response):
             return response
         headers = {**_plain(response.headers), "content-type": "text/event-stream"}
         checked = _Checked(response, wire)
+        wire.events = checked.values()
         return httpx.Response(
             response.status_code, headers=headers, stream=checked, extensions=response.extensions
         )
@@ -166,9 +175,19 @@ class _Checked(httpx.AsyncByteStream):
         wire.checked = True
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for kind, data, _ in self._checked():
+            yield (f"event: {kind}\n" if kind else "").encode() + f"data: {data}\n\n".encode()
+
+    async def values(self) -> AsyncIterator[dict[str, Any]]:
+        """The same events as JSON objects; the word that all is done is none of them."""
+        async for _, _, value in self._checked():
+            if value is not None:
+                yield value
+
+    async def _checked(self) -> AsyncIterator[_Event]:
         try:
             async for event in _events(self._pieces()):
-                if checked := self._check(event):
+                for checked in self._check(event):
                     yield checked
                 if self._over:
                     return
@@ -191,18 +210,18 @@ class _Checked(httpx.AsyncByteStream):
                 raise
             raise BrokenStream("broke the connection") from error
 
-    def _check(self, event: bytes) -> bytes:
-        """What litellm gets of an event: nothing for a comment."""
+    def _check(self, event: bytes) -> Iterable[_Event]:
+        """What is handed on of an event: nothing of a comment."""
         if event.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{":
             self._wire.on_sign_of_life()
-            return b"".join(_as_events(self._body(event), self._wire))
+            return _as_events(self._body(event), self._wire)
         kind, data = _fields(event)
         if data == _DONE:
             self._over = True
-            return b"data: [DONE]\n\n"
+            return [("", _DONE, None)]
         if not data:
             self._wire.on_keep_alive()
-            return b""
+            return ()
         if kind == "error":
             raise self._told(_as_json(data.encode()))
         try:
@@ -211,20 +230,19 @@ class _Checked(httpx.AsyncByteStream):
             raise BrokenStream("sent an event that is not valid JSON") from error
         return self._event(kind, data, value)
 
-    def _event(self, kind: str, data: str, value: Any) -> bytes:
+    def _event(self, kind: str, data: str, value: Any) -> Iterable[_Event]:
         if not isinstance(value, dict):
-            return b""
+            return ()
         if value.get("error") or value.get("type") == "error":
             raise self._told(value)
         if value.get("type") == "ping":
             self._wire.on_keep_alive()
-            return b""
+            return ()
         self._wire.on_sign_of_life()
         self._over = value.get("type") == "message_stop"
         if value.get("usage"):
             self._wire.usage = True
-        one_line = data.replace("\n", " ")  # JSON has no newline inside a string
-        return (f"event: {kind}\n" if kind else "").encode() + f"data: {one_line}\n\n".encode()
+        return [(kind, data.replace("\n", " "), value)]  # JSON has no newline inside a string
 
     def _body(self, body: bytes) -> dict[str, Any]:
         """A whole JSON body in place of a stream."""
@@ -303,7 +321,7 @@ def _fields(event: bytes) -> tuple[str, str]:
     return kind, "\n".join(data).strip()
 
 
-def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[bytes]:
+def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
     """A whole answer as the events that a stream would have had. Raises `BrokenStream` for anything else."""
     wire.usage = wire.usage or bool(body.get("usage"))
     match body:
@@ -314,8 +332,7 @@ def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[bytes]:
         case _:
             raise BrokenStream("sent a body that holds no answer")
     for event in events:
-        kind = f"event: {event['type']}\n" if "type" in event else ""
-        yield f"{kind}data: {json.dumps(event)}\n\n".encode()
+        yield event.get("type", ""), json.dumps(event), event
 
 
 def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tui_agent.errors import ModelError
-from tui_agent.model.completion import litellm
 from tui_agent.model.explain import explain
+from tui_agent.model.litellm_client import litellm
 
 #: What an upload is for, by provider: the others have no files that a chat could refer to.
 _PURPOSES: Mapping[str, str] = {"openai": "user_data", "azure": "user_data", "anthropic": "messages"}

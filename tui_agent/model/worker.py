@@ -1,7 +1,7 @@
-"""The model child's program: counts tokens, knows models, and streams their answers through litellm.
+"""The model child's program: counts tokens, knows models, and streams their answers, directly or through litellm.
 
-Methods: `ping`, `count`, `warm`, `abilities`, `stream`, `reach`, `upload`, `delete`. tiktoken is ready first;
-litellm is imported, on a thread, only when a model is asked for. Run as `python -m tui_agent.model.worker`.
+Methods: `ping`, `count`, `warm`, `abilities`, `stream`, `reach`, `upload`, `delete`. tiktoken and litellm are imported
+when they are needed, litellm on a thread. Run as `python -m tui_agent.model.worker`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,29 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, contextmanager
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
-from tui_agent.model import completion, counter, uploading
-from tui_agent.model.client import Abilities, ModelRequest, SentChunk, TokenCount
-from tui_agent.model.retrying import with_retries
+from tui_agent.model.client import (
+    Abilities,
+    CallChunk,
+    Chunk,
+    ModelRequest,
+    ReasoningChunk,
+    SentChunk,
+    TextChunk,
+    TokenCount,
+)
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from tui_agent.model.direct_client import DirectTransport
+    from tui_agent.model.litellm_client import LitellmTransport
 
 #: The longest pause, in seconds: whoever then begins to wait waits so much longer at most.
 LONGEST_PAUSE = 0.05
@@ -61,20 +72,98 @@ class Politely:
         self._since = time.monotonic()
 
 
+#: Pieces of one text that come within so many seconds go out as one.
+JOINED_SECONDS = 0.02
+
+
+class JoinedChunks:
+    """Sends chunks on: the first at once, what then comes of the same text in a moment as one."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._held: Chunk | None = None
+        self._sent = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: asyncio.Task[None] | None = None
+
+    async def add(self, chunk: Chunk) -> None:
+        if self._held is not None:
+            one = joined(self._held, chunk)
+            if one is not None:
+                self._held = one
+                return
+            await self.flush()
+        loop = asyncio.get_running_loop()
+        wait = self._sent + JOINED_SECONDS - loop.time()
+        if not isinstance(chunk, _GROWING) or wait <= 0:
+            await self._send(chunk)
+            self._sent = loop.time()
+            return
+        self._held = chunk
+        self._timer = loop.call_later(wait, self._in_time)
+
+    async def flush(self) -> None:
+        """Send what is held."""
+        if self._timer is not None:
+            self._timer.cancel()
+        held, self._held = self._held, None
+        if held is not None:
+            await self._send(held)
+            self._sent = asyncio.get_running_loop().time()
+
+    def _in_time(self) -> None:
+        self._sending = asyncio.create_task(self.flush())
+
+
+_GROWING = (TextChunk, ReasoningChunk, CallChunk)
+
+
+def joined(held: Chunk, chunk: Chunk) -> Chunk | None:
+    """Both as one chunk, where the second continues the text of the first."""
+    match held, chunk:
+        case (TextChunk(one), TextChunk(other)):
+            return TextChunk(one + other)
+        case (ReasoningChunk(one), ReasoningChunk(other)):
+            return ReasoningChunk(one + other)
+        case (CallChunk(), CallChunk(index, "", "", more)) if index == held.index:
+            return CallChunk(index, held.id, held.name, held.arguments + more)
+    return None
+
+
+def import_httpx() -> None:
+    """httpx without its command line, for which it would import Rich, Pygments and Click."""
+    if "httpx" not in sys.modules:
+        command_line = ModuleType("httpx._main")
+        vars(command_line)["main"] = SimpleNamespace()
+        sys.modules[command_line.__name__] = command_line
+
+
 def build(announce: Announce) -> Mapping[str, Handler]:
+    import_httpx()
+    from tui_agent.model import completion, counter, direct_client, uploading
+    from tui_agent.model.retrying import with_retries
+
     schema_rejected: set[str] = set()
     importing, politely = asyncio.Lock(), Politely()
 
-    def import_litellm() -> None:
-        with politely.importing():
-            completion.litellm()
+    def import_litellm() -> LitellmTransport:
+        from tui_agent.model import litellm_client
 
-    async def ready(wanted: bool = True) -> None:
+        with politely.importing():
+            litellm_client.litellm()
+            litellm_client.warm()
+        return litellm_client.LitellmTransport()
+
+    async def through_litellm(wanted: bool = True) -> LitellmTransport:
         """litellm is imported once, and not on the loop: counting goes on meanwhile. It hurries once it is `wanted`."""
         if wanted:
             politely.hurry()
         async with importing:
-            await asyncio.to_thread(import_litellm)
+            return await asyncio.to_thread(import_litellm)
+
+    async def directly() -> DirectTransport:
+        async with importing:
+            return await direct_client.ready()
 
     async def ping(params: dict[str, Any], send: Send) -> str:
         return "pong"
@@ -83,35 +172,36 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         return await asyncio.to_thread(counter.count, params["model"], params["texts"])
 
     async def warm(params: dict[str, Any], send: Send) -> None:
-        await asyncio.to_thread(counter.count, params.get("model", ""), ["warm"])
-        await send("counts")
-        await ready(wanted=False)
+        await (directly() if params["direct"] else through_litellm(wanted=False))
 
     async def abilities(params: dict[str, Any], send: Send) -> Abilities:
-        await ready()
-        return await asyncio.to_thread(completion.abilities, params["model"])
+        return await (await through_litellm()).abilities(params["model"])
 
     async def stream(params: dict[str, Any], send: Send) -> None:
         request = msgspec.convert(params["request"], ModelRequest)
-        messages = tuple(uploading.with_files(request.messages, request.files))
-        await ready()
-        messages = tuple(await asyncio.to_thread(completion.with_images, messages, request.model))
-        request = replace(request, messages=messages)
+        request = replace(request, messages=tuple(uploading.with_files(request.messages, request.files)))
+        transport = await (directly() if params["direct"] else through_litellm())
         await send(SentChunk())
-        attempts = with_retries(lambda: completion.complete(request, schema_rejected), params["retries"])
+        attempts = with_retries(
+            lambda: completion.complete(transport, request, schema_rejected), params["retries"]
+        )
+        out = JoinedChunks(send)
         async with aclosing(attempts) as chunks:
-            async for chunk in chunks:
-                await send(chunk)
+            try:
+                async for chunk in chunks:
+                    await out.add(chunk)
+            finally:
+                await out.flush()
 
     async def reach(params: dict[str, Any], send: Send) -> None:
         os.environ.update(params)
 
     async def upload(params: dict[str, Any], send: Send) -> str:
-        await ready()
+        await through_litellm()
         return await uploading.upload(params["model"], params["name"], params["text"])
 
     async def delete(params: dict[str, Any], send: Send) -> None:
-        await ready()
+        await through_litellm()
         await uploading.delete(params["model"], params["ids"])
 
     handlers = (ping, count, warm, abilities, stream, reach, upload, delete)

@@ -1,4 +1,4 @@
-"""Which model answers, and how often it may be asked: the child that runs litellm, a recording, either recorded."""
+"""Which model answers, and how often it may be asked: the child that asks providers, a recording, either recorded."""
 
 from __future__ import annotations
 
@@ -152,7 +152,11 @@ def make_model(
     else:
         from tui_agent.model.child import ChildModel
 
-        model = ChildModel(on_status=lambda status: store.emit(ModelStatusChanged(status)))
+        model = ChildModel(
+            on_status=lambda status: store.emit(ModelStatusChanged(status)),
+            transport=settings.models.transport,
+            model=name,
+        )
     if record is None:
         return model, name
     from tui_agent.model.recording import Recorder

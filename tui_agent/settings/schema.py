@@ -107,6 +107,9 @@ class SubTaskSettings(Struct, frozen=True):
 
 
 class ModelsSettings(Struct, frozen=True):
+    transport: Literal["auto", "litellm", "direct"] = "auto"
+    """How providers are reached: auto is directly where their wire is OpenAI's or Anthropic's, else through litellm."""
+
     fallbacks: tuple[str, ...] = ()
     """Models to ask, in order, when the main one cannot be reached or stays overloaded, by their litellm names."""
 
