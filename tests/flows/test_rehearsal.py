@@ -14,7 +14,13 @@ import pytest
 from support.program import json_lines, of_type, run
 
 from tui_agent.rehearsal import copy_project, recording
-from tui_agent.rehearsal.requests import BATCH_REQUEST, GOING_ON_REQUEST, STALE_REQUEST, SUB_TASKS_REQUEST
+from tui_agent.rehearsal.requests import (
+    BATCH_REQUEST,
+    CHECKED_REQUEST,
+    GOING_ON_REQUEST,
+    STALE_REQUEST,
+    SUB_TASKS_REQUEST,
+)
 from tui_agent.rehearsal.scenes import SCENES
 
 PATIENCE = 60
@@ -94,6 +100,7 @@ def test_the_rehearsal_by_keys_alone_and_again_where_it_was(
     terminal.shows("recorded")
     terminal.press(ENTER)
     terminal.shows("2 files · 3 hunks · 2 todos")
+    terminal.shows("✓ tests 10 passed")  # while they run, F8 would say so first
     project = next(copies.glob("tui-agent-demo-*"))
     assert "timeout=" not in (project / "shop/clients/orders_v2.py").read_text()
     terminal.press(F8)
@@ -105,11 +112,18 @@ def test_the_rehearsal_by_keys_alone_and_again_where_it_was(
     terminal.shows("What happens now when")
     terminal.press(ENTER)
     terminal.shows("Whoever pays should")
+    terminal.press(CHECKED_REQUEST, ENTER)
+    terminal.shows("It has to be min and not max")
+    terminal.shows("✓ tests 10 passed")
+    assert "LONGEST_PAUSE" not in (project / "shop/settings.py").read_text()
+    terminal.press(F8)
+    terminal.shows("2 applied" if size[0] > 100 else "applied")
+    assert "min(2 * pause, settings.LONGEST_PAUSE)" in (project / "shop/retry.py").read_text()
     assert terminal.quit() == 0
     assert "tui-agent --continue" in terminal.after
 
     again = Terminal("--continue", folder=tmp_path, size=size, environment=environment)
-    again.shows("Nothing needs to change")
+    again.shows("It has to be min and not max")
     assert again.quit() == 0
     assert (project / "shop/clients/orders_v2.py").read_text() == changed
 

@@ -10,6 +10,8 @@ from support.program import json_lines, of_type, run
 from support.recordings import recorded
 from support.sessions import calls, in_pieces
 
+from tui_agent.turn.repairs import repair_request
+
 CHANGE = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(2)"}]}
 COMMAND = {"command": "cat a.py; echo x > new.txt"}
 
@@ -45,11 +47,6 @@ def test_it_runs_in_a_view_or_is_denied_where_nobody_can_be_asked(
     assert (work / "a.py").read_text() == "print(1)\n"
 
 
-AGAIN = (
-    "Your proposed changes were checked before anybody applies them, and this failed: prints; what was printed is "
-    "above. Correct the changes. A new change to a file replaces your proposed one (a.py): send each file's changes "
-    "complete, against the file as you read it. All your other changes are kept."
-)
 WRONG = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(3)"}]}
 CHECKS = json.dumps([{"name": "prints", "command": "python3 a.py | grep 2", "files": ["*.py"]}])
 
@@ -73,7 +70,8 @@ def test_what_is_proposed_is_checked_and_written_as_was_asked(
     (work / "a.py").write_text("print(1)\n")
     (work / "test_a.py").write_text("import pytest\n")  # found, and not run where nobody accepts it
     said = [json.dumps({"summary": "It.", "fileChanges": [change]}) for change in (WRONG, CHANGE)]
-    recording = recorded(tmp_path / "r.jsonl", ("Print 2 in a.py", said[0]), (AGAIN, said[1]))
+    again = repair_request(["prints"], ["a.py"])
+    recording = recorded(tmp_path / "r.jsonl", ("Print 2 in a.py", said[0]), (again, said[1]))
     settings = ("--set", f"checks.commands={CHECKS}", "--set", "planner_model=none")
     done = run(
         "run", "--json", *settings, *options, "--replay", str(recording), "Print 2 in a.py", folder=work

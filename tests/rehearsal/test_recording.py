@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST, recording
+from tui_agent.rehearsal.checked import REPAIRS
 from tui_agent.rehearsal.parts import PARTS
 from tui_agent.rehearsal.requests import Scene
 from tui_agent.rehearsal.scenes import SCENES, SLOW_SERVICE, TIMEOUTS
@@ -29,11 +30,12 @@ def test_the_header_says_what_can_be_asked() -> None:
     asked = {
         purpose: [x["ask"] for x in exchanges() if x["pass"] == purpose] for purpose in ("main", "subtask")
     }
-    assert asked == {"main": header["requests"], "subtask": [part.request for part in PARTS]}
+    repairs = [scene.request for scene in REPAIRS]
+    assert asked == {"main": [*header["requests"], *repairs], "subtask": [part.request for part in PARTS]}
 
 
 def test_the_pieces_make_up_the_answer_and_end_properly() -> None:
-    for scene, exchange in zip((*SCENES, *PARTS), exchanges(), strict=True):
+    for scene, exchange in zip((*SCENES, *REPAIRS, *PARTS), exchanges(), strict=True):
         *pieces, usage, end = [chunk for _, chunk in exchange["chunks"]]
         assert json.loads("".join(piece["text"] for piece in pieces)) == scene.answer
         assert (usage["type"], end["type"], end["reason"]) == ("usage", "end", "stop")

@@ -12,6 +12,7 @@ import pytest
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.edits.merge import merge
 from tui_agent.rehearsal import FIRST_REQUEST, copy_project
+from tui_agent.rehearsal.checked import CHECKED, CORRECTED
 from tui_agent.rehearsal.requests import SUB_TASKS_REQUEST, UNDO_REQUEST
 from tui_agent.rehearsal.scenes import (
     BATCH,
@@ -26,7 +27,8 @@ from tui_agent.rehearsal.scenes import (
 )
 from tui_agent.store.graph import SubTask, faults, layers
 
-CHANGING = [scene for scene in SCENES if "fileChanges" in scene.answer]
+#: As they are when the person looks.
+CHANGING = [CORRECTED if scene is CHECKED else scene for scene in SCENES if "fileChanges" in scene.answer]
 
 
 @pytest.fixture
@@ -121,6 +123,12 @@ def test_the_new_test_fails_where_the_error_does_not_say_how_often(project: Path
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace('f"no answer after {attempt} attempts"', '"no answer"'), encoding="utf-8")
     with pytest.raises(AssertionError, match="test_the_error_says_how_often_it_was_tried"):
+        run_its_tests(project)
+
+
+def test_what_is_proposed_first_breaks_a_test(project: Path) -> None:
+    apply(CHECKED, project)
+    with pytest.raises(AssertionError, match=r"\[0.5, 2.0\] != \[0.5, 1.0\]"):
         run_its_tests(project)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 from tui_agent.headless import output
 from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording
+from tui_agent.rehearsal.requests import CHECK_COMMAND, CHECK_NAME
 from tui_agent.session.session import Session
 from tui_agent.settings import loading
 from tui_agent.settings.folders import user_folders
 from tui_agent.ui.app import run_app
+
+CHECK = {"name": CHECK_NAME, "command": CHECK_COMMAND, "files": ["*.py"]}
 
 
 def run_demo() -> int:
@@ -30,6 +34,7 @@ def run_demo() -> int:
                 started_from=Path.cwd(),
                 interactive=True,
                 draft=FIRST_REQUEST,
+                overrides=(f"checks.commands={json.dumps([CHECK])}",),
             )
         )
 

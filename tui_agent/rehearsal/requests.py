@@ -13,6 +13,7 @@ FIRST_REQUEST = (
     "in shop/api/orders.py and shop/api/payments.py."
 )
 SECOND_REQUEST = "What happens now when a service is too slow? Explain it from shop/retry.py."
+CHECKED_REQUEST = "Let with_retries in shop/retry.py wait at most 2 seconds between two attempts."
 BATCH_REQUEST = "Say in all files in docs/ that they describe version 0.4.0."
 STALE_REQUEST = "I have edited shop/retry.py. Read it again, and let its error say that one may try later."
 GOING_ON_REQUEST = "continue"
@@ -22,6 +23,9 @@ SUB_TASKS_REQUEST = (
     "Split this into sub-tasks: an order can be cancelled from the command line. "
     "It concerns shop/models.py, shop/clients/orders_v2.py and shop/cli.py."
 )
+
+#: The check that runs on what is proposed.
+CHECK_NAME, CHECK_COMMAND = "tests", "python3 -m unittest"
 
 
 class Scene(Struct, frozen=True):

@@ -6,9 +6,11 @@ whether or not the changes of the others were applied.
 
 from __future__ import annotations
 
+from tui_agent.rehearsal.checked import CHECKED
 from tui_agent.rehearsal.parts import CLIENT, COMMAND, MODEL, WORDS
 from tui_agent.rehearsal.requests import (
     BATCH_REQUEST,
+    CHECKED_REQUEST,
     CONFLICT_REQUEST,
     FIRST_REQUEST,
     GOING_ON_REQUEST,
@@ -238,7 +240,7 @@ GOING_ON = Scene(
                 "edits": [{"search": NEXT_TEST, "replace": NEW_TEST + NEXT_TEST}],
             }
         ],
-        "nextSteps": [{"html": "See what a conflict looks like", "inputText": CONFLICT_REQUEST}],
+        "nextSteps": [{"html": "See a mistake found before you look", "inputText": CHECKED_REQUEST}],
     },
     tokens_in=7240,
     tokens_out=287,
@@ -362,4 +364,4 @@ SUB_TASKS = Scene(
 )
 
 #: In their order.
-SCENES = (TIMEOUTS, SLOW_SERVICE, BATCH, STALE, GOING_ON, CONFLICT, UNDO, SUB_TASKS)
+SCENES = (TIMEOUTS, SLOW_SERVICE, BATCH, STALE, GOING_ON, CHECKED, CONFLICT, UNDO, SUB_TASKS)

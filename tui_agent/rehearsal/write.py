@@ -11,6 +11,7 @@ import msgspec
 
 from tui_agent.model.client import Chunk, EndChunk, TextChunk, UsageChunk
 from tui_agent.rehearsal import recording
+from tui_agent.rehearsal.checked import REPAIRS
 from tui_agent.rehearsal.parts import PARTS
 from tui_agent.rehearsal.requests import Scene
 from tui_agent.rehearsal.scenes import SCENES
@@ -38,7 +39,7 @@ def lines() -> Iterator[str]:
             "requests": [scene.request for scene in SCENES],
         }
     )
-    for purpose, scenes in (("main", SCENES), ("subtask", PARTS)):
+    for purpose, scenes in (("main", (*SCENES, *REPAIRS)), ("subtask", PARTS)):
         for scene in scenes:
             said = list(chunks(scene))
             yield _line({"type": "exchange", "pass": purpose, "ask": scene.request, "chunks": said})

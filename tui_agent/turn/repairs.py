@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tui_agent.context.blocks import inert
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.files.key_formats import masked
@@ -53,17 +55,22 @@ def _proposes(state: State) -> bool:
     return any(change.turn == state.turn.number for change in state.review.open)
 
 
+def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
+    """The words with which the model is asked again; what was printed is beside them."""
+    return (
+        "Your proposed changes were checked before anybody applies them, and this failed: "
+        f"{', '.join(checks)}; what was printed is above. Correct the changes. A new change to a file replaces your "
+        f"proposed one ({', '.join(paths)}): send each file's changes complete, against the file as you read it. "
+        "All your other changes are kept."
+    )
+
+
 def _request(context: TurnContext, failed: list[CheckResult]) -> Draft:
     """What was found is told beside the words, which are the same whenever the same checks fail."""
     tokens = context.settings.commands.output_tokens // len(failed)
     found = "\n\n".join(_section(context.state(), result, tokens) for result in failed)
     waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
-    query = (
-        f"Your proposed changes were checked before anybody applies them, and this failed: "
-        f"{', '.join(result.name for result in failed)}; what was printed is above. Correct the changes. A new change "
-        f"to a file replaces your proposed one ({', '.join(sorted(waiting))}): send each file's changes complete, "
-        "against the file as you read it. All your other changes are kept."
-    )
+    query = repair_request([result.name for result in failed], sorted(waiting))
     return Draft(query, answered=(Answered(Invocation("checks", "checks"), ToolResult(found)),))
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -230,7 +231,8 @@ class CommandOutput(Static, can_focus=True):
         check = self._check
         words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
         facts = [result.command] if check else []
-        facts += [fact for fact in _outcome(result) if fact not in words]
+        told = _outcome(replace(result, changed=()) if check else result)
+        facts += [fact for fact in told if fact not in words]
         line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
         self.update(Content("\n").join([line, plain(result.output.rstrip("\n"))]) if self._unfolded else line)
 
