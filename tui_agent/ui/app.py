@@ -18,7 +18,7 @@ from textual import events, on
 from textual.driver import Driver
 
 from tui_agent import debug_log
-from tui_agent.errors import OpenElsewhere, TuiAgentError
+from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
 from tui_agent.ui.actions import APP, bindings_of
 from tui_agent.ui.garbage import Garbage
 from tui_agent.ui.host import Choice, Host, Reopen
@@ -262,6 +262,21 @@ class WorkspaceApp(Host, inherit_bindings=False):
             self.session.journal.flush()
         self._suspend_signal()
         self._driver.suspend()
+
+    async def hand_over(self, words: Sequence[str]) -> int:
+        if not isinstance(self._driver, TerminalDriver):
+            raise UsageError("This terminal cannot be given to another program", "write the text here")
+        await self.workspace_screen.flush()
+        with self._driver.given_away():
+            try:
+                process = await asyncio.create_subprocess_exec(*words)
+            except OSError as error:
+                raise UsageError(
+                    f"{words[0]} cannot be started ({error.strerror})", "set EDITOR to another"
+                ) from error
+            status = await process.wait()
+        self._draw_all()
+        return status
 
     @on(Driver.SignalResume)
     def _draw_all(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import App
@@ -38,6 +38,10 @@ class Host(App[int], inherit_bindings=False):
 
     def next_theme(self) -> None:
         """Take the next palette by name, at once."""
+        raise NotImplementedError
+
+    async def hand_over(self, words: Sequence[str]) -> int:
+        """Give the terminal to another program until it ends; its exit status. Raises `UsageError`."""
         raise NotImplementedError
 
     async def suspend_to_shell(self) -> None:

@@ -13,7 +13,8 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,21 @@ class TerminalDriver(LinuxDriver):
         started has stopped, which may not be us: until then ours must be done."""
         self._give_back()
         os.killpg(0, signal.SIGTSTP)
+
+    @contextmanager
+    def given_away(self) -> Generator[None]:
+        """Another program has the terminal: nothing is read from it, and what is drawn is left out.
+
+        An interrupt from the keyboard is meant for that program.
+        """
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        self.suspend_application_mode()
+        try:
+            with self.no_automatic_restart():
+                yield
+        finally:
+            self.resume_application_mode()
+            signal.signal(signal.SIGINT, before)
 
     def _sigtstp_application(self, *_: object) -> None:
         self._give_back()
