@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.context import memory
-from tui_agent.errors import SessionError
+from tui_agent.errors import FileError, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
@@ -100,6 +100,49 @@ class Chat:
     async def set_queue(self, queue: Sequence[str]) -> None:
         """The messages that wait for the turn to end, as the person left them."""
         await self._turns.set_queue(queue)
+
+    @call(changes=True)
+    async def send_queue(self) -> None:
+        """Begin with the messages that a stopped turn left waiting."""
+        self._turns.send_queue()
+
+    @call(changes=True)
+    async def compact(self) -> None:
+        """Let the model summarise all older messages, which give way to the summary.
+
+        Raises `SessionError` where there are none, or a turn runs.
+        """
+        if len(self.state.conversation.messages) < 2:
+            raise SessionError("There is nothing to summarise yet", "send a message first")
+        self._turns.compact()
+
+    @call(changes=False)
+    async def export(self, target: Path) -> None:
+        """Write what was said to a Markdown file with the rights 0600, secrets masked.
+
+        Raises `SessionError` where nothing is kept, and `FileError` where the file is there or cannot be written.
+        """
+        if self._log is None:
+            raise SessionError("This session is in memory alone", "copy what you need")
+        from tui_agent.files.private import replace_private
+        from tui_agent.log.log import events_of
+        from tui_agent.log.transfer import as_markdown
+
+        path, name = self._log, self.state.session.id
+
+        def write() -> None:
+            if target.exists():
+                raise FileError(f"{target} is there already", "name another file")
+            try:
+                replace_private(
+                    target, as_markdown(name, list(events_of(path, []))).encode("utf-8", "replace")
+                )
+            except OSError as error:
+                raise FileError(
+                    f"{target} cannot be written ({error.strerror})", "name another file"
+                ) from error
+
+        await asyncio.to_thread(write)
 
     @call(changes=True)
     async def answer(self, action: str, path: str = "") -> None:

@@ -12,6 +12,9 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
+#: Of how many files that fit best the picker puts those that are worked on first.
+MOST_FITTING = 100
+
 
 class Files:
     """What a front end asks about files; `OpenFiles` and the index carry it out."""
@@ -47,6 +50,26 @@ class Files:
     def find(self, query: str, limit: int = 20) -> list[str]:
         """The paths most like `query`, best first: the `@` picker."""
         return self._workspace.index.fuzzy(query, limit)
+
+    @call(changes=False)
+    def suggest(self, query: str, limit: int) -> list[str]:
+        """Like `find`, for the `@` picker: of what fits, files that are open come first, then those with changes, then
+        those that the model knows."""
+        state = self.state
+        open_first = [
+            buffer.path
+            for buffer in sorted(state.buffers.open, key=lambda it: it.path != state.buffers.active)
+        ]
+        changed = [change.path for change in state.review.open] + list(state.workspace.marks)
+        worked_on = list(dict.fromkeys((*open_first, *changed, *state.known.files)))
+        place = {path: at for at, path in enumerate(worked_on)}
+        if not query.strip():
+            found = [
+                *(path for path in worked_on if self._workspace.index.contains(path)),
+                *self.find("", limit),
+            ]
+            return list(dict.fromkeys(found))[:limit]
+        return sorted(self.find(query, MOST_FITTING), key=lambda path: place.get(path, len(place)))[:limit]
 
     @call(changes=False)
     async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:

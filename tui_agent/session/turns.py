@@ -67,6 +67,8 @@ class Turns:
         if not text.strip():
             return
         draft = self.state.input.draft
+        if self.running and self._stopped and self._task is not None:
+            await asyncio.wait([self._task])  # it is ending: what is sent now is not meant for its queue
         if self.running:
             await self._journal.record(e.MessageQueued(text))
             if not self.running and not self._stopped:
@@ -84,6 +86,24 @@ class Turns:
             self._stopped = False
             self._journal.tell(e.PhaseChanged("planning"))
             self._begin_next()
+
+    def send_queue(self) -> None:
+        """Begin with the messages that a stopped turn left waiting; nothing happens while a turn runs."""
+        if not self.running:
+            self._stopped = False
+            self._begin_next()
+
+    def compact(self) -> None:
+        """Let older messages give way to a summary. Raises `SessionError` while a turn runs."""
+        if self.running:
+            raise SessionError("A turn is running: messages are summarised between turns", "wait, or stop it")
+        from tui_agent.turn.window import compact as steps
+
+        self._stopped = False
+        self._journal.tell(e.PhaseChanged("planning"))
+        self._task = asyncio.create_task(
+            self._to_its_end(self.state.turn.number, steps, again=True), name="compacting"
+        )
 
     async def set_queue(self, queue: Sequence[str]) -> None:
         await self._journal.record(e.QueueChanged(tuple(queue)))
@@ -240,7 +260,7 @@ class Turns:
         started = time.monotonic()
         ended: dict[str, Any] = await self._ended(turn, steps)
         if again and not ended["ok"] and not self._stopped:
-            sentence = f"The model was asked again without success: {ended['error']}"
+            sentence = f"The model was asked without success: {ended['error']}"
             await self._journal.record(e.NoticeGiven("warning", sentence))
             ended = {"ok": True}
         seconds = round(time.monotonic() - started, 3)

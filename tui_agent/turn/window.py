@@ -14,15 +14,16 @@ from msgspec.structs import replace
 from tui_agent.context.budget import Shares, emptied, filling
 from tui_agent.context.known import KnownFile
 from tui_agent.context.loaded import InView, LoadedFile, read_files_result
-from tui_agent.errors import ContextTooLong, TuiAgentError
+from tui_agent.errors import ContextTooLong, ModelError, TuiAgentError
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import ConversationBegun, FileLoaded, NoticeGiven, RequestSent
 from tui_agent.store.fold import fold
 from tui_agent.store.state import State
-from tui_agent.tools.context import Emit
+from tui_agent.tools.context import Emit, unheard
 from tui_agent.tools.files import LoadedFiles, costs_of, known_file, leave_out, load, window_of
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Why, begin, condense, in_words, keep, needs_begin
+from tui_agent.turn.instructions import instruct
 from tui_agent.turn.request import Composed, Draft, compose
 
 #: Emptying files must free at least this share of the window, or the cache is broken for too little.
@@ -294,6 +295,13 @@ class _Room:
         await self._emit(
             NoticeGiven("info", f"The request is too long for the model, so it goes without {what}")
         )
+
+
+async def compact(context: TurnContext, emit: Emit) -> None:
+    """All older messages give way to a summary, because the person asks for it; nothing changes where none comes."""
+    contexts = await instruct(context, (), unheard)
+    if not await condense(context, contexts, _shares(context, sys.maxsize), emit, all_of_them=True):
+        raise ModelError("No summary came", "try again, or go on without one")
 
 
 def _shares(context: TurnContext, ceiling: int) -> Shares:
