@@ -178,6 +178,28 @@ def test_suspending_gives_the_terminal_back_and_coming_back_takes_it_again(
         program.shows("XYZ")
 
 
+def test_the_message_can_be_written_in_an_editor_of_ones_own_while_the_program_goes_on(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "editor"
+    script.write_text('echo IN THE EDITOR; read line < /dev/tty; echo "$line, after $(cat "$1")" > "$1"\n')
+    monkeypatch.setenv("VISUAL", f"sh {script}")
+    with running(Program("demo", folder=tmp_path, home=home)) as program:
+        before = termios.tcgetattr(program.master)[3]
+        program.type(b"\x15a draft")  # without what the rehearsal has put there
+        program.shows("a draft")
+        program.type(b"\x18\x05")
+        program.until(lambda: b"IN THE EDITOR" in program.written, "the editor")
+        assert termios.tcgetattr(program.master)[3] & termios.ICANON
+        program.written = b""
+        program.blank()
+        program.type(b"written outside\n")
+        program.shows("written outside, after")
+        assert termios.tcgetattr(program.master)[3] == before
+        program.type(b"XYZ")
+        program.shows("XYZ")
+
+
 def test_in_a_text_the_same_key_undoes_and_without_a_shell_it_suspends_nowhere(program: Program) -> None:
     """It leads the session of its terminal, as where a terminal or `ssh -t` starts it."""
     program.type(b"word")

@@ -73,6 +73,7 @@ async def on_screen(
     *,
     size: tuple[int, int] = (160, 48),
     prepare: Callable[[Session], None] | None = None,
+    keys: str = "default",
     **options: Any,
 ) -> AsyncGenerator[Driven]:
     """The application with every pane in place; `options` go to the session."""
@@ -81,7 +82,7 @@ async def on_screen(
         async def opened() -> Session:
             return session
 
-        app = WorkspaceApp(opened)
+        app = WorkspaceApp(opened, keys=keys)
         async with app.run_test(size=size, notifications=True) as pilot:
             driven = Driven(app, session, pilot)
             await driven.until(lambda: driven.screen.ready, "the panes in place")

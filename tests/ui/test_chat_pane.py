@@ -21,7 +21,7 @@ from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.message_text import MessageText
 from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.prompt import Prompt
-from tui_agent.ui.widgets.prompt_lines import MentionList
+from tui_agent.ui.widgets.prompt_lines import CompletionList
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
 
 HOSTILE = "[red]x[/] [@click=app.quit]y\x1b[31m\u202e"
@@ -185,7 +185,7 @@ async def test_a_mention_is_completed(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await it.session.files.ready()
         await it.press(*"see @api")
-        await it.until(lambda: it.one(MentionList).display, "the list of files")
+        await it.until(lambda: it.one(CompletionList).display, "the list of files")
         await it.press("tab")
         await it.pilot.pause()
         assert it.one(Prompt).text == "see @api.py "
@@ -198,9 +198,9 @@ async def test_escape_closes_the_list_of_files_only(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await it.session.files.ready()
         await it.press(*"@api")
-        await it.until(lambda: it.one(MentionList).display)
+        await it.until(lambda: it.one(CompletionList).display)
         await it.press("escape")
-        await it.until(lambda: not it.one(MentionList).display)
+        await it.until(lambda: not it.one(CompletionList).display)
         assert it.one(Prompt).text == "@api"
 
 

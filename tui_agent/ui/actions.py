@@ -46,8 +46,11 @@ _ANYWHERE = [
     Action("app.suspend", "Suspend to the shell; `fg` comes back"),
     Action("app.notices", "Show the notices again"),
     Action("app.close", "Close what is on top, else go to the chat"),
+    Action("session.new", "Begin a new session in this folder"),
     Action("session.open", "Open another session"),
     Action("session.fork", "Go on with a copy of this session"),
+    Action("session.compact", "Summarise older messages now, to make room", writes=True),
+    Action("session.export", "Write this session to a Markdown file"),
     Action("session.summary", "Read and edit the summary of older messages", writes=True),
     Action("session.model", "Choose the model that answers", writes=True),
     Action("session.rename", "Name this session", writes=True),
@@ -92,6 +95,34 @@ ACTIONS: dict[str, Action] = {
         ),
     ]
 }
+
+
+#: Commands whose word is another than the name of the action, and the actions that are keys and nothing else.
+_SAID = {
+    "session.open": "resume",
+    "app.suspend": "shell",
+    "turn.stop": "stop",
+    "changes.apply_all": "apply",
+    "commands.take": "take",
+    "app.stop_everything": "stop-everything",
+}
+_KEYS_ONLY = {"app.leader", "app.palette", "app.close", "pane.next", "pane.previous"}
+#: What `/` offers in the prompt, by the word after it: actions that count anywhere, and some of the chat.
+SLASH: dict[str, Action] = {
+    _SAID.get(action.id, action.name.replace("_", "-")): action
+    for action in ACTIONS.values()
+    if (action.pane in (APP, ANYWHERE) and action.id not in _KEYS_ONLY)
+    or action.id in ("chat.copy", "chat.reasoning")
+}
+
+
+def slash_commands(words: str) -> list[tuple[str, Action]]:
+    """The commands that begin with the words, then those that hold them, or whose description does."""
+    words = words.lower()
+    begin = [one for one in SLASH.items() if one[0].startswith(words)]
+    hold = [one for one in SLASH.items() if words in one[0] and one not in begin]
+    said = [one for one in SLASH.items() if words in one[1].words.lower() and one not in (*begin, *hold)]
+    return begin + hold + said
 
 
 def actions_of(pane: str) -> list[Action]:

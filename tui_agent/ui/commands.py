@@ -15,11 +15,14 @@ from tui_agent.ui.layout.arrangement import Arrangement
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.store.state import State
     from tui_agent.ui.dialogs.chooser import ChooserRow
 
 #: Dialogs by their action: the module in `dialogs`, imported when it is asked for, and the function.
 DIALOGS = {
     "app.notices": "palette:show_notices",
+    "session.new": "sessions:begin_new",
+    "session.export": "sessions:export_this",
     "session.open": "sessions:choose_another",
     "session.fork": "sessions:fork_this",
     "session.rename": "sessions:rename_this",
@@ -37,6 +40,12 @@ DIALOGS = {
 }
 
 
+#: Seconds in which the second press must come that stops a turn in the middle of a change.
+STOP_WITHIN = 3.0
+#: Letters of a reply that are shown nowhere and belong to no change: the braces and names around what it says.
+FRAME = 200
+
+
 class Commanded(Protocol):
     """The screen, as far as it is needed here."""
 
@@ -48,6 +57,7 @@ class Commanded(Protocol):
     def host(self) -> Host: ...
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None: ...
+    def act(self, call: Coroutine[Any, Any, object]) -> None: ...
     def do(self, action_id: str) -> Awaitable[None]: ...
     def do_in(self, name: str, action: str) -> Awaitable[None]: ...
     def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object: ...
@@ -58,12 +68,15 @@ class ScreenCommands:
 
     def __init__(self, screen: Commanded) -> None:
         self._screen = screen
+        #: Whether the next press of the key that closes stops a turn that writes changes.
+        self._stopping = False
         self.table: Mapping[str, Callable[[], object]] = {
             "app.palette": self._open_palette,
             "app.help": self._open_help,
             "app.leader": lambda: screen.leader.begin(screen.host.keys.after_leader()),
             "app.theme": lambda: screen.host.next_theme(),
             "app.suspend": self._suspend,
+            "session.compact": self._compact,
             "turn.stop": self._stop,
             "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),
             "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
@@ -73,6 +86,7 @@ class ScreenCommands:
             "commands.take": self._take,
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
+            "app.close": self._close,
         }
 
     def _open(self, action: str) -> None:
@@ -107,10 +121,45 @@ class ScreenCommands:
         if not isinstance(self._screen.host.focused, Input):  # where the key means undo, or nothing
             await self._screen.host.suspend_to_shell()
 
+    def _compact(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.act(session.chat.compact())
+
     def _stop(self) -> None:
+        """Stop the turn, else the commands. A key to the chat waits for it: what is sent next is not of that turn."""
         if (session := self._screen.session) is not None:
             running = session.state.turn.running
-            self._screen.ask(session.chat.stop() if running else session.stop_commands())
+            self._screen.act(session.chat.stop() if running else session.stop_commands())
+
+    def _close(self) -> None:
+        """Close what is on top; with nothing on top stop what runs, and go to the chat.
+
+        What the reply holds of changes that are not complete is lost with it: that takes a second press.
+        """
+        arrangement, session = self._screen.arrangement, self._screen.session
+        if arrangement.layout.zoomed:
+            arrangement.unzoom()
+            return
+        if session is not None and session.state.turn.running and self._writes_changes(session.state):
+            if not self._stopping:
+                self._stopping = True
+                self._screen.host.set_timer(STOP_WITHIN, self._go_on)
+                key = self._screen.host.keys.shown("app.close")
+                said = f"{key} again to stop: the changes that are being written are lost."
+                self._screen.host.notify(said, timeout=STOP_WITHIN, markup=False)
+                return
+            self._go_on()
+        if session is not None and (session.state.turn.running or _runs(session.state)):
+            self._stop()
+        arrangement.go_to_the_chat()
+
+    def _go_on(self) -> None:
+        self._stopping = False
+
+    def _writes_changes(self, state: State) -> bool:
+        """Whether more of the reply has come than is shown, or kept when it is stopped."""
+        reply = state.reply
+        return reply.letters > len(reply.summary) + len(reply.message) + len(reply.reasoning) + FRAME
 
     def _run_again(self) -> None:
         if (session := self._screen.session) is not None:
@@ -119,3 +168,8 @@ class ScreenCommands:
     def _take(self) -> None:
         if (session := self._screen.session) is not None:
             self._screen.ask(session.commands.take())
+
+
+def _runs(state: State) -> bool:
+    """Whether a command or a check runs."""
+    return bool(state.commands.running or state.checks.running)

@@ -195,6 +195,9 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def on_pane_gone_to(self, message: Pane.GoneTo) -> None:
         self.focus_pane(message.name)
 
+    async def on_pane_action_asked(self, message: Pane.ActionAsked) -> None:
+        await self.do(message.action)
+
     def on_tab_line_tab_pressed(self, message: TabLine.TabPressed) -> None:
         self.focus_pane(message.pane)
 
@@ -206,6 +209,14 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         if self.session:
             ask(self, self.session, call)
+
+    def act(self, call: Coroutine[Any, Any, object]) -> None:
+        """Like `ask`, for what decides what the next keys to the chat mean."""
+        chat = self.workspace.pane("chat")
+        if chat is not None:
+            chat.act(call, text_waits=False)
+        else:
+            self.ask(call)
 
     async def action_do(self, action_id: str) -> None:
         """Do an action that counts anywhere."""

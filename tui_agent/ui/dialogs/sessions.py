@@ -311,6 +311,39 @@ async def choose_another(app: Host, session: Session) -> None:
         await app.switch(choice)
 
 
+async def begin_new(app: Host, session: Session) -> None:
+    """Close the session that is open, and begin another in the same folder; it stays in the list."""
+    if app.reopen is None:
+        app.notify("Only `tui-agent` itself can begin another session here.", severity="warning")
+    else:
+        await app.switch(Choice(""))
+
+
+async def export_this(app: Host, session: Session) -> None:
+    """Ask for a file, and write what was said to it."""
+    default = f"{session.state.session.name or session.state.session.id}.md".replace("/", "-")
+
+    def rows(words: str) -> list[ChooserRow]:
+        name = words.strip() or default
+        return [ChooserRow(name, label(f"Write {name}"))]
+
+    chosen = await app.push_screen_wait(
+        Chooser("Export to a Markdown file", rows, "type another name or path")
+    )
+    if not chosen:
+        return
+    target = await asyncio.to_thread(_target, session.workspace.root, chosen)
+    try:
+        await session.chat.export(target)
+        await session.notice(f"{target} holds this session")
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+
+
+def _target(root: Path, name: str) -> Path:
+    return root / Path(name).expanduser()
+
+
 async def fork_this(app: Host, session: Session) -> None:
     """Go on with a copy of the session that is open, as it stood after a turn."""
     if app.reopen is None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -20,7 +21,7 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
     """Gives the text as it was left, or None where the person leaves it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", show=False, priority=True),
+        Binding("escape", "leave", show=False, priority=True),
         Binding("f2,ctrl+enter", "keep", show=False, priority=True),
     ]
     DEFAULT_CSS = """
@@ -54,13 +55,16 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
         self._text = text
         self._keep = keep
         self._wrap = wrap
+        #: The text as it was before the person wrote, and whether leaving it was asked for.
+        self._before = text if isinstance(text, str) else ""
+        self._leaving = False
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():
             yield Static(label(self._title), classes="title", markup=False)
             text = self._text if isinstance(self._text, str) else ""
             yield WritingArea(text, soft_wrap=self._wrap, tab_behavior="indent")
-            yield Static(label(f"F2 {self._keep}   Esc leave it as it was"), classes="hint", markup=False)
+            yield Static(self._hint(), classes="hint", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(WritingArea).focus()
@@ -72,13 +76,31 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
         if found is None:
             self.dismiss(None)
         elif not area.text:
-            area.text = found
+            area.text = self._before = found
 
     def needs_content(self, event: events.Event) -> bool:
         return self._holds_up and super().needs_content(event)
 
     def retitle(self, title: str) -> None:
         self.query_one(".title", Static).update(label(title))
+
+    def action_leave(self) -> None:
+        """What was written would be lost: that takes a second press."""
+        if self._leaving or self.query_one(WritingArea).text == self._before:
+            self.dismiss(None)
+        else:
+            self._leaving = True
+            self.query_one(".hint", Static).update(
+                label(f"Esc again drops what you wrote   F2 {self._keep}", "$warning")
+            )
+
+    def on_text_area_changed(self) -> None:
+        if self._leaving:
+            self._leaving = False
+            self.query_one(".hint", Static).update(self._hint())
+
+    def _hint(self) -> Content:
+        return label(f"F2 {self._keep}   Esc leave it as it was")
 
     def action_keep(self) -> None:
         if self.can_be_kept:

@@ -14,6 +14,7 @@ from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
 
 DEFAULT = "default"
+VIM = "vim"
 LEADER = "leader "
 _MOVING = """
     app.palette app.help app.theme app.notices session.chat.sent session.context buffers.find buffers.goto_line
@@ -49,6 +50,8 @@ class Keys(Struct, frozen=True):
 
     by_action: dict[str, tuple[str, ...]]
     faults: tuple[str, ...] = ()
+    #: Whether letters are commands where text is written, until a key begins to insert: Vim's way.
+    modal: bool = False
 
     def keymap(self) -> dict[str, str]:
         """The single keys, as Textual's keymap wants them."""
@@ -102,7 +105,7 @@ def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
         elif position < len(files) - len(folders):
             faults.append(f"There is no set of keys {name!r}: choose default or vim")
     faults += conflicts(by_action)
-    return Keys(by_action, tuple(faults))
+    return Keys(by_action, tuple(faults), name == VIM)
 
 
 def _is_workspaces(path: Path) -> bool:

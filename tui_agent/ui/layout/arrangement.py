@@ -43,7 +43,6 @@ class Arrangement:
             "pane.narrower": partial(self._lengthen, "width", -1),
             "pane.taller": partial(self._lengthen, "height", 1),
             "pane.shorter": partial(self._lengthen, "height", -1),
-            "app.close": self._close,
         }
 
     def bring_to_front(self, name: str) -> None:
@@ -91,8 +90,8 @@ class Arrangement:
             self._arrange(replace(layout, zoomed="", hidden=(*layout.hidden, layout.focus)))
             self._focus("chat")
 
-    def _close(self) -> None:
-        if self.layout.zoomed:
-            self._zoom()
-        else:
-            self._focus("chat")
+    def unzoom(self) -> None:
+        self._arrange(replace(self.layout, zoomed=""))
+
+    def go_to_the_chat(self) -> None:
+        self._focus("chat")

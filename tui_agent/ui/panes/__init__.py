@@ -100,6 +100,7 @@ PANES = {
                 Key("reload", "Take the text from disk"),
                 Key("diff", "Compare the file with the last commit, or with any apply"),
                 Key("overwrite", "Save over what is on disk"),
+                Key("outside", "Open the file in your own editor ($EDITOR)"),
             ),
             "the editor",
         ),
@@ -156,6 +157,8 @@ PANES = {
                 Key("copy", "Copy the last answer"),
                 Key("tell_output", "Put what the last command printed into the prompt", writes=True),
                 Key("unqueue", "Take the last waiting message back into the input"),
+                Key("drop_queue", "Drop the messages that wait"),
+                Key("outside", "Write the message in your own editor ($EDITOR)", writes=True),
             ),
         ),
         RegisteredPane(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from textual import events
+from textual import events, work
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.store.state import State
 from tui_agent.ui.sink import parts
@@ -24,6 +25,7 @@ from tui_agent.ui.widgets.text_area import WritingArea
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
 
 #: Seconds after the first key within which the editor's text is handed to the session.
 HAND_OVER_AFTER = 0.1
@@ -52,6 +54,7 @@ class BuffersPane(Pane):
             "diff": self._compare,
             "next_tab": partial(self._step, 1),
             "previous_tab": partial(self._step, -1),
+            "outside": lambda: self._open_outside(),
             "find": partial(self._find, "find"),
             "goto_line": partial(self._find, "line"),
         }
@@ -217,6 +220,27 @@ class BuffersPane(Pane):
 
         if active := self.session.state.buffers.active:
             self.app.push_screen(FileDiff(self.session, active))
+
+    @work(exclusive=True)
+    async def _open_outside(self) -> None:
+        """Open the file in the person's own editor; what is saved there is read again like any change on disk."""
+        from tui_agent.ui.outside_editor import editor, opening
+
+        await self.flush()
+        buffers, session = self.session.state.buffers, self.session
+        active = buffers.get(buffers.active)
+        if active is None:
+            return
+        try:
+            if active.unsaved:
+                key = self.keys.shown("buffers.save")
+                raise SessionError(
+                    f"{active.path} has unsaved text, which the editor would not see", f"save it: {key}"
+                )
+            words = opening(editor(), session.workspace.root / active.path, active.cursor[0] + 1)
+            await cast("Host", self.app).hand_over(words)
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
 
     def _step(self, step: int) -> None:
         buffers = self.session.state.buffers

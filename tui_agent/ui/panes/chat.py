@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 from textual import on, work
-from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import TuiAgentError
-from tui_agent.store.commands import RunningCommand
-from tui_agent.store.state import State, TurnSlice
+from tui_agent.store.state import State
+from tui_agent.ui.actions import SLASH
 from tui_agent.ui.sink import parts
+from tui_agent.ui.widgets.hints import Hint, HintLine
 from tui_agent.ui.widgets.messages import PlaceLink
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import (
     ApprovalLine,
+    CompletionList,
     ContinueLine,
-    MentionList,
     NextSteps,
     NoModelLine,
     OfferLine,
     PermissionLine,
+    ProgressLine,
     QueuedMessages,
+    command_rows,
+    file_row,
 )
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -38,19 +40,12 @@ from tui_agent.ui.widgets.transcript import NewBelow, ScrollPosition, Transcript
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
 
 #: Seconds after the first key within which a draft is handed to the session.
 DRAFT_AFTER = 0.1
 
-_PHASES = {
-    "starting": "waits for the model to be ready",
-    "planning": "making a plan",
-    "finding": "finding files",
-    "waiting": "waits for your answer in the plan",
-    "asking": "asking the model",
-    "streaming": "answering",
-    "checking": "running the checks",
-}
+_OFFERS = (Hint("chat.send", "send"), Hint("chat.unqueue", "edit the last"), Hint("chat.drop_queue", "drop"))
 
 
 class ChatPane(Pane):
@@ -61,9 +56,6 @@ class ChatPane(Pane):
         super().__init__(session)
         self._draft = ""
         self._draft_timer: Timer | None = None
-        #: Counts the seconds of a command that runs.
-        self._counting: Timer | None = None
-        self._progress = Content()
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -80,6 +72,8 @@ class ChatPane(Pane):
             "copy": self._copy,
             "tell_output": self._tell_output,
             "unqueue": self._unqueue,
+            "drop_queue": lambda: self.act(self.session.chat.set_queue(()), text_waits=False),
+            "outside": lambda: self._write_outside(),
         }
 
     def compose(self) -> Iterable[Widget]:
@@ -87,16 +81,22 @@ class ChatPane(Pane):
         state = self.session.state
         yield Transcript(self.session.chat, read_position(state.layout.place.get(self.ID), state.chat.total))
         yield NewBelow()
-        yield Static("", id="progress", markup=False)
+        yield ProgressLine()
         yield QueuedMessages()
+        yield HintLine(id="queue-offers")
         yield choices
-        yield MentionList()
+        yield CompletionList()
         yield NoModelLine(self.session)
         yield ContinueLine()
         yield ApprovalLine(self.session)
         yield PermissionLine()
         yield OfferLine()
         yield Prompt(choices.text_of)
+        yield Static("", id="mode", markup=False)
+
+    def on_mount(self) -> None:
+        if self.keys.modal:
+            self.prompt.use_vim()
 
     @property
     def prompt(self) -> Prompt:
@@ -119,27 +119,26 @@ class ChatPane(Pane):
             self.prompt.placeholder = f"Only read here: {self.keys.shown('session.fork')} forks it"
         self.prompt.set_history(state.input.history)
         self.query_one(NextSteps).show(() if state.turn.running else state.chat.next_steps)
-        self.query_one(QueuedMessages).show(state.input.queue)
-        self._show_progress(state)
+        self._show_queue(state)
+        self.query_one(ProgressLine).show(state)
         self._show_going_on()
         self.query_one(NoModelLine).show()
         self.query_one(PermissionLine).show(state.asked)
         self.query_one(OfferLine).show(state.checks.offered)
         self._show_draft(state.input.draft)
 
-    def _show_progress(self, state: State) -> None:
-        line = self.query_one("#progress", Static)
-        running = state.commands.running
-        if running and self._counting is None:
-            self._counting = self.set_interval(1.0, lambda: self._show_progress(self.session.state))
-        elif not running and self._counting is not None:
-            self._counting.stop()
-            self._counting = None
-        line.display = state.turn.running or bool(running)
-        words = _command(running) if running else _progress(state.turn, state.model.name)
-        if not words.is_same(self._progress):  # each update is another layout of the whole screen
-            self._progress = words
-            line.update(words, layout=False)
+    def _show_queue(self, state: State) -> None:
+        """What waits; of a turn that was stopped also what can be done about it."""
+        self.query_one(QueuedMessages).show(state.input.queue)
+        offers = self.query_one("#queue-offers", HintLine)
+        offers.display = bool(state.input.queue) and not state.turn.running
+        offers.set_words(_OFFERS if offers.display else ())
+
+    @on(Prompt.ModeChanged)
+    def _show_mode(self, message: Prompt.ModeChanged) -> None:
+        line = self.query_one("#mode", Static)
+        line.display = message.mode != "insert"
+        line.update(parts((message.mode.upper(), "$accent")))
 
     def _show_draft(self, draft: str) -> None:
         """Take a draft that came from elsewhere, unless the person is writing another."""
@@ -178,7 +177,16 @@ class ChatPane(Pane):
 
     def _send_prompt(self) -> None:
         text = self.prompt.value
-        if text.strip():
+        command = self.prompt.command
+        state = self.session.state
+        if not text.strip() and state.input.queue and not state.turn.running:
+            self.act(self.session.chat.send_queue(), text_waits=False)
+        elif command in SLASH:
+            self._do_command(command)
+        elif command:
+            said = f"There is no command /{command}: with a space before it, it is sent to the model"
+            self.ask(self.session.notice(said, "warning"))
+        elif text.strip():
             self.prompt.set_value("")
             self.transcript.follow()
             if text.startswith("!!"):
@@ -218,6 +226,23 @@ class ChatPane(Pane):
         sent = await go_on(self.app, self.session, text)
         if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
             self.prompt.set_value("")
+
+    @on(Prompt.EditorAsked)
+    @work(exclusive=True)
+    async def _write_outside(self) -> None:
+        """Write the message in the person's own editor."""
+        from tui_agent.ui.outside_editor import edited_text
+
+        before = self.prompt.value
+        try:
+            text = await edited_text(cast("Host", self.app), before)
+        except TuiAgentError as error:
+            await self.session.notice(str(error), "error")
+            return
+        if text is None:
+            await self.session.notice("The editor ended with an error: the message is as it was", "warning")
+        elif text != before:
+            self.prompt.set_value(text)
 
     def _tell_output(self) -> None:
         """Put the last command and what it printed into the prompt, to be sent with a question."""
@@ -267,34 +292,53 @@ class ChatPane(Pane):
             self.prompt.choose(message.step.input_text)
         self.prompt.focus()
 
-    # ── mentions ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── files and commands to pick ───────────────────────────────────────────────────────────────────────
 
-    def on_prompt_mention_changed(self, message: Prompt.MentionChanged) -> None:
-        picker = self.query_one(MentionList)
-        picker.show([] if message.query is None else self.session.files.find(message.query, MentionList.ROWS))
+    def on_prompt_picking(self, message: Prompt.Picking) -> None:
+        picker = self.query_one(CompletionList)
+        match message.sign:
+            case "@":
+                state = self.session.state
+                paths = self.session.files.suggest(message.query, CompletionList.ROWS)
+                picker.show("@", [file_row(path, state) for path in paths])
+            case "/":
+                picker.show("/", command_rows(message.query, self.keys))
+            case _:
+                picker.close()
         self.prompt.picking = picker.display
 
     def on_prompt_picker_key(self, message: Prompt.PickerKey) -> None:
-        picker = self.query_one(MentionList)
+        picker = self.query_one(CompletionList)
         match message.key:
             case "up":
                 picker.action_cursor_up()
             case "down":
                 picker.action_cursor_down()
             case "escape":
-                picker.show([])
+                picker.close()
+            case "tab" if picker.sign == "/":
+                self.prompt.set_value(f"/{picker.chosen}")
             case _:
-                self._complete(picker.chosen)
+                self._take_chosen()
         self.prompt.picking = picker.display
 
     def on_option_list_option_selected(self) -> None:
-        self._complete(self.query_one(MentionList).chosen)
+        self._take_chosen()
         self.prompt.focus()
 
-    def _complete(self, path: str) -> None:
-        self.query_one(MentionList).show([])
-        if path:
-            self.prompt.complete(path)
+    def _take_chosen(self) -> None:
+        """Put the chosen file into the text, or do the chosen command in its place."""
+        picker = self.query_one(CompletionList)
+        sign, chosen = picker.sign, picker.chosen
+        picker.close()
+        if chosen and sign == "/":
+            self._do_command(chosen)
+        elif chosen:
+            self.prompt.complete(chosen)
+
+    def _do_command(self, name: str) -> None:
+        self.prompt.set_value("")
+        self.post_message(self.ActionAsked(SLASH[name].id))
 
     # ── the transcript ───────────────────────────────────────────────────────────────────────────────────
 
@@ -322,23 +366,3 @@ class ChatPane(Pane):
         answers = [message for message in self.session.state.chat.messages if message.kind == "agent"]
         if answers:
             self.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)
-
-
-def _command(running: Sequence[RunningCommand]) -> Content:
-    """The command that was started last: how long it has run, and its last line."""
-    one = running[-1]
-    more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-    seconds = max(0, int(time.time() - one.since))
-    return parts(
-        ("● ", "$running"), f"{one.command}{more}", (f" · {seconds} s", "$muted"), (f"  {one.line}", "$muted")
-    )
-
-
-def _progress(turn: TurnSlice, model: str) -> Content:
-    if turn.phase == "retrying":
-        why = f" ({turn.retry_why})" if turn.retry_why else ""
-        return parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{why}", "$muted"))
-    words = next(iter(turn.calls.values()), "") or _PHASES.get(turn.phase, turn.phase)
-    who = f" {model}" if turn.phase == "asking" and model else ""
-    step = f" · step {turn.step}" if turn.step > 1 else ""
-    return parts(("● ", "$running"), (f"{words.replace(' the model', who or ' the model')}{step}", "$muted"))

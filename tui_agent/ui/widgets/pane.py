@@ -66,6 +66,13 @@ class Pane(Container):
             super().__init__()
             self.name = name
 
+    class ActionAsked(Message):
+        """An action that is not the pane's own is to be done; `action` is its id."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
     #: Shown in the line above the pane, with its counts: `Plan 2/3`.
     title_text: var[str | Content] = var("", init=False)
 

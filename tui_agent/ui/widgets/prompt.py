@@ -1,4 +1,4 @@
-"""The input of the chat: several lines, a history at its edges, `@file` completion, long pastes folded."""
+"""The input of the chat: several lines, a history at its edges, files and commands to pick, long pastes folded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from textual.message import Message
 
 from tui_agent.ui.keys.leader import is_modifier
 from tui_agent.ui.widgets.text_area import WritingArea
+from tui_agent.ui.widgets.vim import Mode, Vim
 
 #: A paste longer than this is shown as one line and sent as it is.
 FOLD_FROM = 2_000
 _MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
+#: A command, as long as nothing but its name is typed.
+_COMMAND = re.compile(r"/([\w-]*)")
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
@@ -32,22 +35,38 @@ class Prompt(WritingArea):
     digit was the beginning of a text and is kept as that.
     """
 
-    class MentionChanged(Message):
-        """The word at the cursor is `@query` now, or (with None) not a mention."""
+    class Picking(Message):
+        """The word at the cursor is `@query` or `/query` now; with an empty sign it is neither."""
 
-        def __init__(self, query: str | None) -> None:
+        def __init__(self, sign: str, query: str) -> None:
             super().__init__()
+            self.sign = sign
             self.query = query
 
+    class EditorAsked(Message):
+        """The text is to be written in the person's own editor."""
+
+    class ModeChanged(Message):
+        """Vim's keys mean something else from here on."""
+
+        def __init__(self, mode: Mode) -> None:
+            super().__init__()
+            self.mode = mode
+
     class PickerKey(Message):
-        """A key that is meant for the open list of files."""
+        """A key that is meant for the open list of files or commands."""
 
         def __init__(self, key: str) -> None:
             super().__init__()
             self.key = key
 
     def __init__(self, step: Callable[[int], str | None]) -> None:
-        super().__init__(id="prompt", soft_wrap=True, compact=True, placeholder="Ask, or name a file with @")
+        super().__init__(
+            id="prompt",
+            soft_wrap=True,
+            compact=True,
+            placeholder="Ask · @ names a file · / does something · ! runs a command",
+        )
         self.highlight_cursor_line = False
         self._step = step
         self._chosen: ChosenStep | None = None
@@ -56,6 +75,9 @@ class Prompt(WritingArea):
         self._at = 0
         self._unsent = ""
         self.picking = False
+        #: Whether Ctrl+X was pressed, with nothing selected: the first key of two.
+        self._after_x = False
+        self._vim: Vim | None = None
 
     # ── the whole text ───────────────────────────────────────────────────────────────────────────────────
 
@@ -119,7 +141,13 @@ class Prompt(WritingArea):
         else:
             super().action_cursor_down(select)
 
-    # ── mentions ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── files and commands to pick ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def command(self) -> str | None:
+        """The word after `/`, where that is all that is written; else None."""
+        found = _COMMAND.fullmatch(self.text)
+        return found[1] if found else None
 
     def complete(self, path: str) -> None:
         """Put the path where the mention at the cursor stands."""
@@ -132,17 +160,34 @@ class Prompt(WritingArea):
     def on_text_area_changed(self) -> None:
         row, column = self.cursor_location
         found = _MENTION.search(self.document.get_line(row)[:column][-300:])
-        self.post_message(self.MentionChanged(found[1] if found else None))
+        if found:
+            self.post_message(self.Picking("@", found[1]))
+        elif (command := self.command) is not None:
+            self.post_message(self.Picking("/", command))
+        else:
+            self.post_message(self.Picking("", ""))
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def use_vim(self) -> None:
+        """From now on take Vim's keys, beginning in insert mode."""
+        self._vim = self._vim or Vim(self, lambda mode: self.post_message(self.ModeChanged(mode)))
 
     async def on_key(self, event: events.Key) -> None:
         if self.locked:
             return  # the base says so
-        if self.picking and event.key in ("up", "down", "enter", "tab", "escape"):
+        if self._first_of_two(event):
+            event.prevent_default()
+            event.stop()
+        elif self.picking and event.key in ("up", "down", "enter", "tab", "escape"):
             event.prevent_default()
             event.stop()
             self.post_message(self.PickerKey(event.key))
+        elif self._vim is not None and self._vim.take(event):
+            event.prevent_default()
+            event.stop()
+        elif self._vim is not None and self._vim.mode != "insert" and event.is_printable:
+            event.prevent_default()  # it is a key of the workspace, such as the leader's, and no letter
         elif self._chosen is not None:
             self._after_choice(self._chosen, event)
         elif (digit := event.character or "").isdecimal() and not self.text and not self.read_only:
@@ -151,6 +196,17 @@ class Prompt(WritingArea):
                 event.prevent_default()
                 event.stop()
                 self.choose(text, digit)
+
+    def _first_of_two(self, event: events.Key) -> bool:
+        """Ctrl+X Ctrl+E is the person's own editor; what is selected is cut by Ctrl+X as ever."""
+        after_x, self._after_x = self._after_x, False
+        if after_x and event.key == "ctrl+e":
+            self.post_message(self.EditorAsked())
+            return True
+        if event.key == "ctrl+x" and not self.selected_text:
+            self._after_x = True
+            return True
+        return False
 
     def _after_choice(self, chosen: ChosenStep, event: events.Key) -> None:
         """The first key after a choice undoes it, shows that it was none, or leaves it as it is."""

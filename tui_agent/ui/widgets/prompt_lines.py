@@ -1,9 +1,10 @@
-"""The lines over the chat's input: what waits, what could be said next, files to mention, a model to choose."""
+"""The lines over the chat's input: what waits, what could be said next, what can be picked, a model to choose."""
 
 from __future__ import annotations
 
 import html
 import re
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,13 +12,17 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import OptionList, Static
 
 from tui_agent.answers.values import NextStep
 from tui_agent.context.memory import asks_to_go_on
+from tui_agent.store.commands import RunningCommand
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import PermissionQuestion, State
-from tui_agent.ui.sink import label, parts, plain
+from tui_agent.store.state import PermissionQuestion, State, TurnSlice
+from tui_agent.ui.actions import slash_commands
+from tui_agent.ui.keys.keymap import Keys
+from tui_agent.ui.sink import label, one_line, parts, plain
 
 if TYPE_CHECKING:
     from tui_agent.model.providers import Suggestion
@@ -160,6 +165,66 @@ class NextSteps(Static):
             self.post_message(self.StepPressed(self.steps[number - 1]))
 
 
+_PHASES = {
+    "starting": "waits for the model to be ready",
+    "planning": "making a plan",
+    "finding": "finding files",
+    "waiting": "waits for your answer in the plan",
+    "asking": "asking the model",
+    "streaming": "answering",
+    "checking": "running the checks",
+}
+
+
+class ProgressLine(Static):
+    """What the turn is doing, or the command that was started last."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="progress", markup=False)
+        self._state: State | None = None
+        self._words = Content()
+        #: Counts the seconds of a command that runs.
+        self._counting: Timer | None = None
+
+    def show(self, state: State) -> None:
+        self._state = state
+        running = state.commands.running
+        if running and self._counting is None:
+            self._counting = self.set_interval(1.0, self._count)
+        elif not running and self._counting is not None:
+            self._counting.stop()
+            self._counting = None
+        self.display = state.turn.running or bool(running)
+        words = _command(running) if running else _progress(state.turn, state.model.name)
+        if not words.is_same(self._words):  # each update is another layout of the whole screen
+            self._words = words
+            self.update(words, layout=False)
+
+    def _count(self) -> None:
+        if self._state is not None:
+            self.show(self._state)
+
+
+def _command(running: Sequence[RunningCommand]) -> Content:
+    """The command that was started last: how long it has run, and its last line."""
+    one = running[-1]
+    more = f" and {len(running) - 1} more" if len(running) > 1 else ""
+    seconds = max(0, int(time.time() - one.since))
+    return parts(
+        ("● ", "$running"), f"{one.command}{more}", (f" · {seconds} s", "$muted"), (f"  {one.line}", "$muted")
+    )
+
+
+def _progress(turn: TurnSlice, model: str) -> Content:
+    if turn.phase == "retrying":
+        why = f" ({turn.retry_why})" if turn.retry_why else ""
+        return parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{why}", "$muted"))
+    words = next(iter(turn.calls.values()), "") or _PHASES.get(turn.phase, turn.phase)
+    who = f" {model}" if turn.phase == "asking" and model else ""
+    step = f" · step {turn.step}" if turn.step > 1 else ""
+    return parts(("● ", "$running"), (f"{words.replace(' the model', who or ' the model')}{step}", "$muted"))
+
+
 class QueuedMessages(Static):
     """Messages that were sent while a turn was running; a click takes one back into the input."""
 
@@ -238,25 +303,63 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
     return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` rehearses without one."
 
 
-class MentionList(OptionList, can_focus=False):
-    """Driven by the input's keys; it has no focus of its own."""
+class CompletionList(OptionList, can_focus=False):
+    """Files after `@`, commands after `/`: driven by the input's keys, it has no focus of its own."""
 
     ROWS = 8
 
     def __init__(self) -> None:
         super().__init__(id="picker", markup=False, compact=True)
-        self._paths: list[str] = []
+        self.sign = ""
+        self._values: list[str] = []
         self.display = False
 
-    def show(self, paths: Sequence[str]) -> None:
-        self._paths = list(paths[: self.ROWS])
-        self.display = bool(paths)
-        self.set_options([label(path) for path in self._paths])
-        if paths:
+    def show(self, sign: str, rows: Sequence[tuple[str, Content]]) -> None:
+        """Offer these values, each with how it looks; with none the list goes away."""
+        self.sign = sign
+        self._values = [value for value, _ in rows]
+        self.display = bool(rows)
+        self.set_options([words for _, words in rows])
+        if rows:
             self.highlighted = 0
+
+    def close(self) -> None:
+        self.show("", ())
 
     @property
     def chosen(self) -> str:
-        """The path under the cursor, empty where there is none."""
+        """The value under the cursor, empty where there is none."""
         at = self.highlighted
-        return self._paths[at] if at is not None and at < len(self._paths) else ""
+        return self._values[at] if at is not None and at < len(self._values) else ""
+
+
+def file_row(path: str, state: State) -> tuple[str, Content]:
+    """A path with what is known of it: open, unsaved, changed, pending, known, stale."""
+    marks: list[str | tuple[str, str]] = []
+    buffer, known = state.buffers.get(path), state.known.files.get(path)
+    if buffer is not None:
+        marks.append(("  ● unsaved", "$warning") if buffer.unsaved else ("  ● open", "$accent"))
+    if any(change.path == path for change in state.review.open):
+        marks.append(("  + proposed", "$added"))
+    if git := state.workspace.marks.get(path, "").strip():
+        marks.append((f"  {git} changed", "$stale"))
+    if known is not None:
+        marks.append(("  ⚠ stale", "$stale") if known.stale else ("  ◆ known", "$muted"))
+    return path, parts(one_line(path), *marks)
+
+
+def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
+    """The commands that fit what is typed after `/`, each with what it does and its key."""
+    found = slash_commands(query)
+    width = max((len(name) for name, _ in found), default=0)
+    return [
+        (
+            name,
+            parts(
+                (f"/{name:<{width}}  ", "$accent"),
+                action.words,
+                (f"  {keys.shown(action.id) if keys else ''}", "$muted"),
+            ),
+        )
+        for name, action in found
+    ]

@@ -1,0 +1,236 @@
+"""The prompt: commands after `/`, files after `@`, Esc, the queue of a stopped turn, Vim's keys."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.screens import Driven, on_screen
+from support.sessions import ScriptedModel, reply
+
+from tui_agent.session.session import Session
+from tui_agent.store import events as e
+from tui_agent.ui.actions import ACTIONS, SLASH, slash_commands
+from tui_agent.ui.outside_editor import editor, opening
+from tui_agent.ui.widgets.hints import HintLine
+from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.prompt_lines import CompletionList, file_row
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    for name in ("api.py", "base.py", "models.py", "util.py"):
+        (folder / name).write_text("def fetch(url):\n    return get(url)\n")
+    return folder
+
+
+class Held(ScriptedModel):
+    """Says a first word, and the rest when it is let go on."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__([reply("Done."), reply("Done.")])
+        self.go_on = asyncio.Event()
+        self.begun = asyncio.Event()
+        session.models.model = self
+
+    async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
+        self.begun.set()
+        await self.go_on.wait()
+        async for chunk in super().stream(request):
+            yield chunk
+
+
+async def held(it: Driven, words: str = "go on") -> Held:
+    """A turn that runs until it is let go on or stopped."""
+    model = Held(it.session)
+    await it.press(*words, "enter")
+    await it.until(model.begun.is_set, "the model was asked")
+    return model
+
+
+def test_a_command_has_one_word_and_the_first_that_fits_begins_with_it() -> None:
+    named = {"model", "new", "undo", "compact", "fork", "export", "theme", "help", "resume", "commit", "quit"}
+    assert named <= SLASH.keys() and all(action.id in ACTIONS for action in SLASH.values())
+    assert slash_commands("mo")[0][0] == "model"
+    assert "undo" in [name for name, _ in slash_commands("last apply")]
+
+
+async def test_a_slash_offers_commands_and_does_the_chosen_one(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press(*"/themes")
+        await it.press("backspace")
+        await it.shows("/theme")
+        theme = it.app.palette.name
+        await it.press("enter")
+        assert it.app.palette.name != theme and it.one(Prompt).text == ""
+        await it.press(*"/tod", "tab")
+        assert it.one(Prompt).text == "/todos" and it.one(CompletionList).display
+        await it.press("enter")
+        assert it.session.state.layout.focus == "todos"
+        await it.press("f7", *"/none such", "enter")
+        await it.asked()
+        assert it.session.state.turn.number == 1, "what is more than a name is a message"
+        await it.press(*"/nonesuch", "enter")
+        await it.shows("There is no command /nonesuch")
+        assert it.session.state.turn.number == 1 and it.one(Prompt).text == "/nonesuch"
+
+
+async def test_files_that_are_worked_on_come_first_with_their_marks(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.session.files.ready()
+        await it.session.files.open("util.py")
+        it.session.journal.tell(e.GitStatusRead(is_repository=True, branch="main", marks={"models.py": " M"}))
+        assert it.session.files.suggest("", 3) == ["util.py", "models.py", "api.py"]
+        assert it.session.files.suggest("p", 2)[0] == "util.py"
+        state = it.session.state
+        assert "● open" in str(file_row("util.py", state)[1]) and "M changed" in str(
+            file_row("models.py", state)[1]
+        )
+        await it.press("f7", *"see @")
+        await it.shows("● open")
+
+
+async def test_escape_closes_what_is_on_top_and_then_stops_the_turn(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        model = await held(it)
+        await it.press(*"wait", "enter", *"my own @a")
+        await it.asked()
+        await it.press("escape")
+        assert it.session.state.turn.running and not it.one(CompletionList).display, (
+            "the list of files was on top"
+        )
+        await it.press("f5", "f9", "escape")
+        assert it.session.state.turn.running and not it.session.state.layout.zoomed, (
+            "a zoomed pane was on top"
+        )
+        await it.press("escape")
+        await it.asked()
+        assert it.session.state.turn.kind == "Interrupted"
+        assert it.one(Prompt).text == "my own @a" and it.session.state.input.queue == ("wait",)
+        offers = it.screen.query_one("#queue-offers", HintLine)
+        assert offers.display
+        await it.shows("drop")
+        model.go_on.set()
+        it.one(Prompt).set_value("")
+        await it.press("enter")
+        await it.until(lambda: it.session.state.turn.number == 2 and not it.session.state.turn.running)
+        assert it.session.state.input.queue == () and it.session.state.turn.request == "wait"
+
+
+async def test_what_waits_can_be_edited_or_dropped_and_a_message_after_a_stop_is_sent(
+    workspace: Path,
+) -> None:
+    async with on_screen(workspace) as it:
+        model = await held(it)
+        await it.press(*"one", "enter", *"two", "enter")
+        await it.asked()
+        model.go_on.set()
+        await it.press("escape", *"now", "enter")  # in one breath: it is not one more that waits
+        await it.until(lambda: it.session.state.turn.number >= 2)
+        assert "now" in [message.text for message in it.session.state.chat.messages]
+        await it.until(lambda: not it.session.state.turn.running and not it.session.state.input.queue)
+        await it.session.chat.set_queue(["one", "two"])
+        await it.press("ctrl+o", "q")
+        await it.asked()
+        assert it.one(Prompt).text == "two" and it.session.state.input.queue == ("one",)
+        await it.press("ctrl+o", "Q")
+        await it.asked()
+        assert it.session.state.input.queue == ()
+
+
+async def test_a_change_that_is_being_written_takes_a_second_press(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await held(it)
+        it.session.journal.tell(e.ReplyStreamed("message", "Here it is.", 900))
+        await it.press("escape")
+        await it.shows("Esc again to stop")
+        assert it.session.state.turn.running
+        await it.press("escape")
+        await it.asked()
+        assert it.session.state.turn.kind == "Interrupted"
+        await it.shows("Here it is.")
+
+
+async def test_escape_stops_a_command(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        stopped: list[bool] = []
+
+        async def stop() -> None:
+            stopped.append(True)
+
+        it.session.commands.stop = stop
+        await it.press("escape")
+        assert not stopped, "nothing runs"
+        it.session.journal.tell(e.CommandStarted("1", "sleep 9", "person", "trial", "none", 0.0))
+        await it.press("escape")
+        await it.asked()
+        assert stopped
+
+
+#: A text, the keys after it was typed and left by Esc, and what comes of it.
+VIM = (
+    ("one two three", "0dw", "two three"),
+    ("one two three", "0wcwTWO", "one TWO three"),
+    ("one two three", "bD", "one two "),
+    ("one two three", "02x", "e two three"),
+    ("one two three", "0d2w", "three"),
+    ("one two three", "0f2", "one two three"),
+    ("one two three", "0ftD", "one "),
+    ("one two three", "bdb", "one three"),
+    ("one two three", "0weiX", "one twXo three"),
+    ("f(a, b)", "0fadi(", "f()"),
+    ("f(a, b)", "0faci(x", "f(x)"),
+    ("one two", "bdaw", "one "),
+    ("one\ntwo\nthree", "ggdd", "two\nthree"),
+    ("one\ntwo\nthree", "kdd", "one\nthree"),
+    ("one\ntwo\nthree", "dd", "one\ntwo"),
+    ("one\ntwo\nthree", "gg2dd", "three"),
+    ("one\ntwo", "ggyyp", "one\none\ntwo"),
+    ("one\ntwo", "ggddp", "two\none"),
+    ("one\ntwo", "ggJ", "one two"),
+    ("one\ntwo", "ggdj", ""),
+    ("one", "oover", "one\nover"),
+    ("one", "Oover", "over\none"),
+    ("one", "Ax", "onex"),
+    ("one", "Ix", "xone"),
+    ("one", "0rX", "Xne"),
+    ("one", "0~", "One"),
+    ("one", "ccnew", "new"),
+    ("one two", "0wvly$p", "one twotw"),
+    ("one two", "0vld", "e two"),
+    ("one two", "dbu", "one two"),
+)
+
+
+async def test_vims_keys_in_the_prompt(workspace: Path) -> None:
+    async with on_screen(workspace, size=(80, 24), keys="vim") as it:
+        prompt = it.one(Prompt)
+        for text, keys, wanted in VIM:
+            prompt.set_value(text)
+            await it.press("escape", "A", "escape", *keys, "escape")
+            assert prompt.text == wanted, (text, keys)
+
+
+async def test_with_vims_keys_escape_leaves_insert_mode_first(workspace: Path) -> None:
+    async with on_screen(workspace, keys="vim") as it:
+        await held(it)
+        await it.press(*"more", "escape")
+        await it.shows("NORMAL")
+        assert it.session.state.turn.running
+        await it.press("escape")
+        await it.asked()
+        assert it.session.state.turn.kind == "Interrupted" and it.one(Prompt).text == "more"
+        await it.press("space", "o")
+        assert it.session.state.layout.focus == "todos", "space leads where nothing is inserted"
+
+
+def test_which_editor_and_how_it_is_told_the_line() -> None:
+    assert editor({"EDITOR": "code --wait"}) == ["code", "--wait"]
+    assert editor({"VISUAL": "vim", "EDITOR": "ed"}) == ["vim"]
+    assert opening(["vim"], Path("/a b"), 3) == ["vim", "+3", "/a b"]
+    assert opening(["code", "-w"], Path("/a"), 3) == ["code", "-w", "/a"]
