@@ -146,6 +146,10 @@ class RequestRejected(ModelError):
     title = "Request rejected"
 
 
+class SchemaRefused(RequestRejected):
+    """The server cannot hold a reply to the schema: it is to be asked without."""
+
+
 class LimitReached(TuiAgentError):
     title = "Limit reached"
 

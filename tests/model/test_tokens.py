@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tui_agent.model import counter
 from tui_agent.model.client import TokenCount
-from tui_agent.model.completion import is_strict, response_format
+from tui_agent.model.completion import is_strict
+from tui_agent.model.servers import response_format
 from tui_agent.model.tokens import estimate, vocabulary
 
 
@@ -60,4 +61,4 @@ def test_a_schema_is_strict_where_every_property_is_required_and_no_other_allowe
     assert is_strict(outer)
     assert not is_strict({**outer, "required": []})
     assert not is_strict({**outer, "properties": {"b": {"type": "array", "items": {"type": "object"}}}})
-    assert response_format(outer)["json_schema"]["strict"] is True
+    assert response_format(outer, "json_schema", is_strict(outer))["json_schema"]["strict"] is True

@@ -75,6 +75,8 @@ MORE = {
     "subtasks.max_tokens": 0,
     "subtasks.max_cost": 0,
     "subtasks.silent_after": 30,
+    "models.local_window": 32768,
+    "limits.repeat": 100,
     "tools.off": (),
     "permissions.deny": (),
     "permissions.ask": (),

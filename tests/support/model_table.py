@@ -50,6 +50,13 @@ PROVIDERS = {
         key="fake-api-key",
         drops=("thinking_blocks",),
     ),
+    "llamafile": KnownProvider(
+        "openai",
+        "http://127.0.0.1:8080/v1",
+        ("LLAMAFILE_API_BASE",),
+        ("LLAMAFILE_API_KEY",),
+        key="fake-api-key",
+    ),
     "lm_studio": KnownProvider(
         "openai", "", ("LM_STUDIO_API_BASE",), ("LM_STUDIO_API_KEY",), key="fake-api-key"
     ),

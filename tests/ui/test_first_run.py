@@ -8,7 +8,7 @@ import pytest
 from support.screens import on_screen
 from support.sessions import model_of, open_session, reply
 
-from tui_agent.model.providers import Suggestion
+from tui_agent.model.discovery import Suggestion
 from tui_agent.ui.widgets.prompt_lines import no_model_words
 
 FOUND = (
@@ -25,10 +25,10 @@ def test_each_place_is_named_once() -> None:
 
 
 async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def found() -> tuple[Suggestion, ...]:
+    async def found(memory: object) -> tuple[Suggestion, ...]:
         return FOUND
 
-    monkeypatch.setattr("tui_agent.model.providers.discover", found)
+    monkeypatch.setattr("tui_agent.model.discovery.discover", found)
     async with on_screen(tmp_path, [reply()], overrides=["model="]) as it:
         reached: dict[str, str] = {}
 

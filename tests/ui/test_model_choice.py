@@ -8,7 +8,7 @@ import pytest
 from support.screens import on_screen
 from support.sessions import reply
 
-from tui_agent.model.providers import Suggestion
+from tui_agent.model.discovery import Suggestion
 from tui_agent.ui.dialogs.questions import model_rows
 
 FOUND = (
@@ -26,10 +26,10 @@ def test_rows_are_what_was_found_and_what_is_typed() -> None:
 async def test_a_typed_name_answers_from_the_next_request_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def nothing_found() -> tuple[Suggestion, ...]:
+    async def nothing_found(memory: object) -> tuple[Suggestion, ...]:
         return ()
 
-    monkeypatch.setattr("tui_agent.model.providers.discover", nothing_found)
+    monkeypatch.setattr("tui_agent.model.discovery.discover", nothing_found)
     async with on_screen(tmp_path, [reply("Done.")]) as it:
         await it.press("ctrl+o", "M")
         await it.shows("type a litellm name")

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent import __version__, debug_log
-from tui_agent.errors import ChildFailed, FileError, TuiAgentError
+from tui_agent.errors import ChildFailed, FileError, ModelError, TuiAgentError
 from tui_agent.files.private import replace_private
 from tui_agent.files.visible import escaped
 from tui_agent.git.process import run_git
@@ -31,7 +31,10 @@ from tui_agent.headless.sessions import in_words
 from tui_agent.log.cleanup import Cleaned, used
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import Abilities
-from tui_agent.model.providers import PROVIDERS, discover
+from tui_agent.model.discovery import discover
+from tui_agent.model.local import LocalModels
+from tui_agent.model.providers import PROVIDERS
+from tui_agent.model.server_memory import ServerMemory
 from tui_agent.settings import trust
 from tui_agent.settings.folders import Folders, user_folders, why_not_writable
 from tui_agent.settings.loading import LoadedSettings, load
@@ -63,6 +66,10 @@ class ModelReport(Struct, frozen=True):
     keys: tuple[str, ...]
     suggestions: dict[str, str]
     process: Helper
+    #: What a local server is that answered a tiny request, or why it did not; "" for any other.
+    works: str = ""
+    #: The variables that each of the `suggestions` needs, where it needs any.
+    variables: dict[str, dict[str, str]] = {}
 
 
 class Report(Struct, frozen=True):
@@ -124,7 +131,7 @@ async def examine(workspace: Path, folders: Folders) -> Report:
     loaded = await asyncio.to_thread(load, folders, workspace, trust.is_trusted(workspace, folders))
     around = await asyncio.to_thread(surroundings)
     why = await asyncio.to_thread(why_not_writable, folders.data)
-    model = await _model(loaded)
+    model = await _model(loaded, folders)
     problems = [
         *around.problems,
         *([why] if why else []),
@@ -147,33 +154,48 @@ async def examine(workspace: Path, folders: Folders) -> Report:
     )
 
 
-async def _model(loaded: LoadedSettings) -> ModelReport:
+async def _model(loaded: LoadedSettings, folders: Folders) -> ModelReport:
     name = loaded.settings.model
-    process, abilities = await _process(name or _ANY_MODEL)
+    memory = ServerMemory(folders.state)
+    found = await discover(memory=memory)
+    process, abilities, works = await _process(
+        name, LocalModels(ChildModel(), memory, loaded.settings.models.local_window)
+    )
     return ModelReport(
         name=name,
         planner=loaded.settings.planner_model,
         known=bool(name) and abilities.known,
         window=loaded.settings.context.window or (abilities.window if name else 0),
         keys=key_names(),
-        suggestions={found.model: found.because for found in await discover()},
+        suggestions={one.model: one.because for one in found},
+        variables={one.model: one.environment for one in found if one.environment},
         process=process,
+        works=works,
     )
 
 
-async def _process(name: str) -> tuple[Helper, Abilities]:
-    model = ChildModel()
+async def _process(name: str, model: LocalModels) -> tuple[Helper, Abilities, str]:
     begin = time.monotonic()
     try:
         async with asyncio.timeout(START_TIMEOUT):
-            abilities = await model.abilities(name)
-        return Helper(True, round(time.monotonic() - begin, 1)), abilities
+            await model.inner.abilities(_ANY_MODEL)
+        seconds = round(time.monotonic() - begin, 1)
+        works = await _works(name, model) if name else ""
+        return Helper(True, seconds), await model.abilities(name or _ANY_MODEL), works
     except (TuiAgentError, TimeoutError) as error:
         why = str(error) or f"it was not ready within {START_TIMEOUT:g} seconds"
         error_words = f"the model's process does not start: {why}"
-        return Helper(False, round(time.monotonic() - begin, 1), error_words), Abilities(name)
+        return Helper(False, round(time.monotonic() - begin, 1), error_words), Abilities(name), ""
     finally:
         await model.close()
+
+
+async def _works(name: str, model: LocalModels) -> str:
+    try:
+        about = await model.test(name, {})
+        return f"works ({about})" if about else ""
+    except ModelError as error:
+        return str(error)
 
 
 def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], str]]:
@@ -195,7 +217,8 @@ def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], s
     yield ("ok", f"keys: {', '.join(model.keys)}") if model.keys else ("note", "no key in the environment")
     yield _model_line(model)
     for name, because in model.suggestions.items():
-        yield "note", f"could be used: {name} ({because})"
+        variables = "".join(f"{key}={value} " for key, value in model.variables.get(name, {}).items())
+        yield "note", f"could be used: {variables}tui-agent --model {name} ({because})"
     for problem in report.problems:
         yield "problem", problem
 
@@ -209,6 +232,8 @@ def _packages_in_words(around: Machine) -> str:
 def _model_line(model: ModelReport) -> tuple[Literal["ok", "note"], str]:
     if not model.name:
         return "note", "no model is configured: set `model`, or give --model NAME"
+    if model.works:
+        return ("ok" if model.works.startswith("works") else "note"), f"model {model.name}: {model.works}"
     if not model.known and not model.window:
         return "note", f"model {model.name}: litellm does not know it; set context.window to its size"
     return "ok", f"model {model.name}, {model.window:,} tokens"

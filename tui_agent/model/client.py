@@ -33,6 +33,11 @@ class ModelRequest(Struct, frozen=True):
     timeout: float = 120.0
     #: Ids of files at the provider; a user message that names one (`"fileId": "…"`) goes out with it.
     files: tuple[str, ...] = ()
+    #: For a local server: what it wants to be told besides, the most tokens of the reply (0: no limit), and how it is
+    #: held to the schema; where that is said, a refusal of the schema is a `SchemaRefused`.
+    options: dict[str, Any] = {}
+    most: int = 0
+    schema_form: str = ""
 
 
 class TextChunk(Struct, frozen=True, tag="text"):
@@ -106,6 +111,10 @@ class Abilities(Struct, frozen=True):
     plans: bool = True
     #: Whether it takes images.
     sees: bool = False
+    #: The kind of a local server, "local" for one that is not known, and how many requests it works on at once (0 where
+    #: nobody knows).
+    server: str = ""
+    slots: int = 0
     #: Dollars for a token of input and one of output; None where nobody knows.
     prices: tuple[float, float] | None = None
 

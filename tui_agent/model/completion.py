@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from tui_agent.errors import SchemaRefused
 from tui_agent.model.client import Abilities, Chunk, EndChunk, Message, ModelRequest, UsageChunk
 from tui_agent.model.event_stream import Wire, watch
 from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
 from tui_agent.model.retrying import NotNow
+from tui_agent.model.servers import SchemaForm, response_format
 from tui_agent.model.translate import Translator
 
 _log = logging.getLogger(__name__)
@@ -101,17 +103,27 @@ async def _opened(transport: Transport, request: ModelRequest, schema_rejected: 
     request = replace(request, messages=tuple(messages))
     wanted = request.schema is not None and request.model not in schema_rejected
     # a model that nobody knows (a local server's, say) is tried with a schema
-    shape = response_format(request.schema or {}) if wanted and (known.schema or not known.known) else None
+    shape = None
+    if wanted and (request.schema_form or known.schema or not known.known):
+        schema = request.schema or {}
+        form: SchemaForm = "json_object" if request.schema_form == "json_object" else "json_schema"
+        shape = response_format(schema, form, is_strict(schema))
     try:
         try:
             return await _open(transport, request, wire, shape)
         except Exception as error:
-            if shape is None or not _rejects_schema(error):
+            if shape is None or not _rejects_schema(error, request):
                 raise
+            if request.schema_form:
+                raise SchemaRefused(
+                    f"The server of {request.model} does not take the schema", "ask it without"
+                ) from error
             _log.info("the server takes no schema", exc_info=True)
             schema_rejected.add(request.model)
             wire.error = None
             return await _open(transport, request, wire, None)
+    except SchemaRefused:
+        raise
     except Exception as error:
         meaning = _meaning(error, request, wire)
         raise (NotNow(meaning) if meaning.again else meaning.error) from error
@@ -126,13 +138,6 @@ async def _open(transport: Transport, request: ModelRequest, wire: Wire, shape: 
 def takes_marks(known: Abilities) -> bool:
     """Every model of Anthropic's does, also one that nobody has heard of yet."""
     return known.model.startswith("anthropic/") or known.cache_marks
-
-
-def response_format(schema: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": "reply", "schema": schema, "strict": is_strict(schema)},
-    }
 
 
 def is_strict(schema: Any) -> bool:
@@ -213,10 +218,13 @@ def _meaning(error: Exception, request: ModelRequest, wire: Wire) -> Meaning:
     return explain(error, request.model, wire)
 
 
-def _rejects_schema(error: Exception) -> bool:
-    return getattr(error, "status_code", 0) in (400, 422) and "schema" in str(error).replace(
-        "response_format", "schema"
-    )
+def _rejects_schema(error: Exception, request: ModelRequest) -> bool:
+    """By its words; a local server that ends with a fault is tried without the schema too."""
+    status = getattr(error, "status_code", 0)
+    if status == 500 and request.schema_form:
+        return True
+    words = str(error).replace("response_format", "schema").replace("grammar", "schema")
+    return status in (400, 422) and "schema" in words
 
 
 async def _close(stream: Any) -> None:

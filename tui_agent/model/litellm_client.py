@@ -64,6 +64,12 @@ class LitellmTransport:
             options |= _plain_tools()
         if shape is not None:
             options["response_format"] = shape
+        if request.most:
+            options["max_tokens"] = request.most
+        if request.options:
+            # litellm speaks Ollama's own API to it, and knows its options by name
+            ollama = request.model.startswith(("ollama/", "ollama_chat/"))
+            options |= request.options if ollama else {"extra_body": request.options}
         return await litellm().acompletion(
             model=request.model,
             messages=list(request.messages),

@@ -31,6 +31,9 @@ def body(request: ModelRequest, route: Route, shape: dict[str, Any] | None) -> d
     options: dict[str, Any] = {"tools": list(request.tools)} if request.tools else {}
     if shape is not None:
         options["response_format"] = shape
+    if request.most:
+        options["max_tokens"] = request.most
+    options |= request.options
     streamed = {"stream": True, "stream_options": {"include_usage": True}}
     return {"model": route.model, "messages": messages, **streamed, **options, **route.provider.body}
 

@@ -16,7 +16,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -38,6 +38,7 @@ from tui_agent.model.client import (
     Model,
     ModelRequest,
     Pass,
+    Reaching,
     ReasoningChunk,
     TextChunk,
     TokenCount,
@@ -164,6 +165,10 @@ class Recorder:
 
     async def abilities(self, model: str) -> Abilities:
         return await self._model.abilities(model)
+
+    async def reach(self, environment: Mapping[str, str]) -> None:
+        if isinstance(self._model, Reaching):
+            await self._model.reach(environment)
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
         return await self._model.count(model, texts, wait=wait)

@@ -17,6 +17,11 @@ def estimate(text: str) -> int:
     return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
+def reply_room(window: int) -> int:
+    """What of a window that holds both is left for the reply, in tokens."""
+    return min(4096, window // 4)
+
+
 def vocabulary(model: str) -> tuple[Vocabulary, bool]:
     """The vocabulary to count with, and whether it is the model's own or only the nearest that we have."""
     name = model.rpartition("/")[2]

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.model.client import Model, Reaching
+from tui_agent.model.local import LocalModels
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
+from tui_agent.model.server_memory import ServerMemory
+from tui_agent.settings.folders import user_folders
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.events import ModelChosen, ModelStatusChanged
 from tui_agent.store.state import ModelSlice, State
 from tui_agent.store.store import Store
 from tui_agent.turn.exchange import chosen
+
+if TYPE_CHECKING:
+    from tui_agent.model.discovery import Suggestion
 
 
 class ModelAccess:
@@ -70,20 +77,34 @@ class ModelAccess:
             await self.model.start()
 
     @call(changes=True)
-    async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> None:
+    async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> str:
         """Answer with another model from the next request on, which is a reset. Raises a `ModelError`.
 
-        `environment` are the variables by which it is reached, where it needs any.
+        `environment` are the variables by which it is reached, where it needs any. What a local server is comes back,
+        once it has answered a tiny request; "" for others.
         """
         if self.state.session.rehearsal:
             raise SessionError(
                 "The rehearsal answers from its recording", "start `tui-agent --model NAME` for a real model"
             )
-        self.name = name.strip()
+        name = name.strip()
         if environment and isinstance(self.model, Reaching):
             await self.model.reach(environment)
         await self.model.start()
+        about = ""
+        if isinstance(self.model, LocalModels):
+            about = await self.model.test(name, environment or {})
+        self.name = name
         await self.get_ready()
+        return about
+
+    @call(changes=False)
+    async def find(self) -> tuple[Suggestion, ...]:
+        """The models that could be used here. A server that answers one of us is not asked."""
+        from tui_agent.model.discovery import discover
+
+        memory = self.model.memory if isinstance(self.model, LocalModels) else None
+        return await discover(memory=memory)
 
     @call(changes=False)
     async def get_ready(self) -> None:
@@ -157,11 +178,13 @@ def make_model(
             transport=settings.models.transport,
             model=name,
         )
-    if record is None:
-        return model, name
-    from tui_agent.model.recording import Recorder
+    if record is not None:
+        from tui_agent.model.recording import Recorder
 
-    return Recorder(model, record), name
+        model = Recorder(model, record)
+    if replay is None:
+        model = LocalModels(model, ServerMemory(user_folders().state), settings.models.local_window)
+    return model, name
 
 
 def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:

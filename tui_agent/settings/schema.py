@@ -113,6 +113,9 @@ class ModelsSettings(Struct, frozen=True):
     fallbacks: tuple[str, ...] = ()
     """Models to ask, in order, when the main one cannot be reached or stays overloaded, by their litellm names."""
 
+    local_window: Annotated[int, Meta(ge=1024, le=100_000_000)] = 32_768
+    """The largest window, in tokens, that a local server is asked for where it lets us choose (Ollama's num_ctx)."""
+
 
 class LimitSettings(Struct, frozen=True):
     requests: Count = 50
@@ -129,6 +132,9 @@ class LimitSettings(Struct, frozen=True):
 
     session_cost: Dollars = 0.0
     """Dollars that one session may cost; 0 means no limit. Models with unknown pricing are then refused."""
+
+    repeat: Count = 100
+    """How often an answer may repeat the same line or letters before it is stopped; 0 means no limit."""
 
     turns: Count = 0
     """Turns that may run without the person; 0 means no limit."""

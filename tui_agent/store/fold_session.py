@@ -44,6 +44,8 @@ def _model(state: State, event: e.ModelChosen) -> State:
         window_known=event.window_known,
         takes_schema=event.takes_schema,
         priced=event.priced,
+        server=event.server,
+        slots=event.slots,
     )
     return replace(state, model=model)
 

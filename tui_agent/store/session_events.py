@@ -57,6 +57,9 @@ class ModelChosen(Lasting, frozen=True):
     window_known: bool = False
     takes_schema: bool = False
     priced: bool = True
+    #: The kind of a local server, and how many requests it works on at once (0 where nobody knows).
+    server: str = ""
+    slots: int = 0
 
 
 class ModelStatusChanged(Passing, frozen=True):

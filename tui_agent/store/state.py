@@ -24,6 +24,8 @@ from tui_agent.store.usage import UsageSlice
 
 #: How many messages of the transcript stay in memory; older ones are paged from the log.
 TRANSCRIPT_WINDOW = 200
+#: A local model whose window has fewer tokens gets few tools, and no outline.
+SMALL_WINDOW = 6_144
 
 
 class SessionSlice(Struct, frozen=True):
@@ -69,7 +71,16 @@ class ModelSlice(Struct, frozen=True):
     takes_schema: bool = False
     #: Whether what it costs is known.
     priced: bool = True
+    #: The kind of a local server ("local" where that is not known), and how many requests it works on at once (0 where
+    #: nobody knows).
+    server: str = ""
+    slots: int = 0
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
+
+    @property
+    def small(self) -> bool:
+        """Whether its window holds little more than a file and an answer: then only what is needed is sent."""
+        return bool(self.server) and self.window_known and self.window < SMALL_WINDOW
 
 
 Phase = Literal[

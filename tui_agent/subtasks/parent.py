@@ -41,9 +41,9 @@ class Capacity:
         """Call it no more."""
         self._listeners.remove(listener)
 
-    def acquire(self) -> bool:
-        """Take a place; False where there is none."""
-        if self._taken >= self._most:
+    def acquire(self, most: int = 0) -> bool:
+        """Take a place; False where there is none. A server that works on fewer requests at once sets `most`."""
+        if self._taken >= min(self._most, most or self._most):
             return False
         self._taken += 1
         return True

@@ -154,7 +154,7 @@ class Scheduler:
             return
         snapshot: asyncio.Task[str] | None = None
         for task in waiting:
-            if not self._capacity.acquire():
+            if not self._capacity.acquire(self.state.model.slots):
                 return
             snapshot = snapshot or self._snapshot()
             work = self._run(task, snapshot)

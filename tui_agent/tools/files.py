@@ -21,6 +21,7 @@ from tui_agent.errors import LooksSecret, TuiAgentError
 from tui_agent.files.disclosure import SecretChoice, Undecided, judge_file
 from tui_agent.files.systems import inode_of
 from tui_agent.files.text import md5
+from tui_agent.model.tokens import reply_room
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.turn_events import OutReason
@@ -300,8 +301,12 @@ def files_room(context: ToolContext) -> int:
 
 
 def window_of(state: State) -> int:
-    """The model's window in tokens by our own count: a provider may count more than we do."""
-    return round((state.model.window or DEFAULT_WINDOW) / state.usage.scale)
+    """The room for a request in tokens by our own count: a provider may count more than we do, and with a local server
+    the reply has to fit into the same window."""
+    window = state.model.window or DEFAULT_WINDOW
+    if state.model.server:
+        window -= reply_room(window)
+    return round(window / state.usage.scale)
 
 
 async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:

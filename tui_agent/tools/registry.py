@@ -14,6 +14,8 @@ from tui_agent.answers.schema import Schema
 from tui_agent.tools.tool import Tool
 
 Dialect = Literal["tools", "structured"]
+#: The tools that a model with a small window gets.
+ESSENTIAL = ("read_files", "propose_changes")
 #: What the prompt shows beside the tools, to a model without function calls.
 _EXAMPLE = {"summary": "Adds a timeout to both calls.", "message": "Markdown"}
 
@@ -26,9 +28,10 @@ def all_tools() -> tuple[Tool, ...]:
     return tuple(sorted(found, key=lambda tool: (tool.place, tool.name)))
 
 
-def switched_on(off: Collection[str] = ()) -> tuple[Tool, ...]:
-    """The tools that are not switched off by their names."""
-    return tuple(tool for tool in all_tools() if tool.name not in off)
+def switched_on(off: Collection[str] = (), *, few: bool = False) -> tuple[Tool, ...]:
+    """The tools that are not switched off by their names; `few` are those without which no file can be changed."""
+    on = [tool for tool in all_tools() if tool.name not in off]
+    return tuple(tool for tool in on if tool.name in ESSENTIAL or not few)
 
 
 def reply_schema(base: Schema, on: Sequence[Tool]) -> Schema:

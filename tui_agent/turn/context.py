@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,18 +43,18 @@ class TurnContext(ToolContext):
     #: where there are no checks.
     run_checks: Callable[[int], Awaitable[tuple[CheckResult, ...]]] | None = None
 
-    @cached_property
+    @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that are not switched off."""
+        """The tools that are not switched off; few where the model's window is small."""
         from tui_agent.tools.registry import switched_on
 
-        return switched_on(self.settings.tools.off)
+        return switched_on(self.settings.tools.off, few=self.state().model.small)
 
-    @cached_property
+    @property
     def functions(self) -> tuple[Function, ...]:
         return tuple(tool.function for tool in self.tools)
 
-    @cached_property
+    @property
     def schema(self) -> Schema:
         """The shape of a structured reply, with the lists of the tools."""
         from tui_agent.tools.registry import reply_schema

@@ -38,6 +38,8 @@ from tui_agent.turn.instructions import instruct
 from tui_agent.turn.memory import memory_of
 
 Dialect = Literal["tools", "structured"]
+#: So begins the digest of what goes with a request to a model with a small window.
+SMALL = "small:"
 #: What an image in a message costs, in tokens: what the common models take for a large one.
 IMAGE_TOKENS = 1_600
 #: How much of a message the model that summarises gets to see, in characters.
@@ -64,9 +66,15 @@ class Head(Struct, frozen=True):
 
 
 def needs_begin(state: State) -> bool:
-    """Whether the conversation begins again: the first request, or another model or dialect."""
-    sent = state.conversation
-    return not sent.messages or (sent.model, sent.protocol) != (state.model.name, state.model.protocol)
+    """Whether the conversation begins again: the first request, another model or dialect, a schema that was refused."""
+    sent, model = state.conversation, state.model
+    if not sent.messages or (sent.model, sent.protocol) != (model.name, model.protocol):
+        return True
+    if sent.head and model.small != sent.head.startswith(SMALL):
+        return True
+    head = sent.head.removeprefix(SMALL)
+    # the words of the schema are in the system prompt where nobody holds the model to it
+    return model.protocol == "structured" and not model.takes_schema and head not in ("", Head().digest)
 
 
 def head_of(context: TurnContext) -> Head:
@@ -95,8 +103,9 @@ async def begin(
         contexts={file.path: file.md5 for file in contexts},
         model=state.model.name,
         protocol=state.model.protocol,
-        head=head.digest,
-        head_tokens=counted.counts[0] if head.text else 0,
+        head=SMALL + head.digest if state.model.small else head.digest,
+        # a local server makes a grammar of the schema: the model does not read it
+        head_tokens=counted.counts[0] if head.text and not (state.model.server and head.schema) else 0,
         open_calls=state.conversation.open_calls if why not in ("first", "model") else (),
     )
 
@@ -155,18 +164,24 @@ async def _system(
         system=platform.system(),
         outline=await asyncio.to_thread(
             outline, context.workspace.index.paths, context.settings.outline_tokens
-        ),
+        )
+        if not state.model.small
+        else "",
     )
-    needs_words = dialect == "structured" and not state.model.takes_schema
+    needs_words = dialect == "structured" and not state.model.takes_schema and not state.model.small
+    words = context.prompt_words
+    sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
+    if state.model.small and (short := words.get("small", {}).get(dialect)):
+        words, sections = {"sections": [{"text": short}]}, []
     return prompt.system_message(
-        context.prompt_words,
+        words,
         dialect,
         context.schema if needs_words else None,
         place,
         contexts,
         working,
         context.part,
-        registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema),
+        sections,
     )
 
 
@@ -221,12 +236,14 @@ async def condense(
         start = budget.newest(messages, [message.tokens for message in sent], most)
     if not start or (all_of_them and all(message.kind == "summary" for message in sent[:start])):
         return True
-    words = await _summarise(context, messages[:start], shares, emit) if summarise else ""
+    asks = summarise and not state.model.small  # whose summary would fill its own window
+    words = await _summarise(context, messages[:start], shares, emit) if asks else ""
     if words:
         await emit(e.SummaryMade(context.turn, words))
         text = f"{SUMMARY}\n\n{inert(words)}"
     else:
-        start = budget.newest_share(messages, shares.keep_on_failure)
+        first = int(sent[0].kind == "summary")  # an earlier summary goes together with more messages
+        start = first + budget.newest_share(messages[first:], shares.keep_on_failure)
         await emit(e.SummaryMade(context.turn, "", kept=len(messages) - start, of=len(messages)))
         text = LEFT_OUT
     summary = await _summary_message(context, text)

@@ -214,12 +214,15 @@ def chosen(settings: Settings, name: str, abilities: Abilities) -> e.ModelChosen
         protocol = settings.protocol
     return e.ModelChosen(
         name=name,
-        planner=settings.planner_model,
+        # with one place for requests a planner's would throw out the conversation
+        planner=settings.planner_model or ("none" if abilities.slots == 1 else ""),
         protocol=protocol,
         window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
         window_known=bool(settings.context.window or abilities.window),
         takes_schema=abilities.schema,
         priced=abilities.known,  # windows and prices are in one table
+        server=abilities.server,
+        slots=abilities.slots,
     )
 
 

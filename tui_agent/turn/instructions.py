@@ -91,15 +91,17 @@ class _Look:
 def _look(context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]) -> _Look:
     """Of each folder the first that may be used, and those before it that may not; then the base files."""
     look, secrets, root = _Look(), context.state().secrets, context.workspace.root
-    settings = context.settings.instructions
+    most, model = context.settings.instructions.max_bytes, context.state().model
+    if model.server and model.window_known:
+        most = min(most, model.window // 2)  # about an eighth of the window
     for path in _own(context):
-        text = context.texts.get_own(path, settings.max_bytes, secrets)
+        text = context.texts.get_own(path, most, secrets)
         if look.take(path, Folder("", YOURS), str(path), text):
             break
     for folder, paths in places:
         for path in paths:
             why = _why_not(context, path, hidden)
-            read = partial(context.texts.get, context.workspace.gate, path, settings.max_bytes, secrets)
+            read = partial(context.texts.get, context.workspace.gate, path, most, secrets)
             if look.take(root / path, folder, path, Text(fault=why) if why else read()):
                 break
     for path, text in _base_files(context):

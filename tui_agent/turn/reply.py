@@ -19,6 +19,7 @@ from tui_agent.errors import (
     ModelError,
     RateLimited,
     Refused,
+    SchemaRefused,
     Unreachable,
 )
 from tui_agent.model.client import CallChunk, Chunk, ReasoningChunk, TextChunk
@@ -29,7 +30,15 @@ from tui_agent.tools.files import window_of
 from tui_agent.tools.propose_changes import changes_of
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import keep
-from tui_agent.turn.exchange import MOST_LETTERS, Answer, check_limits, exchange, next_model, open_request
+from tui_agent.turn.exchange import (
+    MOST_LETTERS,
+    Answer,
+    check_limits,
+    chosen,
+    exchange,
+    next_model,
+    open_request,
+)
 from tui_agent.turn.request import Composed, Draft
 from tui_agent.turn.window import Earlier, fit
 
@@ -72,9 +81,13 @@ async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) 
                 context.requests.told = True
                 await emit(e.NoticeGiven("warning", f"{context.requests.why}: no more are sent"))
             raise
-        except ContextTooLong as error:
+        except (ContextTooLong, SchemaRefused) as error:
             await emit(e.RequestWithdrawn(context.turn))
-            size.reduce(composed.size, error)
+            if context.state().reply.letters:  # the request was not read whole: what came does not answer it
+                await emit(e.ReplyGrew(context.turn, "", ""))
+            known = await _known_again(context, emit)
+            if isinstance(error, ContextTooLong):
+                size.reduce(composed.size, error, known)
         except (Unreachable, RateLimited, BadKey) as error:
             await _next_model(context, error, failed, emit)
             size = _Size(context)
@@ -89,11 +102,25 @@ class _Size:
         self.refusal: ContextTooLong | None = None
         self._less = list(LESS)
 
-    def reduce(self, size: int, refusal: ContextTooLong) -> None:
-        """Raises the refusal where it was reduced often enough."""
+    def reduce(self, size: int, refusal: ContextTooLong, known: int = 0) -> None:
+        """Raises the refusal where it was reduced often enough. `known` is the room that the server has told since."""
         if not self._less:
             raise refusal
         self.ceiling, self.refusal = int(size * self._less.pop(0)), refusal
+        if known:
+            self.ceiling = min(self.ceiling, known)
+
+
+async def _known_again(context: TurnContext, emit: Emit) -> int:
+    """The room for a request after a server has told its window, or that it takes no schema; 0 where it has not."""
+    model = context.state().model
+    if not model.server:
+        return 0
+    event = chosen(context.settings, model.name, await context.model.abilities(model.name))
+    if all(getattr(model, name) == getattr(event, name) for name in event.__struct_fields__):
+        return 0
+    await emit(event)
+    return window_of(context.state()) if event.window_known else 0
 
 
 async def _next_model(

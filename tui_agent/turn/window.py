@@ -233,6 +233,8 @@ class _Room:
             return begun, await self.composed(fold(state, begun))
 
         begun, request = await with_files(())
+        if state.model.small:  # what is asked for now needs the room
+            ranked = [(entry, rank) for entry, rank in ranked if rank < LAST]
         working, out = await self._working(request, ranked)
         while working:
             begun, request = await with_files(working)

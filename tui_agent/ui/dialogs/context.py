@@ -71,7 +71,9 @@ def _counted(state: State) -> Iterator[Row]:
     usage, window = state.usage, state.model.window
     about = "about " if usage.context_estimated else ""
     share = f", {usage.context / window:.0%} of the window of {window:,}" if window else ""
-    known = "" if state.model.window_known else " (the window is a guess)"
+    known = ""
+    if not state.model.window_known:
+        share, known = "", f" (window unknown; requests are kept within {window:,})"
     yield (("What the last request was made of", "bold $accent"),)
     yield ((f"  {about}{usage.context:,} tokens{share}{known}", "$text"),)
     for part in PARTS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -18,18 +18,16 @@ from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
-    from tui_agent.model.providers import Suggestion
+    from tui_agent.model.discovery import Suggestion
     from tui_agent.session.session import Session
 
 
 async def choose_model(app: App[object], session: Session) -> None:
     """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
-    from tui_agent.model.providers import discover
-
     found: list[Suggestion] = []
 
     async def get() -> None:
-        found.extend(await discover())
+        found.extend(await session.models.find())
 
     name = await app.push_screen_wait(
         Chooser(
@@ -44,8 +42,9 @@ async def choose_model(app: App[object], session: Session) -> None:
     environment = next((it.environment for it in found if it.model == name), {})
     try:
         await session.notice(f"Getting {name} ready …")
-        await session.models.choose(name, environment)
-        await session.notice(f"{name} answers from the next request on{_to_keep(session, name, environment)}")
+        about = await session.models.choose(name, environment)
+        works = f"{name} works ({about}) and" if about else name
+        await session.notice(f"{works} answers from the next request on{_to_keep(session, name)}")
     except TuiAgentError as error:
         await session.notice(str(error), "error")
 
@@ -101,12 +100,11 @@ async def run_checks(app: App[object], session: Session) -> None:
         await session.notice(str(error), "error")
 
 
-def _to_keep(session: Session, name: str, environment: Mapping[str, str]) -> str:
+def _to_keep(session: Session, name: str) -> str:
     """What to do so that the next session has it too, where none is configured."""
     if session.loaded.settings.model:
         return ""
-    variables = "".join(f", and {key}={value} into your environment" for key, value in environment.items())
-    return f'; to keep it, put model = "{name}" into your settings.toml{variables}'
+    return f'; to keep it, put model = "{name}" into your settings.toml'
 
 
 def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:

@@ -148,7 +148,7 @@ def _usage(state: State) -> Iterable[Piece]:
     usage, total = state.usage, state.usage.session
     if usage.context:
         about = "~" if usage.context_estimated else ""
-        window = f" of {_short(state.model.window)}" if state.model.window else ""
+        window = f" of {_short(state.model.window)}" if state.model.window_known else ", window unknown"
         yield (f"{about}{_short(usage.context)}{window}", "$muted")
     if total.input and total.cached:
         yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")

@@ -25,7 +25,7 @@ from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import label, one_line, parts, plain
 
 if TYPE_CHECKING:
-    from tui_agent.model.providers import Suggestion
+    from tui_agent.model.discovery import Suggestion
     from tui_agent.session.session import Session
     from tui_agent.settings.schema import CheckCommand
 
@@ -288,11 +288,9 @@ class NoModelLine(Static):
             self.run_worker(self._look())
 
     async def _look(self) -> None:
-        from tui_agent.model.providers import discover
-
         keys = getattr(self.app, "keys", None)
         key = keys.shown("session.model") if keys is not None else ""
-        self.update(plain(no_model_words(await discover(), key)))
+        self.update(plain(no_model_words(await self._session.models.find(), key)))
 
 
 def no_model_words(found: Sequence[Suggestion], key: str) -> str:

@@ -1,0 +1,86 @@
+"""Sessions against local servers whose windows are small: what does not fit is seen, named and recovered from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.local_servers import LocalFake, WireModel, local_server
+from support.sessions import open_session, reply
+
+from tui_agent.model.local import LocalModels
+from tui_agent.model.server_memory import ServerMemory
+from tui_agent.model.servers import Kind
+from tui_agent.session.session import Session
+
+CHATS = ("/v1/chat/completions", "/api/chat")
+NAMES = {
+    "Ollama": ("ollama_chat/tiny", "OLLAMA_API_BASE", ""),
+    "LM Studio": ("lm_studio/tiny", "LM_STUDIO_API_BASE", "/v1"),
+    "llama.cpp": ("llamafile/tiny", "LLAMAFILE_API_BASE", "/v1"),
+    "llama-cpp-python": ("llamafile/tiny", "LLAMAFILE_API_BASE", "/v1"),
+    "vLLM": ("hosted_vllm/tiny", "HOSTED_VLLM_API_BASE", "/v1"),
+}
+
+
+def answering(messages: list[dict[str, Any]]) -> str:
+    return json.dumps(reply("It reads a file, and says what is in it. " * 8))
+
+
+@asynccontextmanager
+async def served(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, *, most: int = 32_768, **options: Any
+) -> AsyncGenerator[tuple[Session, LocalFake]]:
+    """A session with a model of such a server."""
+    async with local_server(kind, answer=answering, **options) as server:
+        name, variable, behind = NAMES[kind]
+        monkeypatch.setenv(variable, server.root + behind)
+
+        def prepare(session: Session) -> None:
+            session.models.model = LocalModels(WireModel(), ServerMemory(workspace.parent), most)
+            session.models.name = name
+
+        overrides = (f"model={name}", "protocol=structured", "planner_model=")
+        async with open_session(workspace, prepare=prepare, overrides=overrides) as session:
+            yield session, server
+
+
+async def turns(session: Session, many: int) -> list[str]:
+    """Ask about a file after the other; the errors of those turns that failed."""
+    failed = []
+    for number in range(many):
+        await session.chat.submit(f"What does part{number}.py do?")
+        await session.chat.finished()
+        failed += [] if session.state.turn.ok else [session.state.turn.error]
+    return failed
+
+
+@pytest.mark.parametrize(
+    ("kind", "window"),
+    [("Ollama", 4096), ("LM Studio", 2048), ("llama.cpp", 8192), ("llama-cpp-python", 2048), ("vLLM", 4096)],
+)
+async def test_a_session_never_gets_stuck(
+    kind: Kind, window: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in range(6):
+        (work / f"part{number}.py").write_text(
+            f"def part_{number}(url):\n    return get(url, {number})\n" * 25
+        )
+    async with served(work, monkeypatch, kind, window=window, most=window) as (session, server):
+        assert await turns(session, 6) == []
+        tells = kind != "llama-cpp-python"
+        assert server.over == (0 if tells else 1), (
+            "only a server that hides its window is asked too much, once"
+        )
+        model = session.state.model
+        assert (model.server, model.window, model.window_known) == (kind, window, True)
+        bodies = [body for _, path, body in server.asked if path in CHATS and len(body["messages"]) > 1]
+        shown = [number for number in range(6) if any(f"def part_{number}" in str(body) for body in bodies)]
+        assert len(shown) >= 5, "the files that were asked about were in view"
+        assert model.planner == ("" if kind == "vLLM" else "none")

@@ -1,0 +1,125 @@
+"""Models that could be used here: those whose keys are set, and those that servers on this machine offer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from tui_agent.model import servers
+from tui_agent.model.providers import PROVIDERS
+from tui_agent.model.server_memory import ServerMemory
+from tui_agent.model.servers import Kind
+
+MOST_MODELS = 20
+
+
+class Suggestion(Struct, frozen=True):
+    """A model that could be used. `because` is where it was found; `environment` is what must be set for it."""
+
+    model: str
+    because: str
+    environment: dict[str, str] = {}
+
+
+#: Where servers of models listen unless they are told otherwise: Ollama, LM Studio, llama.cpp, vLLM.
+PORTS = (11434, 1234, 8080, 8000)
+#: How litellm is told to use a server: the beginning of the model's name, and the variable of its address. No name of
+#: a local server begins like one of a provider that is paid, so that nothing of yours can go there by mistake.
+_PREFIXES: dict[Kind, str] = {
+    "Ollama": "ollama_chat",
+    "LM Studio": "lm_studio",
+    "llama.cpp": "llamafile",
+    "llama-cpp-python": "llamafile",
+    "vLLM": "hosted_vllm",
+    "": "llamafile",
+}
+#: Variables that may name the address of a server, with the beginning of its models' names.
+_VARIABLES = (
+    ("OPENAI_API_BASE", "openai"),
+    ("OPENAI_BASE_URL", "openai"),
+    ("OLLAMA_API_BASE", "ollama_chat"),
+    ("LM_STUDIO_API_BASE", "lm_studio"),
+    ("LLAMAFILE_API_BASE", "llamafile"),
+    ("HOSTED_VLLM_API_BASE", "hosted_vllm"),
+)
+_VARIABLE_OF = {prefix: variable for variable, prefix in reversed(_VARIABLES)}
+
+
+async def discover(
+    environment: Mapping[str, str] | None = None,
+    ports: tuple[int, ...] = PORTS,
+    memory: ServerMemory | None = None,
+) -> tuple[Suggestion, ...]:
+    """What was found, keys first. Takes half a second or so; whatever does not answer is left out.
+
+    With a `memory` the addresses of what is found are kept there, and a server that answers one of us is not asked.
+    """
+    environment = os.environ if environment is None else environment
+    named = {
+        environment[variable].rstrip("/"): prefix
+        for variable, prefix in reversed(_VARIABLES)
+        if environment.get(variable) and servers.is_local(environment[variable])
+    }
+    taken = {variable for variable, _ in _VARIABLES if environment.get(variable)}
+    places = list(named.items())
+    roots = {servers.root_of(address).replace("localhost", "127.0.0.1") for address in named}
+    places += [(root, "") for port in ports if (root := f"http://127.0.0.1:{port}") not in roots]
+    answers = await asyncio.gather(
+        *(_models(address, prefix, environment, taken, memory) for address, prefix in places)
+    )
+    local = tuple(suggestion for suggestions in answers for suggestion in suggestions)
+    if memory is not None:
+        for suggestion in local:
+            memory.found(suggestion.model, suggestion.environment)
+    return (*with_keys(environment), *local)
+
+
+def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:
+    """A model for each provider whose key is set, and whose address is its own."""
+    found = []
+    for provider in PROVIDERS:
+        key = next((name for name in provider.keys if environment.get(name)), None)
+        elsewhere = provider.name == "openai" and servers.address_of(provider.suggestion, environment)
+        if key and provider.suggestion and not elsewhere:
+            found.append(Suggestion(provider.suggestion, f"{key} is set"))
+    return found
+
+
+async def _models(
+    address: str,
+    prefix: str,
+    environment: Mapping[str, str],
+    taken: set[str],
+    memory: ServerMemory | None,
+) -> list[Suggestion]:
+    """The models of the server at an address; with a `prefix` they are named by it, and need no variable."""
+    if memory is not None and memory.is_busy(address):
+        return []
+    root = servers.root_of(address)
+    key = environment.get("OPENAI_API_KEY", "") if prefix == "openai" else ""
+    listings = await asyncio.gather(
+        servers.read(f"{root}/v1/models", key), servers.read(f"{root}/api/tags", key)
+    )
+    names = [
+        str(model.get("id") or model.get("name") or "")
+        for listing in reversed(listings)
+        for model in servers.entries(listing)
+    ]
+    names = [name for name in dict.fromkeys(names) if name][:MOST_MODELS]
+    if not names:
+        return []
+    server = await servers.examine(address, names[0], key)
+    kind = server.kind if server else ""
+    because = f"{kind or 'a server'} answers {servers.shown(root)}"
+    if prefix:
+        dummy = {"OPENAI_API_KEY": "none"} if prefix == "openai" and not key else {}
+        return [Suggestion(f"{prefix}/{name}", because, dummy) for name in names]
+    prefix = _PREFIXES[kind]
+    variable = _VARIABLE_OF[prefix]
+    if variable in taken:
+        return []  # models of that name are reached elsewhere
+    base = root if kind == "Ollama" else f"{root}/v1"
+    return [Suggestion(f"{prefix}/{name}", because, {variable: base}) for name in names]

@@ -1,0 +1,355 @@
+"""A model that knows local servers: their windows and slots, how they are asked, and what their silence means.
+
+It wraps another `Model`. What is reached at no local server passes through it as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.errors import (
+    ContextTooLong,
+    EmptyReply,
+    ModelError,
+    RequestRejected,
+    SchemaRefused,
+    Unreachable,
+)
+from tui_agent.model import servers
+from tui_agent.model.client import (
+    Abilities,
+    CallChunk,
+    Chunk,
+    Message,
+    Model,
+    ModelRequest,
+    Reaching,
+    ReasoningChunk,
+    TextChunk,
+    TokenCount,
+    UsageChunk,
+)
+from tui_agent.model.provider_files import TakesFiles
+from tui_agent.model.providers import provider_of
+from tui_agent.model.server_memory import ServerMemory
+from tui_agent.model.servers import FIRST_WINDOW, ServerModel
+from tui_agent.model.tokens import reply_room
+
+#: A local server reads a long prompt for minutes before its first word.
+LOCAL_TIMEOUT_SECONDS = 900.0
+#: A server that did not answer is asked again after so many seconds.
+ASK_AGAIN_SECONDS = 10.0
+#: A server that counts less than this share of what was sent has not read the rest.
+READ_SHARE = 0.6
+#: Smaller requests say nothing about counts.
+LEAST_COUNTED = 500
+MOST_RATIO = 6.0
+#: The least that is left for the reply, in tokens.
+LEAST_REPLY = 64
+#: These write until the window is full unless they are told when to stop; vLLM refuses what may not fit.
+_NEEDS_LIMIT = ("llama.cpp", "llama-cpp-python", "Ollama", "LM Studio")
+
+
+class _Place(Struct, frozen=True):
+    """A model at its server."""
+
+    address: str
+    name: str
+    key: str = ""
+
+
+class LocalModels:
+    """A `Model` over `inner`. `memory` keeps what is learned; `window` is the largest, in tokens, that a server which
+    lets us choose is asked for."""
+
+    def __init__(self, inner: Model, memory: ServerMemory, window: int) -> None:
+        self.inner = inner
+        self.memory = memory
+        self._window = window
+        self._environment: dict[str, str] = {}
+        self._known: dict[_Place, ServerModel] = {}
+        self._silent: dict[_Place, float] = {}
+        #: The window that a server was asked for; a smaller one would only load the model again.
+        self._asked_for: dict[_Place, int] = {}
+        #: The servers that say how many tokens they read.
+        self._reporting: set[_Place] = set()
+
+    async def start(self) -> None:
+        await self.inner.start()
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+    async def reach(self, environment: Mapping[str, str]) -> None:
+        self._environment.update(environment)
+        if isinstance(self.inner, Reaching):
+            await self.inner.reach(environment)
+
+    async def upload(self, model: str, name: str, text: str) -> str:
+        return await self._uploader().upload(model, name, text)
+
+    async def delete_files(self, model: str, ids: list[str]) -> None:
+        await self._uploader().delete_files(model, ids)
+
+    def _uploader(self) -> TakesFiles:
+        if not isinstance(self.inner, TakesFiles):
+            raise RequestRejected("This model takes no files", "set files_api to off")
+        return self.inner
+
+    async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+        """As the server counts, as far as it has told."""
+        counted = await self.inner.count(model, texts, wait=wait)
+        place = self._place(model)
+        ratio = self._ratio(place) if place else 1.0
+        if ratio == 1.0:
+            return counted
+        return TokenCount(tuple(round(count * ratio) for count in counted.counts), exact=False)
+
+    async def abilities(self, model: str) -> Abilities:
+        place = await self._reached(model)
+        server = await self._server(place) if place else None
+        if place is None or server is None:
+            return await self.inner.abilities(model)
+        if not server.kind:
+            known = await self.inner.abilities(model)
+            return replace(known, window=server.window or known.window, server="local")
+        if not server.schema:
+            try:
+                server = await self._try_out(place, server)
+            except ModelError:
+                pass  # the request itself will say it
+        return Abilities(
+            model=model,
+            window=self._window_of(server),
+            tools=server.tools,
+            schema=server.schema in ("json_schema", "json_object"),
+            server=server.kind,
+            slots=server.slots,
+        )
+
+    async def test(self, model: str, environment: Mapping[str, str]) -> str:
+        """What a local server is and can do, after a tiny request; "" for any other. Raises a `ModelError` where it
+        does not answer. The `environment` by which it is reached is remembered."""
+        if environment:
+            self.memory.found(model, environment)
+        place = await self._reached(model)
+        if place is None:
+            return ""
+        self.memory.learn(place.address, place.name, ServerModel())  # it may have been started in another way
+        self._known.pop(place, None)
+        self._silent.pop(place, None)
+        server = await self._server(place)
+        if server is None:
+            raise Unreachable(
+                f"Nobody answers at {place.address}", "start the server, or choose another model"
+            )
+        server = await self._try_out(place, server)
+        return in_words(server, self._window_of(server))
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        place = await self._reached(request.model)
+        server = await self._server(place) if place else None
+        if place is None or server is None:
+            async with aclosing(self.inner.stream(request)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+            return
+        beside = request.purpose not in ("main", "subtask")
+        async with (
+            self.memory.place(place.address, server.slots, last=beside) as slot,
+            aclosing(self._watched(request, place, server, slot)) as chunks,
+        ):
+            async for chunk in chunks:
+                yield chunk
+
+    async def _watched(
+        self, request: ModelRequest, place: _Place, server: ServerModel, slot: int
+    ) -> AsyncGenerator[Chunk, None]:
+        """The answer; what it tells of the server is learned, and a request that it did not read whole fails."""
+        raw = await self._size(request)
+        size = round(raw * self._ratio(place))
+        prepared = self._prepared(request, place, server, slot, size)
+        said = False
+        try:
+            async with aclosing(self.inner.stream(prepared)) as chunks:
+                async for chunk in chunks:
+                    said = said or isinstance(chunk, TextChunk | CallChunk | ReasoningChunk)
+                    if isinstance(chunk, UsageChunk):
+                        self._reporting.add(place)
+                        self._check(chunk, place, server, request.model, size, raw)
+                    yield chunk
+        except ContextTooLong as error:
+            self._learn_from(str(error.what), place, raw)
+            raise
+        except SchemaRefused:
+            self._learn(place, schema="none")
+            raise
+        except (Unreachable, EmptyReply) as error:
+            if (
+                not said
+                and server.kind != "vLLM"
+                and (why := await self._overflow(request, place, raw, size))
+            ):
+                raise ContextTooLong(
+                    f"The request is too long for {request.model} ({why})",
+                    "close files or start a new session, or start the server with a larger window",
+                ) from error
+            raise
+
+    def _prepared(
+        self, request: ModelRequest, place: _Place, server: ServerModel, slot: int, size: int
+    ) -> ModelRequest:
+        """The request with what this server wants to be told."""
+        options: dict[str, Any] = {}
+        if server.kind == "llama.cpp":
+            options = {"cache_prompt": True, "return_progress": True}
+            if server.slots > 1:
+                options["id_slot"] = slot
+        window = self._window_of(server)
+        if server.kind == "Ollama":
+            window = options["num_ctx"] = self._asked(place, server, size)
+        most = max(LEAST_REPLY, window - size) if window and server.kind in _NEEDS_LIMIT else 0
+        return replace(
+            request,
+            timeout=max(request.timeout, LOCAL_TIMEOUT_SECONDS),
+            options=options,
+            most=most,
+            schema_form=server.schema if server.kind and request.schema else "",
+        )
+
+    def _asked(self, place: _Place, server: ServerModel, size: int) -> int:
+        """The window that Ollama is asked for: what is needed, in steps, up to what there may be."""
+        most = self._window_of(server)
+        window = max(self._asked_for.get(place, 0), server.window, FIRST_WINDOW)
+        while window < size + reply_room(most) and window < most:
+            window *= 2
+        self._asked_for[place] = window = min(window, most)
+        return window
+
+    def _window_of(self, server: ServerModel) -> int:
+        if server.kind == "Ollama":
+            return max(server.window, min(server.most or self._window, self._window))
+        return server.window
+
+    def _check(
+        self, usage: UsageChunk, place: _Place, server: ServerModel, model: str, size: int, raw: int
+    ) -> None:
+        """Raises `ContextTooLong` where the server counted far less than was sent: it has left out the rest."""
+        if size < LEAST_COUNTED or not usage.input or raw < LEAST_COUNTED:
+            return
+        cut = usage.input < READ_SHARE * size and server.kind in ("Ollama", "LM Studio")
+        if cut and (not server.window or usage.input >= READ_SHARE / 2 * server.window):
+            self._learn(place, window=min(server.window or usage.input, usage.input))
+            raise ContextTooLong(
+                f"{model} read only {usage.input:,} of about {size:,} tokens: the server left out the rest",
+                "close files or start a new session, or start the server with a larger window",
+            )
+
+    async def _overflow(self, request: ModelRequest, place: _Place, raw: int, size: int) -> str:
+        """Why a stream without a word was one of a request that is too long; "" where it was not."""
+        why = await servers.why_silent(place.address, place.name, request.messages, place.key)
+        if any(servers.sizes_in(why)):
+            self._learn_from(why, place, raw)
+            return " ".join(why.split())[:200]
+        window = self._known.get(place, ServerModel()).window
+        return f"the server said nothing, and {size:,} tokens were sent" if window and size > window else ""
+
+    def _learn_from(self, words: str, place: _Place, raw: int) -> None:
+        window, asked = servers.sizes_in(words)
+        if window:
+            self._learn(place, window=window)
+        # the counts of a server that reports them correct ours where they are added up
+        if asked > raw >= LEAST_COUNTED / 2 and place not in self._reporting:
+            self._learn(place, ratio=min(MOST_RATIO, asked / raw))
+
+    def _learn(self, place: _Place, **facts: Any) -> None:
+        learned = replace(self.memory.learned(place.address, place.name), **facts)
+        self.memory.learn(place.address, place.name, learned)
+        if place in self._known:
+            self._known[place] = replace(self._known[place], **facts)
+
+    def _ratio(self, place: _Place) -> float:
+        return self.memory.learned(place.address, place.name).ratio
+
+    async def _size(self, request: ModelRequest) -> int:
+        """The tokens of a request by our own count."""
+        texts = [_text(message) for message in request.messages]
+        texts += [str(request.tools)] if request.tools else []
+        return sum((await self.inner.count(request.model, texts)).counts)
+
+    async def _try_out(self, place: _Place, server: ServerModel) -> ServerModel:
+        """Raises a `ModelError` where the tiny request fails."""
+        try:
+            async with self.memory.place(place.address, server.slots, last=True):
+                tried = await servers.try_out(place.address, place.name, server, place.key)
+        except (OSError, TimeoutError) as error:
+            raise Unreachable(
+                f"Nobody answers at {place.address} ({error})", "start the server, or choose another model"
+            ) from error
+        except (ValueError, servers.ServerRefusal) as error:
+            what = " ".join(str(error).split())[:200]
+            raise RequestRejected(
+                f"The server at {place.address} does not answer ({what})", "see what it says in its own log"
+            ) from error
+        self._learn(place, schema=tried.schema)
+        return tried
+
+    async def _server(self, place: _Place) -> ServerModel | None:
+        """What is known of it, read once; None where nobody answers."""
+        if place in self._known:
+            return self._known[place]
+        learned = self.memory.learned(place.address, place.name)
+        if time.monotonic() - self._silent.get(place, -ASK_AGAIN_SECONDS) < ASK_AGAIN_SECONDS:
+            return None
+        if self.memory.is_busy(place.address):
+            return learned  # it answers somebody: not now
+        found = await servers.examine(place.address, place.name, place.key)
+        if found is None:
+            self._silent[place] = time.monotonic()
+            return None
+        server = replace(
+            found,
+            window=min(found.window or learned.window, learned.window or found.window),
+            schema=learned.schema,
+            ratio=learned.ratio,
+        )
+        self._known[place] = server
+        self._learn(place, kind=found.kind, slots=found.slots)
+        return server
+
+    async def _reached(self, model: str) -> _Place | None:
+        """The place of a model at a local server; its address is told to those who send the request."""
+        place, provider = self._place(model), provider_of(model)
+        if place is None or provider is None or provider.address in os.environ:
+            return place
+        if self._environment.get(provider.address) != place.address:
+            await self.reach({provider.address: place.address})
+        return place
+
+    def _place(self, model: str) -> _Place | None:
+        environment = {**self._environment, **self.memory.variables(model), **os.environ}
+        address, provider = servers.address_of(model, environment), provider_of(model)
+        if not address or provider is None:
+            return None
+        key = environment.get(provider.address.replace("_BASE", "_KEY"), "")
+        return _Place(address, model.removeprefix(f"{provider.name}/"), key)
+
+
+def in_words(server: ServerModel, window: int) -> str:
+    """`llama.cpp, 4,096 tokens, one request at a time`."""
+    parts = [server.kind or "a local server", f"{window:,} tokens" if window else "window unknown"]
+    if server.slots:
+        parts.append("one request at a time" if server.slots == 1 else f"{server.slots} requests at a time")
+    return ", ".join(parts)
+
+
+def _text(message: Message) -> str:
+    calls = message.get("tool_calls")
+    return f"{message.get('content') or ''}{calls or ''}"

@@ -1,0 +1,303 @@
+"""Servers of models on this machine or in its network: what each is and can do, as it says itself."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
+
+Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
+#: How a reply is held to a schema: as OpenAI does it, by llama.cpp's older way, or not at all; "" is untried.
+SchemaForm = Literal["", "json_schema", "json_object", "none"]
+#: A local server answers at once or is not there.
+TIMEOUT_SECONDS = 0.5
+#: A model that is not loaded yet has to be, before it says its first word.
+TRIAL_SECONDS = 600.0
+#: The least window that Ollama is asked for, in tokens: it loads a model again for another size.
+FIRST_WINDOW = 8_192
+_MOST_BYTES = 1 << 20
+_LOCAL_NAMES = (".local", ".lan", ".internal", ".home.arpa")
+
+
+class ServerModel(Struct, frozen=True):
+    """What is known of one model of one server.
+
+    `window` is in tokens, 0 where nobody knows; `most` is what the window may be set to, 0 where it is fixed. `slots`
+    is how many requests it works on at once, 0 where nobody knows. `ratio` is its count of tokens to ours.
+    """
+
+    kind: Kind = ""
+    window: int = 0
+    most: int = 0
+    slots: int = 0
+    tools: bool = False
+    schema: SchemaForm = ""
+    ratio: float = 1.0
+
+
+class ServerRefusal(Exception):
+    """A server answered with an error: its status, and its words."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+def address_of(model: str, environ: Mapping[str, str]) -> str:
+    """The base address of the server that `model` is reached at, where that is a local one; else ""."""
+    provider = provider_of(model)
+    if provider is None:
+        return ""
+    fallback = LOCAL_ADDRESSES.get(provider.name, "")
+    names = (provider.address, "OPENAI_BASE_URL") if provider.name == "openai" else (provider.address,)
+    address = next((environ[name] for name in names if name and environ.get(name)), fallback)
+    return address.rstrip("/") if address and (fallback or is_local(address)) else ""
+
+
+def is_local(address: str) -> bool:
+    """Whether an address is on this machine or in a private network."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(_LOCAL_NAMES))
+
+
+def root_of(address: str) -> str:
+    """The address without the part of the OpenAI API."""
+    return address.removesuffix("/").removesuffix("/v1")
+
+
+async def fetch(
+    url: str, body: Any = None, *, key: str = "", timeout: float = TIMEOUT_SECONDS, decode: bool = True
+) -> Any:
+    """The JSON at an address, or its bytes; with a `body` it is sent there.
+
+    Raises `OSError`, `TimeoutError`, `ValueError` for anything but JSON, and `ServerRefusal` for an error that the
+    server tells.
+    """
+    parts = urlsplit(url)
+    secure = ssl.create_default_context() if parts.scheme == "https" else None
+    port = parts.port or (443 if secure else 80)
+    data = b"" if body is None else msgspec.json.encode(body)
+    head = [
+        f"{'GET' if body is None else 'POST'} {parts.path or '/'} HTTP/1.0",
+        f"Host: {parts.hostname}:{port}",
+        "Accept: application/json",
+        *([] if body is None else ["Content-Type: application/json", f"Content-Length: {len(data)}"]),
+        *([f"Authorization: Bearer {key}"] if key else []),
+    ]
+    async with asyncio.timeout(timeout):
+        reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=secure)
+        try:
+            writer.write(("\r\n".join(head) + "\r\n\r\n").encode() + data)
+            raw = await _up_to(reader, _MOST_BYTES)
+        finally:
+            writer.close()
+    begun, _, rest = raw.partition(b"\r\n\r\n")
+    status = re.match(rb"HTTP/1\.\d (\d{3})", begun)
+    if status is None:
+        raise ValueError("not HTTP")
+    if b"chunked" in begun.lower():
+        rest = _unchunked(rest)
+    if int(status[1]) != 200:
+        raise ServerRefusal(int(status[1]), rest.decode("utf-8", "replace"))
+    return msgspec.json.decode(rest) if decode else rest
+
+
+async def _up_to(reader: asyncio.StreamReader, most: int) -> bytes:
+    raw = b""
+    while len(raw) < most and (more := await reader.read(most - len(raw))):
+        raw += more
+    return raw
+
+
+def _unchunked(raw: bytes) -> bytes:
+    """The body of pieces that each say their length before them."""
+    body = b""
+    while match := re.match(rb"([0-9a-fA-F]+)[^\r\n]*\r\n", raw):
+        length = int(match[1], 16)
+        if not length:
+            break
+        body += raw[match.end() : match.end() + length]
+        raw = raw[match.end() + length + 2 :]
+    return body
+
+
+async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
+    """What the server says of itself and of its model `name`; None where nobody answers."""
+    root = root_of(address)
+    version = await read(f"{root}/api/version", key)
+    if isinstance(version, Mapping) and isinstance(version.get("version"), str):
+        return await _ollama(root, name)
+    listing = await read(f"{root}/v1/models", key)
+    models = entries(listing)
+    if not models:
+        return None if version is None and listing is None else ServerModel()
+    entry = next((one for one in models if one.get("id") == name), models[0])
+    owner = str(entry.get("owned_by") or "")
+    if owner == "vllm" or "max_model_len" in entry:
+        return ServerModel("vLLM", window=_number(entry.get("max_model_len")))
+    if owner == "me":
+        return ServerModel("llama-cpp-python", slots=1)
+    if owner == "organization_owner":
+        return await _lm_studio(root, name)
+    props = await read(f"{root}/props", key)
+    if isinstance(props, Mapping) and "default_generation_settings" in props:
+        made = props["default_generation_settings"]
+        window = _number(made.get("n_ctx")) if isinstance(made, Mapping) else 0
+        window = window or _number((entry.get("meta") or {}).get("n_ctx"))
+        return ServerModel("llama.cpp", window=window, slots=_number(props.get("total_slots")))
+    if owner == "llamacpp":
+        return ServerModel("llama.cpp", window=_number((entry.get("meta") or {}).get("n_ctx")))
+    return ServerModel()
+
+
+async def _ollama(root: str, name: str) -> ServerModel:
+    """`window` is the one that its Modelfile sets, `most` what the model was trained for."""
+    try:
+        shown = await fetch(f"{root}/api/show", {"model": name})
+    except (OSError, TimeoutError, ValueError, ServerRefusal):
+        return ServerModel("Ollama", slots=1)
+    facts = shown.get("model_info") or {}
+    most = next((_number(value) for key, value in facts.items() if key.endswith(".context_length")), 0)
+    own = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
+    tools = "tools" in (shown.get("capabilities") or ())
+    return ServerModel("Ollama", int(own[1]) if own else 0, most, slots=1, tools=tools)
+
+
+async def _lm_studio(root: str, name: str) -> ServerModel:
+    for model in entries(await read(f"{root}/api/v0/models")):
+        if model.get("id") == name:
+            tools = "tool_use" in (model.get("capabilities") or ())
+            return ServerModel("LM Studio", _number(model.get("loaded_context_length")), slots=1, tools=tools)
+    return ServerModel("LM Studio", slots=1)
+
+
+async def read(url: str, key: str = "") -> Any:
+    """What is at an address; None where nothing is that can be read, {} where the server says that nothing is."""
+    try:
+        return await fetch(url, key=key)
+    except ServerRefusal:
+        return {}
+    except (OSError, TimeoutError, ValueError):
+        return None
+
+
+def entries(listing: Any) -> list[dict[str, Any]]:
+    """The models in `{"models": [{"name": …}]}` (Ollama) or `{"data": [{"id": …}]}` (the OpenAI API)."""
+    models = (
+        (listing.get("data") if isinstance(listing.get("data"), list) else listing.get("models"))
+        if isinstance(listing, Mapping)
+        else None
+    )
+    return [model for model in models or () if isinstance(model, dict)]
+
+
+def shown(root: str) -> str:
+    """Where a server is, for a person: its port on this machine, else its address."""
+    parts = urlsplit(root)
+    here = parts.hostname in ("127.0.0.1", "localhost", "::1")
+    return f"on port {parts.port}" if here and parts.port else f"at {parts.netloc}"
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+#: Held to this, a model says nothing else, whatever it is asked.
+_TRIAL_SCHEMA = {
+    "type": "object",
+    "properties": {"ok": {"type": "boolean"}},
+    "required": ["ok"],
+    "additionalProperties": False,
+}
+_TRIAL_WORDS = [{"role": "user", "content": "Say hello."}]
+_TRIAL_TOKENS = 24
+
+
+async def try_out(address: str, name: str, server: ServerModel, key: str = "") -> ServerModel:
+    """The same, with how it holds a reply to a schema, as a tiny request shows.
+
+    Raises `OSError`, `TimeoutError`, `ValueError` and `ServerRefusal` where it does not answer.
+    """
+    forms: tuple[SchemaForm, ...] = ("json_schema", "json_object")
+    for form in forms[server.kind == "llama-cpp-python" :]:
+        try:
+            if _keeps_to_it(await _say(address, name, server, key, form)):
+                return replace(server, schema=form)
+        except ServerRefusal:
+            continue  # whatever the status: it may be a refusal of the schema
+    await _say(address, name, server, key, "none")
+    return replace(server, schema="none")
+
+
+async def _say(address: str, name: str, server: ServerModel, key: str, form: SchemaForm) -> str:
+    """The answer to the tiny request."""
+    body: dict[str, Any] = {"model": name, "messages": _TRIAL_WORDS, "stream": False}
+    if server.kind == "Ollama":
+        body["options"] = {"num_predict": _TRIAL_TOKENS, "num_ctx": FIRST_WINDOW}
+        if form != "none":
+            body["format"] = _TRIAL_SCHEMA
+        answer = await fetch(f"{root_of(address)}/api/chat", body, timeout=TRIAL_SECONDS)
+        return str((answer.get("message") or {}).get("content") or "")
+    body["max_tokens"] = _TRIAL_TOKENS
+    if form != "none":
+        body["response_format"] = response_format(_TRIAL_SCHEMA, form)
+    answer = await fetch(f"{address}/chat/completions", body, key=key, timeout=TRIAL_SECONDS)
+    match answer:
+        case {"choices": [{"message": {"content": str(said)}}, *_]}:
+            return said
+    return ""
+
+
+def _keeps_to_it(said: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(said).get("ok"), bool)
+    except (ValueError, AttributeError):
+        return False
+
+
+def response_format(schema: dict[str, Any], form: SchemaForm, strict: bool = True) -> dict[str, Any]:
+    """What holds a reply to a schema, in the shape that a server takes."""
+    if form == "json_object":
+        return {"type": "json_object", "schema": schema}
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": strict}}
+
+
+async def why_silent(address: str, name: str, messages: Sequence[Mapping[str, Any]], key: str = "") -> str:
+    """Why a server ended its answer to `messages` without a word, as it says when it need not stream; "" where it
+    does not say so."""
+    body = {"model": name, "messages": list(messages), "stream": False, "max_tokens": 1}
+    try:
+        await fetch(f"{address}/chat/completions", body, key=key, timeout=TRIAL_SECONDS)
+    except ServerRefusal as error:
+        return str(error)
+    except (OSError, TimeoutError, ValueError):
+        pass  # it does not say
+    return ""
+
+
+_WINDOW = re.compile(
+    r"(?i)(?:context[ _](?:window|length|size)|n_ctx)\W{1,4}(?:of |is |only |tokens? )*\(?(\d{3,})"
+    r"|context length of only (\d{3,})|maximum context length is (\d{3,})"
+)
+_ASKED = re.compile(
+    r"(?i)(?:requested(?: tokens)?|request|n_prompt_tokens\W{1,4}|resulted in|keep the first) ?\(?(\d{3,})"
+)
+
+
+def sizes_in(words: str) -> tuple[int, int]:
+    """The window and the size of the request that a server names when it finds one too long, 0 for what it does not."""
+    window, asked = _WINDOW.search(words), _ASKED.search(words)
+    return int(next(filter(None, window.groups()))) if window else 0, int(asked[1]) if asked else 0
