@@ -18,11 +18,11 @@ from tui_agent.model.client import Abilities
 def nobody_answers(monkeypatch):
     """No local server is looked for, and the model's process is not started."""
 
-    async def nothing():
+    async def nothing(memory: object):
         return ()
 
-    async def started(name: str):
-        return doctor_module.Helper(True, 1.5), Abilities(name, window=1000, known=True)
+    async def started(name: str, model: object):
+        return doctor_module.Helper(True, 1.5), Abilities(name, window=1000, known=True), ""
 
     monkeypatch.setattr(doctor_module, "discover", nothing)
     monkeypatch.setattr(doctor_module, "_process", started)
@@ -71,8 +71,8 @@ def test_problems_are_named_and_end_with_1(run, monkeypatch, home):
 
 
 def test_a_model_that_nobody_knows_asks_for_its_window(run, monkeypatch):
-    async def unknown(name: str):
-        return doctor_module.Helper(True, 1.5), Abilities(name)
+    async def unknown(name: str, model: object):
+        return doctor_module.Helper(True, 1.5), Abilities(name), ""
 
     monkeypatch.setattr(doctor_module, "_process", unknown)
     monkeypatch.setenv("TUI_AGENT_MODEL", "mine/own")

@@ -17,7 +17,7 @@ from tui_agent.ui.panes.status import facts_line, hint_line
 
 FULL = State(
     session=SessionSlice(rehearsal=True),
-    model=ModelSlice(name="gpt-5", window=200_000, status="ready"),
+    model=ModelSlice(name="gpt-5", window=200_000, window_known=True, status="ready"),
     turn=TurnSlice(number=4),
     usage=UsageSlice(session=Usage(12_000, 400, 9_000, 0.021), context=12_400),
     workspace=WorkspaceSlice(
