@@ -28,6 +28,7 @@
     │   ├── NotKept                nothing can be written where it would be kept
     │   ├── RecordRefused          something that cannot be written down as it is
     │   ├── OnlyRead               another process has it open, and this one only looks
+    │   ├── AnswerNeeded            a command that runs only where the person says yes
     │   ├── Damaged                its log is not a log any more
     │   └── TooNew                 a newer version wrote it
     ├── Fault                      something that nobody expected; its traceback is in the debug log
@@ -156,6 +157,16 @@ class LimitReached(TuiAgentError):
 
 class SessionError(TuiAgentError):
     title = "Session not usable"
+
+
+class AnswerNeeded(SessionError):
+    """A command that the person has to be asked about: it would run `how`. `once`: one answer is for the session."""
+
+    title = "Question"
+
+    def __init__(self, how: str, command: str, *, once: bool = False) -> None:
+        super().__init__(f"`{command}` would run {how}", "say yes to that first")
+        self.how, self.command, self.once = how, command, once
 
 
 class OpenElsewhere(SessionError):

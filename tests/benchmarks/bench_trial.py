@@ -40,7 +40,7 @@ def tree(root: Path, count: int) -> None:
 
 
 async def run(made: ViewPlan, *argv: str, run: Run | None = None) -> object:
-    chosen, _ = variables(made.workspace, made.home, os.environ)
+    chosen, _ = variables(made.root, made.places, os.environ)
     return await (run or Run()).in_view(made, argv, chosen)
 
 

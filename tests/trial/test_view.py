@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.trial import outside
+from tui_agent.trial import bubblewrap, outside
 from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.plan import MEGABYTE, Limits, NoView, Seed, plan
@@ -44,7 +44,7 @@ async def run(
 ) -> RunResult:
     hidden = [Seed(path, "hidden") for path in HiddenFiles(str(root)).paths()]
     made = plan(root, seeds=(*seeds, *hidden), limits=limits)
-    chosen, _ = variables(str(root), made.home, os.environ)
+    chosen, _ = variables(str(root), made.places, os.environ)
     return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
 
 
@@ -171,7 +171,7 @@ async def test_git_works_and_the_real_folder_of_git_is_untouched(root: Path) -> 
 async def test_stopping_takes_half_a_second_whatever_the_command_does(root: Path, command: str) -> None:
     started = asyncio.Event()
     made = plan(root)
-    chosen, _ = variables(str(root), made.home, os.environ)
+    chosen, _ = variables(str(root), made.places, os.environ)
     running = Run(told=lambda output: started.set())
     task = asyncio.create_task(running.in_view(made, ["/bin/bash", "-c", f"echo begun; {command}"], chosen))
     await asyncio.wait_for(started.wait(), 20)
@@ -203,7 +203,7 @@ async def test_what_a_command_leaves_running_is_ended_and_named(root: Path) -> N
 
 async def test_a_program_that_is_missing_is_an_error_of_the_command(root: Path) -> None:
     made = plan(root)
-    chosen, _ = variables(str(root), made.home, os.environ)
+    chosen, _ = variables(str(root), made.places, os.environ)
     result = await Run().in_view(made, ["no-such-program"], chosen)
     assert result.status == 127
     assert "no-such-program" in text(result)
@@ -270,7 +270,7 @@ except NoView as error:
 """
     (root / "nested.py").write_text(script)
     made = plan(root, tools=[str(Path(__file__).parents[2])])
-    chosen, _ = variables(str(root), made.home, os.environ)
+    chosen, _ = variables(str(root), made.places, os.environ)
     result = await Run().in_view(made, [sys.executable, "nested.py"], chosen)
     assert text(result).startswith("new namespaces: "), text(result)
 
@@ -278,9 +278,13 @@ except NoView as error:
 async def test_the_best_that_works_here_is_found_by_doing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await probe() == Rung("overlay")
     monkeypatch.setattr(outside, "_PROGRAM", "import os; os._exit(1)")
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: None)
     worse = await probe()
     assert worse.isolated == "none"
-    assert worse.why == "start: its program ended at once"
+    assert worse.why == (
+        "own namespaces: start: its program ended at once; bubblewrap: it is not installed; "
+        "Landlock: start: its program ended at once"
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ from tui_agent.settings.folders import HOME_VARIABLE
 _PREFIX = "TUI_AGENT_"
 #: Variables that begin like settings and are none: where the folders lie, how fast a recording is played, who
 #: started a child.
-NO_SETTINGS = frozenset({HOME_VARIABLE, "TUI_AGENT_REPLAY_SPEED", "TUI_AGENT_PARENT"})
+NO_SETTINGS = frozenset(
+    {HOME_VARIABLE, "TUI_AGENT_REPLAY_SPEED", "TUI_AGENT_PARENT", "TUI_AGENT_TRIAL_WITHOUT"}
+)
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 
 

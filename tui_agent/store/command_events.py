@@ -17,6 +17,7 @@ class CommandStarted(Lasting, frozen=True):
     where: Where
     isolated: Isolated
     at: float
+    background: bool = False
 
 
 class CommandPrinted(Passing, frozen=True):

@@ -13,11 +13,16 @@ KEPT = 50
 Where = Literal["trial", "workspace"]
 #: What kept it apart from the machine.
 Isolated = Literal["overlay", "bubblewrap", "landlock", "sandbox-exec", "none"]
+#: Of these nothing outlives the run, so that nothing need be asked.
+FULL_VIEWS: frozenset[Isolated] = frozenset({"overlay", "bubblewrap"})
 By = Literal["person", "model", "check"]
 
 
 class RunningCommand(Struct, frozen=True):
-    """A command that runs. `line` is the last that it printed; `since` is in seconds since 1970."""
+    """A command that runs. `line` is the last that it printed; `since` is in seconds since 1970.
+
+    background: it is a server, which others run beside.
+    """
 
     id: str
     command: str
@@ -27,6 +32,7 @@ class RunningCommand(Struct, frozen=True):
     since: float
     line: str = ""
     printed: int = 0
+    background: bool = False
 
 
 class CommandResult(Struct, frozen=True):
@@ -51,6 +57,9 @@ class CommandResult(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    #: Of the output as it was coloured, "" where it was not.
+    coloured: str = ""
+    background: bool = False
 
     @property
     def ok(self) -> bool:

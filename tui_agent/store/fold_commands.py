@@ -12,7 +12,15 @@ from tui_agent.store.state import ChatMessage, State
 
 
 def _started(state: State, event: e.CommandStarted) -> State:
-    one = RunningCommand(event.id, event.command, event.by, event.where, event.isolated, event.at)
+    one = RunningCommand(
+        event.id,
+        event.command,
+        event.by,
+        event.where,
+        event.isolated,
+        event.at,
+        background=event.background,
+    )
     commands = state.commands
     running = (*commands.running, one)
     return replace(state, commands=replace(commands, running=running, total=commands.total + 1))

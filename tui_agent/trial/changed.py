@@ -18,6 +18,8 @@ from tui_agent.trial.plan import MEGABYTE, Seed
 #: A larger file is listed without its content.
 MAX_CONTENT = 5 * MEGABYTE
 
+#: Size, time and mode of each file of a copy when it was made, by its relative path.
+Copied = Mapping[str, tuple[int, int, int]]
 Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
 
 
@@ -45,7 +47,38 @@ def written(layer: int, root: str, seeds: Iterable[Seed], since: float) -> list[
 
     since: when the view was made, in seconds since the epoch. What git keeps is left out.
     """
-    return list(_Comparison(root, {seed.path: seed for seed in seeds}, since).folder(layer, ""))
+    return list(_Comparison(root, _of_workspace(root, seeds), since).folder(layer, ""))
+
+
+def written_to_copy(
+    copy: str, root: str, seeds: Iterable[Seed], files: Copied, since: float
+) -> list[Written]:
+    """The same of a copy of a workspace, where `files` says what it held. Blocking."""
+    compared = _Comparison(root, _of_workspace(root, seeds), since)
+    gone = [path for path in files if ".git" not in path.split("/") and not os.path.lexists(f"{copy}/{path}")]
+    found = [written for path in gone for written in compared.gone(path)]
+    for folder, folders, names in os.walk(copy):
+        prefix = os.path.relpath(folder, copy) + "/" if folder != copy else ""
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
+        folders[:] = [name for name in folders if name != ".git" and name not in links]
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for name in (*names, *links):
+                if name != ".git" and files.get(prefix + name) != state_of(os.lstat(name, dir_fd=descriptor)):
+                    found += compared.entry(descriptor, name, prefix + name)
+        finally:
+            os.close(descriptor)
+    return sorted(found, key=lambda written: written.path)
+
+
+def state_of(status: os.stat_result) -> tuple[int, int, int]:
+    """Size, time and mode: where they are the same, a copy was not written."""
+    return status.st_size, status.st_mtime_ns, status.st_mode
+
+
+def _of_workspace(root: str, seeds: Iterable[Seed]) -> dict[str, Seed]:
+    """What was in place of files; what is only owned is what it was."""
+    return {seed.path: seed for seed in seeds if seed.overlay in ("", root) and seed.kind != "owned"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +92,24 @@ class _Comparison:
         if opaque:
             gone = (name for name in self._below(prefix) if name not in names)
             for name in sorted(gone):
-                yield from self._deleted(prefix + name)
+                yield from self.gone(prefix + name)
         for name in names:
             if name != ".git":
-                yield from self._entry(descriptor, name, prefix + name, opaque)
+                yield from self.entry(descriptor, name, prefix + name, opaque=opaque)
 
-    def _entry(self, folder: int, name: str, path: str, opaque: bool) -> Iterator[Written]:
+    def entry(self, folder: int, name: str, path: str, *, opaque: bool = False) -> Iterator[Written]:
         there = os.lstat(name, dir_fd=folder)
         before = self._before(path)
         was_folder = isinstance(before, os.stat_result) and stat.S_ISDIR(before.st_mode)
         if stat.S_ISCHR(there.st_mode) and there.st_rdev == 0:
-            yield from self._deleted(path)
+            yield from self.gone(path)
         elif stat.S_ISDIR(there.st_mode):
             if before is not None and not was_folder:
-                yield from self._deleted(path)
+                yield from self.gone(path)
             yield from self._folder(folder, name, path, opaque or not was_folder)
         else:
             if was_folder:
-                yield from self._deleted(path)
+                yield from self.gone(path)
                 before = None
             yield from self._file(folder, name, path, there, before)
 
@@ -118,7 +151,7 @@ class _Comparison:
         elif was_executable != executable:
             yield Written(path, "mode", content, after, executable, "", there.st_size, meanwhile)
 
-    def _deleted(self, path: str) -> Iterator[Written]:
+    def gone(self, path: str) -> Iterator[Written]:
         """A file, or all files of a folder, that were there."""
         before = self._before(path)
         seed = self.seeds.get(path)
@@ -127,7 +160,7 @@ class _Comparison:
         if isinstance(before, os.stat_result) and stat.S_ISDIR(before.st_mode):
             for name in sorted(self._below(f"{path}/")):
                 if name != ".git":
-                    yield from self._deleted(f"{path}/{name}")
+                    yield from self.gone(f"{path}/{name}")
             return
         content, executable = self._content(path, before)
         meanwhile = isinstance(before, os.stat_result) and before.st_ctime > self.since

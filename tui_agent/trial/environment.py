@@ -28,22 +28,23 @@ _FIXED = {
     "DEBIAN_FRONTEND": "noninteractive",
 }
 #: Virtual environments as people name them.
-_VIRTUAL = (".venv", "venv")
+VIRTUAL = (".venv", "venv")
 
 
 def variables(
-    root: str, home: str, environ: Mapping[str, str], more: Iterable[str] = ()
+    root: str, places: Mapping[str, str], environ: Mapping[str, str], more: Iterable[str] = ()
 ) -> tuple[dict[str, str], str]:
     """The variables, and the workspace's virtual environment that was put first on the path, relative ("" if none).
 
-    more: names or patterns from `trial.env`; a pattern passes no key and no address of the desktop's services.
+    places: HOME and TMPDIR. more: names or patterns from `trial.env`; a pattern passes no key and no address of the
+    desktop's services.
     """
     chosen = {name: value for name, value in environ.items() if _passes(name, tuple(more))}
-    chosen |= {**_FIXED, "HOME": home, "TMPDIR": "/tmp"}
+    chosen |= {**_FIXED, **places}
     chosen.setdefault("PATH", os.defpath)
     if "VIRTUAL_ENV" in chosen:
         return chosen, ""
-    for name in _VIRTUAL:
+    for name in VIRTUAL:
         folder = os.path.join(root, name)
         if os.path.exists(f"{folder}/pyvenv.cfg") and os.path.isdir(f"{folder}/bin"):
             chosen |= {"VIRTUAL_ENV": folder, "PATH": f"{folder}/bin:{chosen['PATH']}"}

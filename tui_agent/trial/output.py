@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections import deque
 
+from tui_agent.context.excerpts import head_and_tail
 from tui_agent.trial.plan import MEGABYTE
 
 #: Bytes that are kept of a longer output, at its beginning and at its end.
 HEAD, TAIL = 5 * MEGABYTE, 5 * MEGABYTE
 #: A command that prints more is ended.
 MOST = 1024 * MEGABYTE
+#: Bytes of an output, half at each end, of which something is shown.
+_LOOKED_AT = 256_000
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|[\x80-\x9f]", re.DOTALL
 )
@@ -51,11 +54,34 @@ class Output:
             return bytes(self._head) + tail
         return bytes(self._head) + f"\n[{self.cut:,} bytes are not kept]\n".encode() + tail
 
+    def ends(self, size: int) -> tuple[bytes, int]:
+        """So many bytes, half of them from each end with a line that says what is missing, and the lines left out."""
+        content = self.content()
+        if len(content) <= size:
+            return content, 0
+        head, tail = content[: size // 2], content[-(size // 2) :]
+        head, _, _ = head.rpartition(b"\n")
+        _, _, tail = tail.partition(b"\n")
+        left = content.count(b"\n") - head.count(b"\n") - tail.count(b"\n")
+        return head + f"\n[{left:,} lines left out]\n".encode() + tail, left
+
     def last_line(self) -> str:
         """The last line that holds something, for the status line."""
         end = b"".join([bytes(self._head[-4096:]), *list(self._tail)[-2:]])[-4096:]
         lines = [line for line in plain(end.decode("utf-8", "replace")).splitlines() if line.strip()]
         return lines[-1].strip() if lines else ""
+
+
+def printed(output: Output, letters: int) -> tuple[str, int, str]:
+    """Head and tail of what was printed, in so many letters; lines left out; the same with its colours, "" without any.
+
+    Blocking, a moment: of a long output only the ends are looked at.
+    """
+    content, left = output.ends(_LOOKED_AT)
+    text = content.decode("utf-8", "replace")
+    shown, cut = head_and_tail(plain(text), letters)
+    coloured, _ = head_and_tail(plain(text, colours=True), 2 * letters)
+    return shown, cut + left, coloured if "\x1b[" in coloured else ""
 
 
 def plain(text: str, *, colours: bool = False) -> str:

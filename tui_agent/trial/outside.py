@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from tui_agent.trial import bubblewrap
+from tui_agent.trial.on_copy import landlock_rules
 from tui_agent.trial.plan import NoView, ViewPlan
 
 #: Seconds until a view that does not come up is given up; it takes 0.03.
@@ -23,6 +25,9 @@ STARTED = 20.0
 _OURS = str(Path(__file__).parents[2])
 _PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.trial.inside.main import main; main()"
 
+
+#: What of it the program inside imports.
+_PACKAGE = tuple(f"{_OURS}/tui_agent/{name}" for name in ("__init__.py", "trial/__init__.py", "trial/inside"))
 
 #: The Python behind a virtual environment, which starts quicker.
 _PYTHON: str = getattr(sys, "_base_executable", sys.executable)
@@ -60,18 +65,23 @@ class View:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._line = ours
+        command = [_PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())]
+        if self.plan.isolated == "bubblewrap":
+            command = await asyncio.to_thread(bubblewrap.command, self.plan, _PACKAGE, command)
         with theirs, tempfile.TemporaryFile() as seeds:
-            self.plan.write(seeds)
+            rules = landlock_rules(self.plan) if self.plan.isolated == "landlock" else {}
+            self.plan.write(seeds, rules)
             seeds.seek(0)
             socket.send_fds(ours, [b"plan"], [seeds.fileno()])
             self._process = await asyncio.create_subprocess_exec(
-                *(_PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())),
+                *command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env={"PATH": os.defpath},
                 cwd="/",
+                start_new_session=True,
             )
         try:
             message = await asyncio.wait_for(self._message(), STARTED)
@@ -88,6 +98,8 @@ class View:
                 message.get("errno", 0),
                 message.get("why", "its program ended at once"),
             )
+        if self.plan.isolated == "bubblewrap":
+            self.layers = os.open(self.plan.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._reading = asyncio.create_task(self._read())
         return self
 

@@ -6,13 +6,14 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from tui_agent.trial import system_calls
+from tui_agent.store.commands import Isolated
+from tui_agent.trial import git_settings, system_calls
 
 #: What every program may read. Nothing else of the machine is there.
 _SYSTEM = (
@@ -66,9 +67,16 @@ _CACHES = (
     ".cache/go-build",
     ".m2",
 )
-#: The person's settings of git without what would hand out or run something.
-_GIT_SETTINGS = (".gitconfig", ".config/git/config")
-
+#: Where they are if a variable says so: the variable, and the folder below it.
+_NAMED_CACHES = (
+    ("PIP_CACHE_DIR", ""),
+    ("UV_CACHE_DIR", ""),
+    ("npm_config_cache", ""),
+    ("CARGO_HOME", "registry"),
+    ("CARGO_HOME", "git"),
+    ("GOMODCACHE", ""),
+    ("GOCACHE", ""),
+)
 MEGABYTE = 1 << 20
 
 
@@ -76,7 +84,7 @@ class NoView(Exception):
     """There is no view: the step that failed, the error's number where the kernel gave one, and why in words."""
 
     def __init__(self, step: str, number: int, why: str) -> None:
-        super().__init__(f"{step}: {why}")
+        super().__init__(f"{step}: {why}" if step else why)
         self.step, self.number, self.why = step, number, why
 
 
@@ -85,14 +93,17 @@ class Seed:
     """What is in the view instead of what is in the folder.
 
     path: relative, with slashes.
-    kind: "file" with `content`; "gone"; "hidden", an empty file in place of one that nobody may read.
+    kind: "file" with `content`; "gone"; "hidden", which has another content than the file that nobody may read, most
+    often none; "owned", a file or a folder of somebody else as it is, so that it can be written.
     mode: the file's permissions; None for those of the file that is there.
+    overlay: below which of the overlays it is, by its path; "" is the workspace.
     """
 
     path: str
-    kind: Literal["file", "gone", "hidden"]
+    kind: Literal["file", "gone", "hidden", "owned"]
     content: bytes = b""
     mode: int | None = None
+    overlay: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,8 @@ class ViewPlan:
     binds: absolute paths that can be read, in order. links: symbolic links by path.
     folders: empty ones in memory, with mode and size. masks: what of all this nobody sees.
     overlays: what can be written, each write into a layer; the workspace is the last. network: that of the machine.
+    texts: files that can be read, by path. isolated: what keeps it apart. folder: of this run alone, on the disk, for
+    what needs one. large: a copy may have any size.
     """
 
     workspace: str
@@ -127,12 +140,38 @@ class ViewPlan:
     seeds: tuple[Seed, ...] = ()
     network: bool = False
     limits: Limits = field(default_factory=Limits)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    isolated: Isolated = "overlay"
+    folder: str = ""
+    large: bool = False
 
-    def write(self, to: BinaryIO) -> None:
-        """The plan in one line of JSON, and the contents of its seeds behind it."""
-        last = len(self.overlays) - 1
-        seeds = [[last, seed.path, seed.kind, seed.mode, len(seed.content)] for seed in self.seeds]
+    @property
+    def on_copy(self) -> bool:
+        """Whether commands run on a copy of the folder, at another path."""
+        return self.isolated in ("landlock", "sandbox-exec")
+
+    @property
+    def root(self) -> str:
+        """Where commands find the workspace."""
+        return f"{self.folder}/{os.path.basename(self.workspace)}" if self.on_copy else self.workspace
+
+    @property
+    def places(self) -> dict[str, str]:
+        """HOME and TMPDIR of commands."""
+        if self.on_copy:
+            return {"HOME": f"{self.folder}/.home", "TMPDIR": f"{self.folder}/.tmp"}
+        return {"HOME": self.home, "TMPDIR": "/tmp"}
+
+    def write(self, to: BinaryIO, rules: Mapping[str, list[str]]) -> None:
+        """The plan in one line of JSON, and the contents of its seeds and texts behind it; `rules` are Landlock's."""
+        at = {path: number for number, path in enumerate(self.overlays)} | {"": len(self.overlays) - 1}
+        seeds = [
+            [at[seed.overlay], seed.path, seed.kind, seed.mode, len(seed.content)] for seed in self.seeds
+        ]
         plan = {
+            **rules,
+            "isolated": self.isolated,
+            "texts": [[path, len(content)] for path, content in self.texts.items()],
             "stage": _stage(),
             "binds": self.binds,
             "links": self.links,
@@ -145,10 +184,11 @@ class ViewPlan:
             "memory": self.limits.memory,
             "processes": self.limits.processes,
             "limits": {"RLIMIT_FSIZE": self.limits.file, "RLIMIT_CORE": 0},
-            "filter": system_calls.refused().hex(),
+            "filter": system_calls.refused(sockets=self.network or self.isolated != "landlock").hex(),
         }
         to.write(json.dumps(plan).encode() + b"\n")
         to.writelines(seed.content for seed in self.seeds)
+        to.writelines(self.texts.values())
 
 
 def _stage() -> str:
@@ -166,45 +206,95 @@ def plan(
     network: bool = False,
     limits: Limits | None = None,
     environ: dict[str, str] | None = None,
+    isolated: Isolated = "overlay",
+    folder: str = "",
+    large: bool = False,
 ) -> ViewPlan:
     """The view of a workspace (an absolute path without links). Raises `NoView` for one that no view can show.
 
-    git_folders: those of a linked worktree or a submodule, which are elsewhere. tools: more folders to read.
-    hidden: folders and files that nobody sees, wherever they are.
+    git_folders: folders outside the workspace that git needs: of a linked worktree, a submodule, or the whole
+    repository that the workspace is a part of. tools: more folders to read. hidden: folders and files that nobody sees,
+    wherever they are. folder: of this run alone, for what needs one.
     """
     environ = dict(os.environ) if environ is None else environ
-    if why := _unfit(str(workspace), os.path.realpath(environ.get("HOME") or "/nonexistent")):
-        raise NoView("workspace", 0, why)
     root, home = str(workspace), os.path.realpath(environ.get("HOME") or "/nonexistent")
+    if why := unfit(root, environ).get(isolated):
+        raise NoView("workspace", 0, why)
     limits = limits or _fitting(Limits())
     binds, links = _system()
     more = _tools(root, home, environ, tools)
-    caches = [path for path in (f"{home}/{name}" for name in _CACHES) if _own_folder(path)]
+    caches = _caches(home, environ, [*binds, *more, root])
     covered = (*binds, *more)
     folders = [("/tmp", 0o1777, limits.layer), ("/var/tmp", 0o1777, limits.layer), ("/run", 0o755, MEGABYTE)]
-    if not _is_below(home, covered):
+    texts: dict[str, bytes] = {}
+    if not is_below(home, covered):
         folders.append((home, 0o700, limits.layer))
-    overlays = (*caches, *(folder for folder in git_folders if not _is_below(folder, [root])), root)
-    settings = [f"{home}/{name}" for name in _GIT_SETTINGS if os.path.isfile(f"{home}/{name}")]
-    masks = [*_private_settings(), *_credentials(caches), *map(os.path.realpath, hidden)]
+        there = [f"{home}/{name}" for name in git_settings.OF_PERSON if os.path.isfile(f"{home}/{name}")]
+        texts = {path: git_settings.shown(path) for path in there}
+    apart = [path for path in git_folders if not is_below(path, [root])]
+    overlays = (*caches, *apart, root)
+    masks = [*_private_settings(), *_credentials(caches)]
+    masks += [path for path in map(os.path.realpath, hidden) if not is_below(root, [path])]
+    masks += [path for path in _sockets() if is_below(path, (*covered, *caches))]
     return ViewPlan(
         root,
         home,
-        (*binds, *more, *settings),
+        (*binds, *more),
         links,
         tuple(folders),
         tuple(masks),
         overlays,
-        tuple(seeds),
+        (*seeds, *_scrubbed(root, apart)),
         network,
         limits,
+        texts,
+        isolated,
+        folder,
+        large,
     )
 
 
-def _unfit(root: str, home: str) -> str:
+def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
+    """Git's settings of the repository, without credentials."""
+    for overlay in (root, *git_folders):
+        inside = [f"{overlay}/.git", overlay] if overlay != root else [f"{root}/.git"]
+        for folder in inside:
+            if os.path.isdir(folder) and os.path.isfile(f"{folder}/HEAD"):
+                for path in git_settings.files_of(folder):
+                    yield Seed(
+                        os.path.relpath(path, overlay), "hidden", git_settings.shown(path), None, overlay
+                    )
+
+
+def _caches(home: str, environ: dict[str, str], others: Sequence[str]) -> list[str]:
+    named = [os.path.join(environ[name], below) for name, below in _NAMED_CACHES if environ.get(name)]
+    wanted = [f"{home}/{name}" for name in _CACHES] + [path.rstrip("/") for path in named]
+    there = dict.fromkeys(path for path in wanted if path.startswith("/") and own_folder(path))
+    return [path for path in there if not is_below(path, others) and path != home]
+
+
+def _sockets() -> list[str]:
+    """Sockets of the machine that have a path: reading a folder is enough to connect to those in it."""
+    try:
+        lines = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()[1:]
+    except OSError:
+        return []
+    paths = {parts[7] for line in lines if len(parts := line.split(None, 7)) == 8}
+    return sorted(path for path in paths if path.startswith("/"))
+
+
+def unfit(root: str, environ: Mapping[str, str] = os.environ) -> dict[Isolated, str]:
+    """What cannot be used for a workspace, and why: blocking, a moment."""
+    if root in ("/", os.path.realpath(environ.get("HOME") or "/nonexistent")):
+        return dict.fromkeys(
+            ("overlay", "bubblewrap", "landlock", "sandbox-exec"), f"{root} is too much for a view"
+        )
+    why = _mounted_below(root)
+    return {"overlay": why, "bubblewrap": why} if why else {}
+
+
+def _mounted_below(root: str) -> str:
     """Why an overlay over this folder would not show what is there; "" where it would."""
-    if root in ("/", home):
-        return f"{root} is too much for a view"
     try:
         lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -243,21 +333,21 @@ def _tools(root: str, home: str, environ: dict[str, str], more: Iterable[str]) -
     for path in sorted({os.path.realpath(path) for path in wanted if path.startswith("/")}, key=len):
         outside = (
             path == "/"
-            or _is_below(home, [path])
-            or _is_below(root, [path])
+            or is_below(home, [path])
+            or is_below(root, [path])
             or path in ("/tmp", "/run", "/var")
         )
-        if outside or not os.path.isdir(path) or _is_below(path, (*_SYSTEM, root, *found)):
+        if outside or not os.path.isdir(path) or is_below(path, (*_SYSTEM, root, *found)):
             continue
         found.append(path)
     return found
 
 
-def _is_below(path: str, folders: Iterable[str]) -> bool:
+def is_below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
-def _own_folder(path: str) -> bool:
+def own_folder(path: str) -> bool:
     """Whether a folder is there, itself and not by a link, and may be read."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)

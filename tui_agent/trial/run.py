@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_agent.trial.changed import Written, written
+from tui_agent.trial.changed import Written, written, written_to_copy
+from tui_agent.trial.on_copy import mac_profile, make_copy
 from tui_agent.trial.output import MOST, Output
 from tui_agent.trial.outside import Ended, View
 from tui_agent.trial.plan import ViewPlan
@@ -23,7 +24,8 @@ _CHUNK = 1 << 16
 #: Seconds from an interrupt to the end.
 INTERRUPTED = 0.3
 
-How = Literal["exit", "stopped", "time-out", "memory", "processes", "output"]
+#: "proposal": it ran on what is not what is proposed any more.
+How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "proposal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +71,49 @@ class Run:
         self._wake.set()
 
     async def in_view(self, plan: ViewPlan, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Runs it in a view of its own. Raises `NoView`."""
+        """Runs it in a view of its own. Raises `NoView`, and OSError where the disk does not take a copy."""
+        if plan.on_copy:
+            return await self._on_copy(plan, argv, variables)
         since = time.time()
         async with View(plan) as view:
             ended, seconds = await self._follow(_InView(view, argv, variables))
             await view.end()
-            changes, full = await asyncio.to_thread(_read, view.layers, plan, since)
-        how: How = self._stopping or ended.over or "exit"
-        return RunResult(ended.status, how, seconds, self.output, changes, ended.left, full)
+            changes, full = await asyncio.to_thread(read_layer, view.layers, plan, since)
+        return self._result(ended, seconds, changes, full)
+
+    async def joining(self, view: View, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
+        """Runs it in a view that is there; what it changed is for whoever knows what was changed before."""
+        ended, seconds = await self._follow(_InView(view, argv, variables))
+        return self._result(ended, seconds)
 
     async def in_folder(self, folder: str, argv: Sequence[str]) -> RunResult:
         """Runs it in the real folder, with the person's own environment: what it writes stays."""
-        ended, seconds = await self._follow(_InFolder(folder, argv))
-        return RunResult(ended.status, self._stopping or "exit", seconds, self.output)
+        return self._result(*await self._follow(_InFolder(folder, argv)))
+
+    async def _on_copy(self, plan: ViewPlan, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
+        since = time.time()
+        files = await asyncio.to_thread(make_copy, plan, large=plan.large)
+        if plan.isolated == "landlock":
+            async with View(plan) as view:
+                ended, seconds = await self._follow(_InView(view, argv, variables))
+        else:
+            whole = ["/usr/bin/sandbox-exec", "-p", mac_profile(plan), *argv]
+            ended, seconds = await self._follow(_InFolder(plan.root, whole, variables))
+        changes = await asyncio.to_thread(
+            written_to_copy, plan.root, plan.workspace, plan.seeds, files, since
+        )
+        return self._result(ended, seconds, tuple(changes))
+
+    def _result(
+        self, ended: Ended, seconds: float, changes: tuple[Written, ...] = (), full: bool = False
+    ) -> RunResult:
+        how: How = self._stopping or ended.over or "exit"
+        return RunResult(ended.status, how, seconds, self.output, changes, ended.left, full)
 
     async def _follow(self, command: _InView | _InFolder) -> tuple[Ended, float]:
         """How it ended, and after how many seconds."""
         loop = asyncio.get_running_loop()
-        reading, writing = os.pipe2(os.O_CLOEXEC)
+        reading, writing = os.pipe()
         os.set_blocking(reading, False)
         closed, last, due = asyncio.Event(), -TOLD_EVERY, None
 
@@ -150,7 +177,7 @@ class _InView:
     number: int = 0
 
     async def start(self, output: int) -> None:
-        self.number = self.view.run(self.argv, output, env=self.variables, cwd=self.view.plan.workspace)
+        self.number = self.view.run(self.argv, output, env=self.variables, cwd=self.view.plan.root)
 
     async def ended(self) -> Ended:
         return await self.view.ended(self.number)
@@ -165,12 +192,14 @@ class _InFolder:
 
     folder: str
     argv: Sequence[str]
+    variables: Mapping[str, str] | None = None
     process: asyncio.subprocess.Process | None = None
 
     async def start(self, output: int) -> None:
         self.process = await asyncio.create_subprocess_exec(
             *self.argv,
             cwd=self.folder,
+            env=self.variables,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -191,8 +220,8 @@ class _InFolder:
                 os.killpg(self.process.pid, what)
 
 
-def _read(layers: int, plan: ViewPlan, since: float) -> tuple[tuple[Written, ...], bool]:
-    """What was written to the workspace's layer, and whether the layers are full."""
+def read_layer(layers: int, plan: ViewPlan, since: float) -> tuple[tuple[Written, ...], bool]:
+    """What was written to the workspace's layer, and whether the layers are full. Blocking."""
     space = os.fstatvfs(layers)
     layer = os.open(f"{len(plan.overlays) - 1}/u", os.O_RDONLY | os.O_DIRECTORY, dir_fd=layers)
     try:

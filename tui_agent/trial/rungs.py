@@ -1,22 +1,46 @@
-"""What this machine offers for trial runs, found out by doing it."""
+"""What this machine offers for trial runs, found out by doing it, the strongest first."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
 from tui_agent.store.commands import Isolated
+from tui_agent.trial import bubblewrap
 from tui_agent.trial.environment import variables
-from tui_agent.trial.plan import NoView, Seed, ViewPlan, plan
+from tui_agent.trial.on_copy import RunFolder
+from tui_agent.trial.plan import NoView, Seed, plan
 from tui_agent.trial.run import Run
 
-_WORDS = {
+#: Names of what is not to be tried, with commas between them: for tests, and to see what is left.
+WITHOUT: Final = "TUI_AGENT_TRIAL_WITHOUT"
+#: From the strongest to the weakest; with the last there are no views.
+ORDER: Final[tuple[Isolated, ...]] = ("overlay", "bubblewrap", "landlock", "sandbox-exec", "none")
+WORDS: Final[dict[Isolated, str]] = {
     "overlay": "in namespaces of their own, with a layer that is thrown away",
-    "none": "only in the real folder, with !!",
+    "bubblewrap": "in a view made by bubblewrap, with a layer that is thrown away",
+    "landlock": (
+        "on a copy under Landlock, which is weaker: it is at another path, has no network and no sockets, not even of "
+        "its own, and cannot keep a command from changing modes, times and attributes of your other files"
+    ),
+    "sandbox-exec": (
+        "on a copy under sandbox-exec, which is weaker: it is at another path, has no network, and was never tested"
+    ),
+    "none": "only in the real folder, without what is pending; what they write stays, and checks do not run",
+}
+_NAMES: Final[dict[Isolated, str]] = {
+    "overlay": "own namespaces",
+    "bubblewrap": "bubblewrap",
+    "landlock": "Landlock",
+    "sandbox-exec": "sandbox-exec",
+    "none": "nothing",
 }
 
 
@@ -27,29 +51,58 @@ class Rung(Struct, frozen=True):
     why: str = ""
 
     def in_words(self) -> str:
-        return f"trial runs: {_WORDS[self.isolated]}" + (f" ({self.why})" if self.why else "")
+        return f"trial runs: {WORDS[self.isolated]}" + (f" ({self.why})" if self.why else "")
 
 
-async def probe() -> Rung:
-    """Runs a command in a view of a small folder: it has to see what is pending and to write, and not to change it."""
-    if not sys.platform.startswith("linux"):
-        return Rung("none", f"a view needs Linux, this is {sys.platform}")
+async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated, str] | None = None) -> Rung:
+    """Runs a command in a view of a small folder: it has to see what is pending and to write, and not to change it.
+
+    unfit: what cannot be used for the workspace that it is about, and why.
+    """
+    without = environ.get(WITHOUT, "").split(",")
+    told: list[str] = []
+    for isolated in ORDER[:-1]:
+        if isolated not in _there_may_be():
+            continue
+        why = f"switched off by {WITHOUT}" if isolated in without else (unfit or {}).get(isolated, "")
+        why = why or await _why_not(isolated)
+        if not why:
+            return Rung(isolated, "; ".join(told))
+        told.append(f"{_NAMES[isolated]}: {why}")
+    return Rung("none", "; ".join(told) or f"there are no views on {sys.platform}")
+
+
+def below(isolated: Isolated, other: Isolated) -> bool:
+    """Whether it is weaker than the other."""
+    return ORDER.index(isolated) > ORDER.index(other)
+
+
+def _there_may_be() -> frozenset[Isolated]:
+    if sys.platform.startswith("linux"):
+        return frozenset({"overlay", "bubblewrap", "landlock"})
+    return frozenset({"sandbox-exec"}) if sys.platform == "darwin" else frozenset()
+
+
+async def _why_not(isolated: Isolated) -> str:
+    """Why commands cannot be kept apart in this way here; "" where they can."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-probe-") as folder:
-        made = _plan(folder)
-        chosen, _ = variables(made.workspace, made.home, os.environ)
+        parent = Path(folder).resolve()  # noqa: ASYNC240
+        (parent / "work").mkdir()
+        own = RunFolder(parent / "trials")
         try:
-            result = await Run(10.0).in_view(
-                made, ["/bin/sh", "-c", "cat pending && echo x > written"], chosen
-            )
+            if isolated == "bubblewrap":
+                await asyncio.to_thread(bubblewrap.check)
+            seeds = [Seed("pending", "file", b"pending\n")]
+            made = plan(parent / "work", seeds=seeds, isolated=isolated, folder=own.path)
+            chosen, _ = variables(made.root, made.places, os.environ)
+            words = f"cat pending && echo x > written && ! echo x 2>/dev/null > {own.path}x"
+            result = await Run(10.0).in_view(made, ["/bin/sh", "-c", words], chosen)
         except NoView as error:
-            return Rung("none", str(error))
+            return str(error)
         except OSError as error:
-            return Rung("none", f"it could not be tried: {error.strerror}")
-    as_it_should = result.ok and [change.path for change in result.changes] == ["written"]
-    return (
-        Rung("overlay") if as_it_should else Rung("none", "a view was made, but did not hold what it should")
-    )
-
-
-def _plan(folder: str) -> ViewPlan:
-    return plan(Path(os.path.realpath(folder)), seeds=[Seed("pending", "file", b"pending\n")])
+            return f"it could not be tried: {error.strerror}"
+        finally:
+            await asyncio.to_thread(own.remove)
+        as_it_should = result.ok and [change.path for change in result.changes] == ["written"]
+        reached = os.listdir(parent / "work") or os.listdir(parent / "trials")
+        return "" if as_it_should and not reached else "it did not hold what it should"

@@ -49,18 +49,23 @@ _CALLS = {
     "clock_adjtime": (305, 266),
     "vhangup": (153, 58),
 }
-_SOCKET, _IOCTL = (41, 198), (16, 29)
+_SOCKET, _PAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
 #: Of ioctl: putting letters into a terminal's input.
 _TYPING = (0x5412, 0x541C)
 #: Of socket: Unix, IPv4, IPv6, netlink. Others reach the machine past the view's own network.
 _FAMILIES = (1, 2, 10, 16)
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+#: Kinds of pairs of sockets, which have no address: streams and packets in order.
+_PAIRS = (1, 5)
+_LOAD, _EQUAL, _AT_LEAST, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
 _ALLOW, _DENY = 0x7FFF0000, 0x00050000 | 1
 _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
 
 
-def refused() -> bytes:
-    """The filter for this machine; empty where the numbers of its calls are not known here."""
+def refused(*, sockets: bool = True) -> bytes:
+    """The filter for this machine; empty where the numbers of its calls are not known here.
+
+    Without a network of its own a view has no `sockets` but pairs that are connected with each other.
+    """
     column = {"x86_64": 0, "aarch64": 1}.get(os.uname().machine)
     if column is None:
         return b""
@@ -75,9 +80,17 @@ def refused() -> bytes:
         typing += [(_EQUAL, 0, 1, request), (_RETURN, 0, 0, _DENY)]
     typing.append((_RETURN, 0, 0, _ALLOW))
     code += [(_EQUAL, 0, len(typing), _IOCTL[column]), *typing]
-    families = [(_LOAD, 0, 0, _FIRST)]
-    for family in _FAMILIES:
-        families += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
-    families.append((_RETURN, 0, 0, _DENY))
-    code += [(_EQUAL, 0, len(families), _SOCKET[column]), *families, (_RETURN, 0, 0, _ALLOW)]
+    families = _only([(_LOAD, 0, 0, _FIRST)], _FAMILIES if sockets else ())
+    code += [(_EQUAL, 0, len(families), _SOCKET[column]), *families]
+    if not sockets:
+        pairs = _only([(_LOAD, 0, 0, _SECOND), (_MASK, 0, 0, 0xF)], _PAIRS)
+        code += [(_EQUAL, 0, len(pairs), _PAIR[column]), *pairs]
+    code.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *step) for step in code)
+
+
+def _only(code: list[tuple[int, int, int, int]], values: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    """What is loaded is one of these, or the call is refused."""
+    for value in values:
+        code += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
+    return [*code, (_RETURN, 0, 0, _DENY)]

@@ -113,12 +113,12 @@ def _copy(source: str, target: str) -> None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return
-        if not _clone(taken.fileno(), descriptor):
+        if not clone(taken.fileno(), descriptor):
             shutil.copyfileobj(given, taken, 1 << 20)
         os.fchmod(taken.fileno(), stat.S_IMODE(status.st_mode))
 
 
-def _clone(target: int, source: int) -> bool:
+def clone(target: int, source: int) -> bool:
     """Whether the file system could share the blocks."""
     if not sys.platform.startswith("linux"):
         return False

@@ -75,12 +75,16 @@ class FirstProcess:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.closerange(3, 4096)
-            give_up_power(self.plan)
+            self.confine()
             os.chdir(message["cwd"])
             os.execvpe(message["argv"][0], message["argv"], message["env"])
         except BaseException as error:
             os.write(2, f"{message['argv'][0]}: {error}\n".encode("utf-8", "replace"))
             os._exit(127)
+
+    def confine(self):
+        """Of a command, before it is one."""
+        give_up_power(self.plan)
 
     def _reap(self):
         while True:

@@ -125,7 +125,7 @@ def loopback_up():
 
 def give_up_power(plan):
     """No capability but those that root needs for files, no way to get one back, and no dangerous system call."""
-    kept = FOR_ROOT if os.geteuid() == 0 else 0
+    kept = FOR_ROOT if os.geteuid() == 0 and plan["isolated"] == "overlay" else 0
     for capability in range(64):
         if not kept >> capability & 1:
             libc.prctl(DROP_BOUNDING, capability, 0, 0, 0)

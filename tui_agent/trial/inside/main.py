@@ -17,6 +17,9 @@ and answers
     {"exit": N, "status": S, "left": [NAME]}       S as `os.waitstatus_to_exitcode` has it
     {"over": "memory" | "processes"}               everything in the view was ended
 
+Where the plan says "bubblewrap" that program has made the view and started this one as its first process; where it says
+"landlock" there is a copy of the folder, and this one ends what it started.
+
 Three processes: one outside, which waits; the view's first process, which makes the mounts and starts commands; and the
 commands. When our side of the socket is closed, or either of the first two dies, everything ends.
 """
@@ -42,6 +45,7 @@ from tui_agent.trial.inside.kernel import (
     map_users,
     prctl,
 )
+from tui_agent.trial.inside.landlock import Supervisor, version
 from tui_agent.trial.inside.mounts import ViewMounts
 
 
@@ -50,6 +54,9 @@ def main() -> None:
     _, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 1)
     with open(descriptors[0], "rb") as seeds:
         plan = json.loads(seeds.readline())
+        if plan["isolated"] != "overlay":
+            _serve(plan, line)
+            return
         try:
             map_users()
             if not plan["network"]:
@@ -66,10 +73,30 @@ def main() -> None:
                 loopback_up()
             prctl(DUMPABLE, 0)
         except (Failed, OSError) as error:
-            step, number = error.args if isinstance(error, Failed) else (str(error.filename), error.errno)
-            line.send(json.dumps({"failed": step, "errno": number, "why": os.strerror(number or 0)}).encode())
+            _say_failed(line, error)
             return
     handed_out = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [layers]))]
     line.sendmsg([b'{"ready": true}'], handed_out)
     os.close(layers)
     FirstProcess(plan, line).serve()
+
+
+def _serve(plan, line):
+    """Where something else made the view (bubblewrap, which we are in), or there is none (a copy under Landlock)."""
+    try:
+        if plan["isolated"] == "landlock":  # it outlives us by a moment, to end what it started
+            version()
+        else:
+            prctl(DEATH_SIGNAL, signal.SIGKILL)
+        prctl(DUMPABLE, 0)
+    except Failed as error:
+        _say_failed(line, error)
+        return
+    line.send(b'{"ready": true}')
+    (Supervisor if plan["isolated"] == "landlock" else FirstProcess)(plan, line).serve()
+
+
+def _say_failed(line, error):
+    step, number = error.args if isinstance(error, Failed) else (str(error.filename), error.errno)
+    why = os.strerror(number) if number else "not on this machine"
+    line.send(json.dumps({"failed": step, "errno": number, "why": why}).encode())

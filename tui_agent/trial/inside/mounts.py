@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import stat
 import struct
 import time
@@ -56,6 +57,10 @@ class ViewMounts:
         for path, mount in shown:
             restrict(mount, READ_ONLY | NO_SUID | NO_DEVICES, f"read-only {path}")
             self._attach(mount, path)
+        for path, length in plan["texts"]:
+            self._make_folder(os.path.dirname(path))
+            with open(self._below(path), "wb") as file:
+                file.write(self.seeds.read(length))
         for (path, _), mount in zip(lowers, overlays, strict=True):
             self._attach(mount, path)
         self._devices(devices)
@@ -97,7 +102,7 @@ class ViewMounts:
             _be_like(lower, f"{folder}/{number}/u")
         for number, path, kind, mode, length in self.plan["seeds"]:
             content = self.seeds.read(length)
-            _seed(self._below(f"/.lower{number}"), f"{folder}/{number}/u", path, kind, mode, content)
+            plant(self._below(f"/.lower{number}"), f"{folder}/{number}/u", path, kind, mode, content)
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def _overlay(self, number):
@@ -187,7 +192,22 @@ def _be_like(original, copy):
             pass  # as its owner we may write in it, which is what counts
 
 
-def _seed(lower, upper, path, kind, mode, content):
+def _own(original, copy):
+    """A copy of a file or folder of somebody else, as one's own: the layer cannot hold it under another owner."""
+    try:
+        there = os.lstat(original)
+        if stat.S_ISDIR(there.st_mode):
+            os.makedirs(copy, exist_ok=True)
+            _be_like(original, copy)
+        elif stat.S_ISREG(there.st_mode) and not os.path.lexists(copy):
+            shutil.copyfile(original, copy)
+            os.chmod(copy, stat.S_IMODE(there.st_mode))
+            os.utime(copy, ns=(there.st_atime_ns, there.st_mtime_ns))
+    except (FileNotFoundError, PermissionError):
+        pass  # it went, or is none that a command could read
+
+
+def plant(lower, upper, path, kind, mode, content):
     """A file that is pending ("file"), gone ("gone") or hidden ("hidden": empty, with the mode of the one there)."""
     parts = path.split("/")
     for end in range(1, len(parts)):
@@ -199,6 +219,9 @@ def _seed(lower, upper, path, kind, mode, content):
             if os.path.isdir(f"{lower}/{folder}"):
                 _be_like(f"{lower}/{folder}", f"{upper}/{folder}")
     place = f"{upper}/{path}"
+    if kind == "owned":
+        _own(f"{lower}/{path}", place)
+        return
     try:
         there = os.lstat(f"{lower}/{path}")
     except (FileNotFoundError, NotADirectoryError):

@@ -1,0 +1,82 @@
+"""A view made by bubblewrap, for machines that let only this program make namespaces (AppArmor)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_agent.trial.inside.mounts import plant
+from tui_agent.trial.plan import NoView, ViewPlan, own_folder
+
+#: The first version with overlays whose layer can be read afterwards.
+LEAST = (0, 11)
+
+
+def program() -> str:
+    """Where bubblewrap is. Raises `NoView` where it is not."""
+    found = shutil.which("bwrap")
+    if found is None:
+        raise NoView("", 0, "it is not installed")
+    return os.path.realpath(found)
+
+
+def check() -> None:
+    """Raises `NoView` where it is not there, or has no overlays. Blocking."""
+    done = subprocess.run([program(), "--version"], capture_output=True, text=True, timeout=5, check=False)
+    found = tuple(int(number) for number in re.findall(r"\d+", done.stdout)[:2])
+    if found < LEAST:
+        raise NoView(
+            "bubblewrap", 0, f"it is {done.stdout.strip() or 'broken'}, and has overlays from 0.11 on"
+        )
+
+
+def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> list[str]:
+    """The command line that makes the view and starts `inner` as its first process; its layers are on the disk.
+
+    package: files and folders that `inner` needs besides what is shown. Blocking. Raises `NoView` and OSError.
+    """
+    found = program()
+    for number, path in enumerate(plan.overlays):
+        for name in ("u", "w"):
+            os.makedirs(f"{plan.folder}/{number}/{name}")
+        shutil.copymode(path, f"{plan.folder}/{number}/u")
+    for seed in plan.seeds:
+        overlay = seed.overlay or plan.workspace
+        layer = f"{plan.folder}/{plan.overlays.index(overlay)}/u"
+        plant(overlay, layer, seed.path, seed.kind, seed.mode, seed.content)
+    return [found, *arguments(plan, package), "--", *inner]
+
+
+def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
+    """What bubblewrap is told, in the order in which it does it: a later mount covers an earlier one."""
+    told = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-cgroup-try", "--die-with-parent"]
+    told += ["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--disable-userns"]
+    told += [] if plan.network else ["--unshare-net"]
+    for path, target in plan.links.items():
+        told += ["--symlink", target, path]
+    for path, mode, size in plan.folders:
+        told += ["--perms", f"{mode:o}", "--size", str(size), "--tmpfs", path]
+    for path in (*plan.binds, *package):
+        told += ["--ro-bind", path, path]
+    for number, (path, content) in enumerate(plan.texts.items()):
+        told += ["--ro-bind", _kept(plan, f"text{number}", content), path]
+    for number, path in enumerate(plan.overlays):
+        layer = f"{plan.folder}/{number}"
+        told += ["--overlay-src", path, "--overlay", f"{layer}/u", f"{layer}/w", path]
+    told += ["--dev", "/dev", "--size", str(plan.limits.layer), "--tmpfs", "/dev/shm"]
+    empty = _kept(plan, "empty", b"")
+    for path in plan.masks:
+        if os.path.islink(path) or not os.path.lexists(path):
+            continue
+        told += ["--tmpfs", path, "--remount-ro", path] if own_folder(path) else ["--ro-bind", empty, path]
+    return [*told, "--proc", "/proc", "--remount-ro", "/proc", "--remount-ro", "/"]
+
+
+def _kept(plan: ViewPlan, name: str, content: bytes) -> str:
+    place = Path(plan.folder, name)
+    place.write_bytes(content)
+    return str(place)

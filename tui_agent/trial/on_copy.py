@@ -1,0 +1,212 @@
+"""A copy of the workspace to run commands on, where no overlay can be laid over it: made, ruled, compared, removed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tui_agent.files.private import make_private
+from tui_agent.files.systems import remove_folder
+from tui_agent.trial.changed import state_of
+from tui_agent.trial.environment import VIRTUAL
+from tui_agent.trial.plan import NoView, Seed, ViewPlan, is_below, own_folder
+from tui_agent.workspace.copies import clone
+
+#: A copy of more files, or of more bytes, is made only where the person says so.
+MOST_FILES, MOST_BYTES = 20_000, 1 << 30
+#: Of /proc what a command on a copy may read: nothing of any process.
+_PROC = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys")
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_LOCK = ".lock"
+
+
+class RunFolder:
+    """A folder for one run, for this user alone, which goes with the run or at the next start."""
+
+    def __init__(self, parent: Path) -> None:
+        """Raises OSError."""
+        make_private(parent)
+        self.path = str(parent / secrets.token_hex(6))
+        os.mkdir(self.path, 0o700)
+        self._lock = os.open(f"{self.path}/{_LOCK}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def remove(self) -> None:
+        """Blocking."""
+        _remove(self.path)
+        os.close(self._lock)
+
+
+def sweep(parent: Path) -> int:
+    """Remove the folders of runs whose program was killed; how many there were. Blocking."""
+    found = 0
+    with suppress(OSError):
+        for entry in os.scandir(parent):
+            try:
+                lock = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_CLOEXEC)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue  # it is somebody's, or was made this moment
+            _remove(entry.path)
+            os.close(lock)
+            found += 1
+    return found
+
+
+def _remove(folder: str) -> None:
+    for inner, _, _ in os.walk(folder):  # a command may have taken our rights to its own folders
+        with suppress(OSError):
+            os.chmod(inner, 0o700)
+    with suppress(OSError):
+        remove_folder(folder)
+
+
+def make_copy(plan: ViewPlan, *, large: bool = False) -> dict[str, tuple[int, int, int]]:
+    """Copy the workspace with what is pending in place; what each file was then. Blocking.
+
+    Raises `NoView` where it is larger than is copied unasked (and not `large`), and OSError.
+    """
+    hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind == "hidden"}
+    masked = {*plan.masks, *hidden, plan.folder}
+    if not large:
+        _check_size(plan.workspace, masked)
+    for place in (plan.root, *plan.places.values()):
+        os.mkdir(place, 0o700)
+    for path, entry in _below(plan.workspace, masked):
+        _copy_entry(plan, path, entry)
+    for seed in plan.seeds:
+        if seed.overlay in ("", plan.workspace):
+            _plant(plan.root, seed)
+    for path, content in plan.texts.items():
+        place = Path(plan.places["HOME"], os.path.relpath(path, plan.home))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    return {path: state_of(entry.stat(follow_symlinks=False)) for path, entry in _below(plan.root, set())
+            if not entry.is_dir(follow_symlinks=False)}  # fmt: skip
+
+
+def _check_size(root: str, masked: set[str]) -> None:
+    size = 0
+    for files, (_, entry) in enumerate(_below(root, masked), 1):
+        size += entry.stat(follow_symlinks=False).st_size
+        if files > MOST_FILES or size > MOST_BYTES:
+            why = f"a copy would be of more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GB"
+            raise NoView("copy", 0, why)
+
+
+def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Everything below a folder with its relative path, a folder before what is in it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.path in masked:
+                continue
+            yield prefix + entry.name, entry
+            if entry.is_dir(follow_symlinks=False):
+                with suppress(PermissionError, FileNotFoundError):
+                    yield from _below(entry.path, masked, f"{prefix}{entry.name}/")
+
+
+def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
+    target = f"{plan.root}/{path}"
+    with suppress(FileNotFoundError, PermissionError):  # it went, or is none that a command could read
+        status = entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            os.mkdir(target, stat.S_IMODE(status.st_mode) | 0o700)
+        elif stat.S_ISLNK(status.st_mode):
+            there = os.readlink(entry.path)
+            if is_below(there, [plan.workspace]):
+                there = plan.root + there[len(plan.workspace) :]
+            os.symlink(there, target)
+        elif stat.S_ISREG(status.st_mode):
+            _copy_file(entry.path, target)
+            os.chmod(target, stat.S_IMODE(status.st_mode))
+            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _copy_file(source: str, target: str) -> None:
+    if sys.platform == "darwin" and _clone_on_mac(source, target):
+        return
+    with open(source, "rb") as given, open(target, "xb") as taken:
+        if not clone(taken.fileno(), given.fileno()):
+            shutil.copyfileobj(given, taken, 1 << 20)
+
+
+def _clone_on_mac(source: str, target: str) -> bool:
+    import ctypes
+
+    return ctypes.CDLL(None).clonefile(os.fsencode(source), os.fsencode(target), 0) == 0
+
+
+def _plant(root: str, seed: Seed) -> None:
+    place = Path(root, seed.path)
+    if seed.kind == "owned":
+        return
+    if seed.kind == "gone":
+        place.unlink(missing_ok=True)
+        return
+    mode = seed.mode
+    if mode is None:
+        mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else 0o644
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.write_bytes(seed.content)
+    place.chmod(mode)
+
+
+def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
+    """What a command on a copy may use: the machine's programs without what is masked, and its own folder."""
+    readable: list[str] = []
+    listed: list[str] = []
+    environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]
+    of_git = {seed.overlay for seed in plan.seeds}
+    caches = [path for path in plan.overlays[:-1] if path not in of_git]
+    for path in (*plan.binds, *caches, *filter(own_folder, environments)):
+        _without(path, plan.masks, readable, listed)
+    return {
+        "readable": [*readable, *(f"/proc/{name}" for name in _PROC)],
+        "listed": listed,
+        "devices": [f"/dev/{name}" for name in _DEVICES],
+        "writable": [plan.folder],
+    }
+
+
+def _without(path: str, masks: Sequence[str], readable: list[str], listed: list[str]) -> None:
+    """A folder whole where nothing in it is masked; else its parts, and the names of all below it."""
+    if any(is_below(path, [mask]) for mask in masks):
+        return
+    if not any(is_below(mask, [path]) for mask in masks):
+        readable.append(path)
+        return
+    listed.append(path)
+    with suppress(OSError):
+        for entry in os.scandir(path):
+            if not entry.is_symlink():
+                _without(entry.path, masks, readable, listed)
+
+
+def mac_profile(plan: ViewPlan) -> str:
+    """What `sandbox-exec` lets a command do on a copy. Never tried: written from Apple's own profiles."""
+    reads = " ".join(
+        f"(subpath {_quoted(path)})" for path in (*plan.binds, "/System", "/Library", "/private/etc")
+    )
+    network = "(allow network*)\n" if plan.network else ""  # the loopback is everybody's
+    masked = "".join(f"(deny file-read* (subpath {_quoted(path)}))\n" for path in plan.masks)
+    return (
+        '(version 1)\n(deny default)\n(import "system.sb")\n'
+        "(allow process-fork)\n(allow process-exec)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n"
+        f"(allow file-read-metadata)\n(allow file-read* {reads})\n{masked}"
+        f"(allow file-read* file-write* (subpath {_quoted(plan.folder)}))\n"
+        '(allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/urandom"))\n'
+        f"{network}(deny network* (remote unix-socket))\n"
+    )
+
+
+def _quoted(path: str) -> str:
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
