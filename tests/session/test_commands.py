@@ -157,6 +157,8 @@ async def test_one_that_is_stopped_before_it_runs_is_stopped(
 
     monkeypatch.setattr(Run, "in_view", in_view)
     async with open_session(root, []) as session:
+        await session.commands.views.rung()  # finding that out runs a command too
+        asked.clear()
         starting = asyncio.create_task(session.commands.run("sleep 600"))
         await asyncio.wait_for(asked.wait(), 20)
         await asyncio.wait_for(session.commands.stop(), 20)

@@ -4,43 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_agent.checks.output import REPORT, REPORTING
-from tui_agent.context.excerpts import head_and_tail
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.git_folder import find_git_folder
 from tui_agent.files.private import write_private
-from tui_agent.files.text import TextFile, encode
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
+from tui_agent.session.running import SHOWN, RunningCommands, Start, same
+from tui_agent.session.servers import Server, Servers
+from tui_agent.session.trial_views import TrialViews, kept
+from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
-from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand, Where
+from tui_agent.store.commands import By, CommandResult, Isolated, Where
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tui_agent.trial.changed import Written
-    from tui_agent.trial.hidden import HiddenFiles
-    from tui_agent.trial.output import Output
-    from tui_agent.trial.plan import Seed
     from tui_agent.trial.run import Run, RunResult
 
-_log = logging.getLogger(__name__)
-
-#: Letters of head and tail together that a result keeps; the blob holds more.
-SHOWN = 16_000
+#: Letters of an output that are looked at as a whole.
+WHOLE = 250_000
+#: Seconds in which a server says its first word, and in which it says the rest of it.
+BEGINNING, SETTLED = 5.0, 0.3
 STORE = "commands.json"
-#: Of how many commands what they wrote stays in memory.
-KEPT_WRITTEN = 3
 
 
 class CommandRuns:
@@ -53,23 +45,18 @@ class CommandRuns:
         blobs: Blobs,
         review: Review,
         settings: Settings,
-        store: Path,
-        own: Sequence[Path] = (),
+        folders: Folders,
     ) -> None:
-        """`own` are the folders of sessions and settings, which no command sees."""
         self._journal = journal
         self._workspace = workspace
         self._blobs = blobs
         self._review = review
-        self._settings = settings
         #: Folders in which the person lets commands run for real.
-        self._store = store
-        self._own = tuple(map(str, own))
-        self._hidden: HiddenFiles | None = None
-        self._number = 0
-        #: What the newest commands wrote, by their ids.
-        self._written: dict[str, tuple[Written, ...]] = {}
-        self._runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
+        self._store = folders.data / STORE
+        self.views = TrialViews(journal, workspace, review, settings.trial, folders)
+        self._running = RunningCommands(journal, blobs)
+        self._stops = 0
+        self._servers = Servers(journal.store, self.views, self._running.stop)
 
     @property
     def state(self) -> State:
@@ -82,71 +69,114 @@ class CommandRuns:
         *,
         by: By = "person",
         timeout: float | None = None,
+        background: bool = False,
+        network: bool = False,
+        allowed: bool = False,
         seeded: Callable[[], object] | None = None,
     ) -> str:
-        """Start a command in the person's shell, in a view of its own; its id. Returns when it runs.
+        """Start a command in the person's shell, in a view of its own or beside the servers of the same proposal; its
+        id. Returns when it runs.
 
-        `seeded` is called when it is known what is in place there. Raises `SessionError` where the command is empty,
-        or this machine has no such view.
+        background: it is a server, and keeps its view. network: that of the machine. allowed: the person said yes.
+        `seeded` is called when it is known what is in place there. Raises `AnswerNeeded` where that has to be asked
+        first, and `SessionError` where the command is empty or cannot be started.
         """
-        from tui_agent.trial.plan import NoView, plan
-
         _check(command)
-        root = self._workspace.root
-        seeds, pending = await self._seeds()
-        if seeded is not None:
-            seeded()
-        trial = self._settings.trial
-        folders = await asyncio.to_thread(_git_folders, str(root))
-        try:
-            made = await asyncio.to_thread(
-                plan, root, seeds=seeds, git_folders=folders, tools=trial.tools, hidden=self._own
-            )
-        except NoView as error:
-            raise SessionError(
-                f"There is no trial view of this folder: {error.why}", _remedy("trial")
-            ) from error
-        variables, environment = _variables(str(root), made.home, trial.env)
-        if by == "check":
-            variables |= REPORTING
-        number = await self._start(
-            command, by, "trial", pending, timeout, lambda run: run.in_view(made, _shell(command), variables)
+        stops = self._stops
+        rung = await self.views.check_allowed(command, network=network, allowed=allowed)
+        if rung.isolated == "none":
+            return await self._here(command, by, timeout)
+        prepared = await self.views.prepare(
+            rung.isolated, network=network, colours=by == "person", seeded=seeded
         )
-        if environment:
-            await self._say_once(f"Commands use the virtual environment {environment} of this folder")
-        return number
+        if by == "check":
+            prepared.variables.update(REPORTING)
+        shared = await self._servers.view_for(prepared, background=background and not network)
+        isolated, argv = rung.isolated, shell(command)
+        if shared is not None and not network:
+            if prepared is not shared.prepared and prepared.folder is not None:
+                await asyncio.to_thread(prepared.folder.remove)
+            await self._start_again()
+            number = await self._running.start(
+                Start(command, by, "trial", isolated, background=background, pending=prepared.pending),
+                timeout,
+                lambda run: shared.run(run, argv, prepared.variables),
+            )
+            if background and number in self._running.runs:
+                self._servers.add(number, Server(command, by), self._running.runs[number][1])
+            return number
+
+        async def alone(run: Run) -> RunResult:
+            if stops != self._stops:  # while the view was made ready
+                run.stop()
+            try:
+                return await run.in_view(prepared.plan, argv, prepared.variables)
+            finally:
+                if prepared.folder is not None:
+                    await asyncio.to_thread(prepared.folder.remove)
+
+        return await self._running.start(
+            Start(command, by, "trial", isolated, pending=prepared.pending), timeout, alone
+        )
+
+    async def _start_again(self) -> None:
+        """What a changed proposal has stopped is wanted again."""
+        for server in self._servers.to_start_again():
+            await self.run(server.command, by=server.by, background=True, allowed=True)
+            said = f"Started again on what is pending now: {server.command}"
+            await self._journal.record(e.NoticeGiven("info", said))
 
     @call(changes=True)
-    async def for_model(self, command: str, timeout: float) -> CommandResult:
-        """Run a command that the model asked for, and wait for it; it ends with the turn. Raises `SessionError`."""
-        return await self._result_of(await self.run(command, by="model", timeout=timeout))
+    async def for_model(self, command: str, timeout: float, background: bool = False) -> CommandResult:
+        """Run a command that the model asked for, which was permitted, and wait for it; it ends with the turn.
+
+        A server in the `background` is waited for until it prints, and lives on. Raises `SessionError`.
+        """
+        number = await self.run(
+            command, by="model", timeout=None if background else timeout, background=background, allowed=True
+        )
+        if background and number in self._running.runs:
+            return await self._begun(number, *self._running.runs[number])
+        return await self._running.result_of(number)
 
     @call(changes=True)
     async def for_check(
         self, command: str, where: Where, timeout: float, seeded: Callable[[], object] | None = None
     ) -> tuple[CommandResult, str]:
         """Run a check as `for_model` does, in a view or in the folder itself; and the report that its runner wrote in
-        the view, if any."""
+        the view, if any. Raises `SessionError` where there is no view."""
         if where == "workspace":
-            return await self._result_of(await self._here(command, "check", timeout)), ""
+            return await self._running.result_of(await self._here(command, "check", timeout)), ""
         number = await self.run(command, by="check", timeout=timeout, seeded=seeded)
-        result = await self._result_of(number)
-        written = self._written.get(number, ())
-        self._written[number] = tuple(one for one in written if one.path != REPORT)
+        result = await self._running.result_of(number)
+        written = self._running.written.get(number, ())
+        self._running.written[number] = tuple(one for one in written if one.path != REPORT)
         report = next((one.after for one in written if one.path == REPORT), None)
         return result, (report or b"").decode("utf-8", "replace")
 
-    async def _result_of(self, number: str) -> CommandResult:
-        """What comes of a command; one that nobody waits for any more is stopped."""
-        if number in self._runs:
-            run, task = self._runs[number]
-            try:
-                await asyncio.shield(task)
-            except asyncio.CancelledError:
-                run.stop()
-                await task
-                raise
-        return next(result for result in reversed(self.state.commands.results) if result.id == number)
+    @call(changes=False)
+    async def isolation(self) -> tuple[Isolated, str]:
+        """What commands of the model run in here, and in words what that does not promise."""
+        from tui_agent.trial.rungs import WORDS
+
+        rung = await self.views.rung()
+        return rung.isolated, WORDS[rung.isolated]
+
+    async def _begun(self, number: str, run: Run, task: asyncio.Task[None]) -> CommandResult:
+        """How a server began: what it printed first, or that it ended."""
+        from tui_agent.trial.output import printed
+
+        loop = asyncio.get_running_loop()
+        until = loop.time() + BEGINNING
+        while not run.output.size and not task.done() and loop.time() < until:
+            await asyncio.wait([task], timeout=0.05)
+        await asyncio.wait([task], timeout=SETTLED)
+        ended = next((one for one in self.state.commands.results if one.id == number), None)
+        if ended is not None:
+            return ended
+        ran = next(one for one in self.state.commands.running if one.id == number)
+        text, cut, _ = printed(run.output, SHOWN)
+        return CommandResult(**same(ran), status=0, how="background", seconds=0.0, output=text, cut=cut)
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
@@ -159,21 +189,26 @@ class CommandRuns:
 
     async def _here(self, command: str, by: By, timeout: float | None) -> str:
         root = str(self._workspace.root)
-        return await self._start(
-            command, by, "workspace", (), timeout, lambda run: run.in_folder(root, _shell(command))
+        return await self._running.start(
+            Start(command, by, "workspace", "none"), timeout, lambda run: run.in_folder(root, shell(command))
         )
 
     @call(changes=True)
-    async def again(self) -> str:
-        """Run the last command again, where it ran. Raises `SessionError` where there was none."""
+    async def again(self, *, network: bool = False, allowed: bool = False) -> str:
+        """Run the last command again, where it ran, or with the network of the machine.
+
+        Raises `AnswerNeeded` where that has to be asked first, and `SessionError` where there was none.
+        """
         last = self._last()
-        return await (self.run(last.command) if last.where == "trial" else self.run_here(last.command))
+        if last.where == "workspace":
+            return await self.run_here(last.command)
+        return await self.run(last.command, network=network, allowed=allowed)
 
     @call(changes=True)
     async def take(self) -> None:
         """Put what the last command wrote in its view into the review. Raises `SessionError` where that is nothing."""
         last = self._last()
-        written = self._written.get(last.id, ())
+        written = self._running.written.get(last.id, ())
         if not written:
             why = "is not kept any more" if last.changed else "wrote nothing"
             raise SessionError(f"The last command {why}", "run it again with !")
@@ -189,6 +224,21 @@ class CommandRuns:
         state = "passed" if last.ok else f"ended with {last.status}" if last.how == "exit" else last.how
         return f"`{last.command}` {state}:\n\n```\n{last.output.rstrip()}\n```\n"
 
+    @call(changes=False)
+    def whole_output(self, number: str) -> str:
+        """All that is kept of what a command printed, as text, the middle of a long one left out. Blocking.
+
+        Raises `FileError` where it is gone, and `SessionError` where there is no such command.
+        """
+        from tui_agent.trial.output import Output, printed
+
+        result = next((one for one in self.state.commands.results if one.id == number), None)
+        if result is None:
+            raise SessionError("This command is not known any more", "look for it in the chat")
+        output = Output()
+        output.add(self._blobs.get(result.blob) if result.blob else b"")
+        return printed(output, WHOLE)[0]
+
     def _last(self) -> CommandResult:
         results = self.state.commands.results
         if not results:
@@ -198,177 +248,34 @@ class CommandRuns:
     @call(changes=False)
     def may_run_here(self) -> bool:
         """Whether the person has said that commands may run in this folder itself."""
-        return str(self._workspace.root) in self._allowed()
+        return str(self._workspace.root) in kept(self._store)
 
     @call(changes=True)
     def allow_here(self) -> None:
         """Let commands run in this folder itself from now on, in later sessions too. Raises OSError."""
-        paths = sorted({*self._allowed(), str(self._workspace.root)})
+        paths = sorted({*kept(self._store), str(self._workspace.root)})
         write_private(self._store, json.dumps(paths).encode())
-
-    def _allowed(self) -> list[str]:
-        try:
-            found = json.loads(self._store.read_bytes())
-        except (OSError, ValueError):
-            return []
-        return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
-
-    async def _start(
-        self,
-        command: str,
-        by: By,
-        where: Where,
-        pending: Sequence[str],
-        timeout: float | None,
-        start: Callable[[Run], Awaitable[RunResult]],
-    ) -> str:
-        from tui_agent.trial.run import Run
-
-        loop = asyncio.get_running_loop()
-        self._number = max(self._number, self.state.commands.total) + 1
-        number = str(self._number)
-        isolated: Isolated = "overlay" if where == "trial" else "none"
-        begun: asyncio.Future[None] = loop.create_future()
-
-        def told(output: Output) -> None:
-            self._journal.tell(e.CommandPrinted(number, output.last_line(), output.size))
-
-        run = Run(timeout, told, lambda: begun.done() or begun.set_result(None))
-        known, unwanted = asyncio.Event(), False
-
-        async def follow() -> None:
-            ran = RunningCommand(number, command, by, where, isolated, time.time())
-            try:
-                result = await start(run)
-                ended = await asyncio.to_thread(self._result, ran, result, pending)
-                newest = list(self._written.items())[: KEPT_WRITTEN - 1]
-                self._written = {number: result.changes, **dict(newest)}
-            except Exception as error:
-                _log.info("command %s failed", number, exc_info=True)
-                if not begun.done():
-                    begun.set_exception(error)
-                    return
-                (ended,) = (told.result for told in interrupted([ran], f"its result was lost: {error}"))
-            await known.wait()  # a short command may end before its start is on disk
-            if unwanted:
-                return
-            await self._journal.record(e.CommandEnded(ended))
-
-        task = loop.create_task(follow(), name=f"command {number}")
-        self._runs[number] = run, task
-        task.add_done_callback(lambda _: self._runs.pop(number, None))
-        try:
-            await begun
-        except asyncio.CancelledError:  # nobody waits for it any more, and nothing is known of it
-            unwanted = True
-            known.set()
-            run.stop()
-            raise
-        except Exception as error:
-            what = (
-                "There is no trial view on this machine"
-                if where == "trial"
-                else "The command could not be started"
-            )
-            raise SessionError(f"{what} ({error})", _remedy(where)) from error
-        try:
-            await self._journal.record(e.CommandStarted(number, command, by, where, isolated, time.time()))
-        finally:
-            known.set()
-        told(run.output)  # what came before it was known to run
-        return number
 
     @call(changes=True)
     async def stop(self) -> None:
-        """Stop every command that runs; what they printed is kept."""
-        await self._stop()
-
-    async def _stop(self) -> None:
-        for run, _ in self._runs.values():
-            run.stop()
-        await self.ended()
+        """Stop every command that runs, servers too; what they printed is kept."""
+        self._stops += 1
+        self._servers.to_start_again()  # nobody wants them any more
+        await self._running.stop(list(self._running.runs))
 
     @call(changes=False)
     async def ended(self) -> None:
-        """Wait until no command runs."""
-        while self._runs:
-            await asyncio.wait([task for _, task in self._runs.values()])
+        """Wait until no command runs but those in the background."""
+        while tasks := [
+            task for number, (_, task) in self._running.runs.items() if number not in self._servers.running
+        ]:
+            await asyncio.wait(tasks)
 
     @call(changes=False)
     async def close(self) -> None:
         """Stop what runs."""
-        await self._stop()
-
-    async def _seeds(self) -> tuple[list[Seed], tuple[str, ...]]:
-        """What is in the view instead of what is in the folder, and the paths of what is pending."""
-        from tui_agent.trial.hidden import HiddenFiles
-        from tui_agent.trial.plan import Seed
-
-        targets, missing = await self._review.would_write()
-        for sentence in missing:
-            await self._journal.record(e.NoticeGiven("warning", f"Not part of the trial: {sentence}"))
-        contents: dict[str, bytes | None] = {
-            buffer.path: encode(TextFile("", buffer.encoding, buffer.mark), buffer.text)
-            for buffer in self._journal.store.state.buffers.open
-            if buffer.unsaved
-        }
-        for target in targets:
-            contents[target.now.path] = (
-                None if target.text is None else encode(target.now.stored, target.text)
-            )
-        if self._hidden is None:
-            self._hidden = HiddenFiles(str(self._workspace.root))
-        hidden = await asyncio.to_thread(self._hidden.paths, self._settings.trial.reveal)
-        seeds = [Seed(path, "hidden") for path in hidden]
-        for path, content in contents.items():
-            if path not in hidden:
-                seeds.append(Seed(path, "gone") if content is None else Seed(path, "file", content))
-        return seeds, tuple(contents)
-
-    def _result(self, ran: RunningCommand, result: RunResult, pending: Sequence[str]) -> CommandResult:
-        from tui_agent.trial.output import plain
-
-        content = result.output.content()
-        shown, cut = head_and_tail(plain(content.decode("utf-8", "replace")), SHOWN)
-        return CommandResult(
-            id=ran.id,
-            command=ran.command,
-            by=ran.by,
-            where=ran.where,
-            isolated=ran.isolated,
-            status=result.status,
-            how=result.how,
-            seconds=result.seconds,
-            output=shown,
-            cut=cut,
-            blob=self._blobs.hold(content) if content else "",
-            changed=tuple(change.path for change in result.changes if change.path != REPORT),
-            pending=tuple(pending),
-            left=result.left,
-        )
-
-    async def _say_once(self, sentence: str) -> None:
-        if all(notice.text != sentence for notice in self._journal.store.state.notices.items):
-            await self._journal.record(e.NoticeGiven("info", sentence))
-
-
-def interrupted(running: Sequence[RunningCommand], how: str = "interrupted") -> list[e.CommandEnded]:
-    """What ran when a session ended without saying so does not run any more."""
-    return [
-        e.CommandEnded(
-            CommandResult(
-                one.id,
-                one.command,
-                one.by,
-                one.where,
-                one.isolated,
-                -9,
-                how,
-                max(0.0, time.time() - one.since),
-            )
-        )
-        for one in running
-    ]
+        await self._servers.close()
+        await self._running.stop(list(self._running.runs))
 
 
 def _check(command: str) -> None:
@@ -376,25 +283,6 @@ def _check(command: str) -> None:
         raise SessionError("There is no command behind the !", "type one, such as !pytest")
 
 
-def _shell(command: str) -> list[str]:
+def shell(command: str) -> list[str]:
+    """The person's shell, which gets the command as it was typed."""
     return [os.environ.get("SHELL") or "/bin/sh", "-c", command]
-
-
-def _remedy(where: Where) -> str:
-    if where == "trial":
-        return "run it with !! in the real folder"
-    return "look at what SHELL names"
-
-
-def _git_folders(root: str) -> list[str]:
-    """Folders of git that are elsewhere: those of a linked work tree or of a submodule."""
-    found = find_git_folder(root)
-    if found is None or found.work_tree != root:
-        return []
-    return sorted({found.common_dir, found.git_dir}, key=len)[:1] if found.common_dir else [found.git_dir]
-
-
-def _variables(root: str, home: str, more: Sequence[str]) -> tuple[dict[str, str], str]:
-    from tui_agent.trial.environment import variables
-
-    return variables(root, home, os.environ, more)

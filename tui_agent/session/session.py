@@ -32,11 +32,12 @@ from tui_agent.review.unfinished import SAVE, settle_others
 from tui_agent.session.chat import Chat
 from tui_agent.session.checks import STORE as CHECKS
 from tui_agent.session.checks import Checks
-from tui_agent.session.commands import STORE, CommandRuns, interrupted
+from tui_agent.session.commands import CommandRuns
 from tui_agent.session.files import Files
 from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
 from tui_agent.session.models import ModelAccess
+from tui_agent.session.running import interrupted
 from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, left_off
 from tui_agent.settings.folders import Folders, config_folder
@@ -147,8 +148,7 @@ class Session:
             storage.blobs,
             self.review,
             loaded.settings,
-            folders.data / STORE,
-            (folders.config, folders.data, folders.state),
+            folders,
         )
         self.checks = Checks(
             journal,
@@ -377,6 +377,7 @@ class Session:
             user_folder=self.folders.config,
             approvals=self.folders.config,
             run_command=self.commands.for_model,
+            isolation=self.commands.isolation,
             run_checks=self.checks.run,
             planning_words=self._planning_words,
             planning_schema=self._planning_schema,

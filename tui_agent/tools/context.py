@@ -10,7 +10,7 @@ from pathlib import Path
 from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Model
 from tui_agent.settings.schema import Settings
-from tui_agent.store.commands import CommandResult
+from tui_agent.store.commands import CommandResult, Isolated
 from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
 from tui_agent.workspace.workspace import Workspace
@@ -65,8 +65,11 @@ class ToolContext:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: Why a file that was found may not be read; "" for those that may.
     refusal: Callable[[str], str] = _none
-    #: Runs a command in a trial view, for at most so many seconds. Raises a `TuiAgentError` where there is none.
-    run_command: Callable[[str, float], Awaitable[CommandResult]] | None = None
+    #: Runs a command in a trial view: for at most so many seconds, or in the background. Raises a `TuiAgentError` where
+    #: there is none.
+    run_command: Callable[[str, float, bool], Awaitable[CommandResult]] | None = None
+    #: What commands run in here, and in words what that does not promise.
+    isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
     progress: Progress = field(default_factory=Progress)
     #: What files cost in the request, in tokens, by path and hash.
     costs: dict[tuple[str, str], int] = field(default_factory=dict)

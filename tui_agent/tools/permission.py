@@ -20,26 +20,30 @@ from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store import events as e
 from tui_agent.store.tool_calls import PermissionAnswer, PermissionDecision
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult, Verdict
+from tui_agent.tools.tool import Circumstances, Invocation, Tool, ToolResult, Verdict
 
 OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
 #: Where approvals for good are kept, in the folder of the person's settings.
 STORE = "permissions.json"
 #: So much of what would happen is kept with a decision, in characters.
 MOST_KEPT = 2_000
+_ANYWHERE = Circumstances()
 _RULE = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
 async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult | None:
     """None where the call may be done; else its result, which says why not."""
-    verdict, rule = judged(context, tool, call)
+    found = await tool.circumstances(context) if tool.circumstances is not None else Circumstances()
+    verdict, rule = judged(context, tool, call, found)
     if verdict == "allow":
         return None
-    preview, digest = tool.preview(call), digest_of(context, tool, call)
+    preview, digest = tool.preview(call), digest_of(context, tool, call, found)
+    if found.words:
+        preview = f"{preview}\n\n{found.words}"
     decision = PermissionDecision(digest, tool.name, tool.shown(call), preview[:MOST_KEPT], acts=tool.acts)
     if verdict == "deny":
         return await _denied(decision, "rule", f"the rule {rule} denies it", emit)
-    if digest in approved(context):
+    if digest in approved(context, found):
         return None
     if context.ask is None:
         return await _denied(decision, "nobody", "nobody can be asked here", emit)
@@ -52,7 +56,7 @@ async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Em
     await emit(e.PermissionDecided(msgspec.structs.replace(decision, answer=chosen, reason=reason)))
     if chosen == "no":
         return _refusal(f"the person did not allow it{f': {reason}' if reason else ''}")
-    if chosen == "always" and context.approvals is not None:
+    if chosen == "always" and context.approvals is not None and found.remembered == "exactly":
         try:
             keep_approval(context.approvals, digest)
         except OSError as error:
@@ -74,17 +78,19 @@ def _refusal(why: str) -> ToolResult:
     return ToolResult(f"Error: not done: {why}.", ok=False, amount="denied", denied=True)
 
 
-def judged(context: ToolContext, tool: Tool, call: Invocation) -> tuple[Verdict, str]:
+def judged(
+    context: ToolContext, tool: Tool, call: Invocation, found: Circumstances = _ANYWHERE
+) -> tuple[Verdict, str]:
     """What the rules say of a call, and the rule that says it; "" where it is the tool's own default."""
     rules, targets = context.settings.permissions, tool.targets(call)
     for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
         for rule in written:
             if _fits(rule, tool.name, targets):
                 return cast(Verdict, verdict), rule
-    for rule in rules.allow:
-        if _fits(rule, tool.name, targets, every=True):
+    for rule in rules.allow if found.remembered == "exactly" else ():
+        if _fits(rule, tool.name, targets, every=True, exact=tool.exact):
             return "allow", rule
-    return tool.verdict(call, context), ""
+    return found.verdict or tool.verdict(call, context), ""
 
 
 def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
@@ -100,27 +106,35 @@ def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
     return ""
 
 
-def _fits(rule: str, tool: str, targets: tuple[str, ...], *, every: bool = False) -> bool:
-    """Whether a rule is about a call: its pattern fits one of the targets, or `every` one."""
+def _fits(
+    rule: str, tool: str, targets: tuple[str, ...], *, every: bool = False, exact: bool = False
+) -> bool:
+    """Whether a rule is about a call: its pattern fits, or `exact`ly is, one of the targets, or `every` one."""
     match = _RULE.match(rule)
     if match is None or match["tool"] != tool:
         return False
     pattern = match["pattern"]
     if pattern is None:
         return True
+    if exact:
+        return bool(targets) and all(target == pattern for target in targets)
     fitting = [fnmatch.fnmatchcase(target.removeprefix("./"), pattern) for target in targets]
     return bool(fitting) and (all(fitting) if every else any(fitting))
 
 
-def digest_of(context: ToolContext, tool: Tool, call: Invocation) -> str:
-    """What an approval is for: this workspace, this tool, and exactly what it would do, by its SHA-256."""
-    exactly = f"{context.workspace.root}\0{tool.name}\0{tool.preview(call)}"
+def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: Circumstances = _ANYWHERE) -> str:
+    """What an approval is for: this workspace, this tool, and exactly what it would do and in what, by its SHA-256."""
+    what = "" if found.remembered == "session" else tool.preview(call)
+    exactly = "\0".join([str(context.workspace.root), tool.name, what, *filter(None, [found.covers])])
     return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()
 
 
-def approved(context: ToolContext) -> set[str]:
+def approved(context: ToolContext, found: Circumstances = _ANYWHERE) -> set[str]:
     """The digests of what needs no question any more: approved for this session, or for good."""
-    lasting = {one.digest for one in context.state().permissions if one.answer in ("session", "always")}
+    if found.remembered == "never":
+        return set()
+    enough = ("once", "session", "always") if found.remembered == "session" else ("session", "always")
+    lasting = {one.digest for one in context.state().permissions if one.answer in enough}
     return lasting | (kept_approvals(context.approvals) if context.approvals is not None else set())
 
 

@@ -9,9 +9,9 @@ from tui_agent.context.blocks import inert
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.key_formats import masked
-from tui_agent.store.commands import CommandResult
+from tui_agent.store.commands import FULL_VIEWS, CommandResult
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult, Verdict, error
+from tui_agent.tools.tool import Circumstances, Invocation, Tool, ToolResult, Verdict, error
 
 #: Letters of code and messages that a token stands for, at least.
 LETTERS = 3
@@ -21,6 +21,11 @@ _ENDINGS = {
     "memory": "ended: it took more memory than it may",
     "processes": "ended: it started more processes than it may",
     "output": "ended: it printed more than it may",
+    "proposal": "stopped: what is proposed has changed",
+    "background": (
+        "runs in the background, with a loopback of its own; your next commands run beside it, until what is proposed "
+        "changes"
+    ),
 }
 
 
@@ -31,12 +36,9 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     results: list[CommandResult] = []
     for entry in call.entries:
         command, most = str(entry["command"]), context.settings.commands.timeout
-        if entry.get("background") is True:
-            return error(
-                "commands cannot stay in the background; run the server and its client in one command"
-            )
+        timeout = min(float(entry.get("timeout") or most), most)
         try:
-            result = await context.run_command(command, min(float(entry.get("timeout") or most), most))
+            result = await context.run_command(command, timeout, entry.get("background") is True)
         except TuiAgentError as refused:
             return error(str(refused))
         results.append(result)
@@ -57,7 +59,10 @@ def _section(result: CommandResult, tokens: int) -> str:
         f"\nIt changed, and that was thrown away: {', '.join(result.changed[:50])}" if result.changed else ""
     )
     left_running = f"\nIt left running, and that was ended: {', '.join(result.left)}" if result.left else ""
-    head = f"## COMMAND RESULT\n{inert(result.command)}\n{_ending(result)}, {result.seconds:.1f} s"
+    where = ""
+    if result.where == "workspace":
+        where = "\nIt ran in the real folder, without what is proposed; what it wrote is there."
+    head = f"## COMMAND RESULT\n{inert(result.command)}\n{_ending(result)}, {result.seconds:.1f} s{where}"
     return f"{head}{cut}{inert(changed)}{inert(left_running)}\n\n{inert(shown)}"
 
 
@@ -65,13 +70,34 @@ def _ending(result: CommandResult) -> str:
     return _ENDINGS.get(result.how, f"exit {result.status}")
 
 
-def _verdict(call: Invocation, context: ToolContext) -> Verdict:
-    """In a full view nothing outlives the run, so that nothing need be asked."""
-    return "ask" if context.settings.commands.ask == "always" else "allow"
+async def _circumstances(context: ToolContext) -> Circumstances:
+    """In a full view nothing outlives the run, so that nothing need be asked; a copy is asked about once a session, and
+    the real folder each time."""
+    always: Verdict = "ask" if context.settings.commands.ask == "always" else "allow"
+    if context.isolation is None:
+        return Circumstances(always)
+    isolated, words = await context.isolation()
+    if isolated in FULL_VIEWS:
+        return Circumstances(always, covers=isolated)
+    if isolated == "none":
+        return Circumstances("ask", f"It would run {words}.", isolated, "never")
+    remembered = "exactly" if always == "ask" else "session"
+    return Circumstances("ask", f"It would run {words}.", isolated, remembered)
 
 
 def _commands(call: Invocation) -> tuple[str, ...]:
     return tuple(str(entry.get("command", "")) for entry in call.entries if isinstance(entry, dict))
+
+
+def _exactly(call: Invocation) -> str:
+    """The commands as they would run; why they are wanted makes no difference."""
+    return "\n".join(
+        str(entry.get("command", ""))
+        + (f"\n  at most {entry['timeout']} s" if entry.get("timeout") else "")
+        + ("\n  in the background" if entry.get("background") is True else "")
+        for entry in call.entries
+        if isinstance(entry, dict)
+    )
 
 
 _ENTRY: dict[str, Any] = {
@@ -80,7 +106,7 @@ _ENTRY: dict[str, Any] = {
         "command": {"type": "string", "minLength": 1},
         "why": {"type": "string", "description": "In a few words, for the person."},
         "timeout": {"type": "number", "minimum": 1, "description": "Seconds."},
-        "background": {"type": "boolean"},
+        "background": {"type": "boolean", "description": "For a server: your next commands run beside it."},
     },
     "required": ["command"],
 }
@@ -99,7 +125,8 @@ TOOL = Tool(
     parallel=False,
     acts=True,
     targets=_commands,
-    verdict=_verdict,
-    preview=lambda call: "\n".join(_commands(call)),
+    circumstances=_circumstances,
+    exact=True,
+    preview=_exactly,
     shown=lambda call: "; ".join(_commands(call)),
 )

@@ -60,6 +60,20 @@ def error(sentence: str) -> ToolResult:
     return ToolResult(f"Error: {sentence}", ok=False, amount="failed")
 
 
+class Circumstances(Struct, frozen=True):
+    """Where a call would be done, as far as permission depends on it.
+
+    verdict: what is done where no rule says it, None for what the tool says. words: shown above what would happen.
+    covers: what an approval is for, beside the call. remembered: a yes is for "exactly" this, for any call in the same
+    circumstances in this "session", or for this once ("never"); only the first can be had from a rule.
+    """
+
+    verdict: Verdict | None = None
+    words: str = ""
+    covers: str = ""
+    remembered: Literal["exactly", "session", "never"] = "exactly"
+
+
 def _no_targets(call: Invocation) -> tuple[str, ...]:
     return ()
 
@@ -111,6 +125,10 @@ class Tool:
     targets: Callable[[Invocation], tuple[str, ...]] = _no_targets
     #: What is done where no rule says it.
     verdict: Callable[[Invocation, ToolContext], Verdict] = _allowed
+    #: Where it would be done; None where that makes no difference.
+    circumstances: Callable[[ToolContext], Awaitable[Circumstances]] | None = None
+    #: Whether a rule that allows is for exactly one target, not for a pattern.
+    exact: bool = False
     #: Exactly what would happen, as it is shown to the person who is asked; an approval is for these characters.
     preview: Callable[[Invocation], str] = exactly
     #: What a call is about, in a few words on one line of the chat.

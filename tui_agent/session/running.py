@@ -1,0 +1,175 @@
+"""Commands on their way: each is told when it starts and while it prints, and always ends with a result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tui_agent.checks.output import REPORT
+from tui_agent.errors import SessionError
+from tui_agent.files.blobs import Blobs
+from tui_agent.log.journal import Journal
+from tui_agent.store import events as e
+from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand, Where
+
+if TYPE_CHECKING:
+    from tui_agent.trial.changed import Written
+    from tui_agent.trial.output import Output
+    from tui_agent.trial.run import How, Run, RunResult
+
+_log = logging.getLogger(__name__)
+
+#: Letters of head and tail together that a result keeps; the blob holds more.
+SHOWN = 16_000
+#: Of how many commands what they wrote stays in memory.
+KEPT_WRITTEN = 3
+
+
+class Start(NamedTuple):
+    """What is started, and how. `pending` are the paths that are in place with what is proposed."""
+
+    command: str
+    by: By
+    where: Where
+    isolated: Isolated
+    background: bool = False
+    pending: tuple[str, ...] = ()
+
+
+class RunningCommands:
+    """Those that run, by their ids, and what the newest of them wrote."""
+
+    def __init__(self, journal: Journal, blobs: Blobs) -> None:
+        self._journal = journal
+        self._blobs = blobs
+        self._number = 0
+        #: What the newest commands wrote, by their ids.
+        self.written: dict[str, tuple[Written, ...]] = {}
+        self.runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
+
+    async def start(
+        self, what: Start, timeout: float | None, start: Callable[[Run], Awaitable[RunResult]]
+    ) -> str:
+        """Start it; its id. Returns when it runs. Raises `SessionError` where it cannot be started."""
+        from tui_agent.trial.run import Run
+
+        loop = asyncio.get_running_loop()
+        self._number = max(self._number, self._journal.store.state.commands.total) + 1
+        number = str(self._number)
+        begun: asyncio.Future[None] = loop.create_future()
+
+        def told(output: Output) -> None:
+            self._journal.tell(e.CommandPrinted(number, output.last_line(), output.size))
+
+        run = Run(timeout, told, lambda: begun.done() or begun.set_result(None))
+        known, unwanted = asyncio.Event(), False
+
+        async def follow() -> None:
+            ran = RunningCommand(
+                number,
+                what.command,
+                what.by,
+                what.where,
+                what.isolated,
+                time.time(),
+                background=what.background,
+            )
+            try:
+                result = await start(run)
+                ended = await asyncio.to_thread(self._result, ran, result, what.pending)
+                newest = list(self.written.items())[: KEPT_WRITTEN - 1]
+                self.written = {number: result.changes, **dict(newest)}
+            except Exception as error:
+                _log.info("command %s failed", number, exc_info=True)
+                if not begun.done():
+                    begun.set_exception(error)
+                    return
+                (ended,) = (told.result for told in interrupted([ran], f"its result was lost: {error}"))
+            await known.wait()  # a short command may end before its start is on disk
+            if unwanted:
+                return
+            await self._journal.record(e.CommandEnded(ended))
+
+        task = loop.create_task(follow(), name=f"command {number}")
+        self.runs[number] = run, task
+        task.add_done_callback(lambda _: self.runs.pop(number, None))
+        try:
+            await begun
+        except asyncio.CancelledError:  # nobody waits for it any more, and nothing is known of it
+            unwanted = True
+            known.set()
+            run.stop()
+            raise
+        except Exception as error:
+            in_view = what.where == "trial"
+            said = "There is no trial view on this machine" if in_view else "The command could not be started"
+            remedy = "run it with !!" if in_view else "look at what SHELL names"
+            raise SessionError(f"{said} ({error})", remedy) from error
+        try:
+            begin = e.CommandStarted(
+                number, what.command, what.by, what.where, what.isolated, time.time(), what.background
+            )
+            await self._journal.record(begin)
+        finally:
+            known.set()
+        told(run.output)  # what came before it was known to run
+        return number
+
+    async def result_of(self, number: str) -> CommandResult:
+        """What comes of a command; one that nobody waits for any more is stopped."""
+        if number in self.runs:
+            run, task = self.runs[number]
+            try:
+                await asyncio.shield(task)
+            except asyncio.CancelledError:
+                run.stop()
+                await task
+                raise
+        return next(
+            result for result in reversed(self._journal.store.state.commands.results) if result.id == number
+        )
+
+    async def stop(self, numbers: Sequence[str], how: How = "stopped") -> None:
+        """Stop these, and wait until they have ended."""
+        runs = [self.runs[number] for number in numbers if number in self.runs]
+        for run, _ in runs:
+            run.stop(how)
+        if runs:
+            await asyncio.wait([task for _, task in runs])
+
+    def _result(self, ran: RunningCommand, result: RunResult, pending: Sequence[str]) -> CommandResult:
+        from tui_agent.trial.output import printed
+
+        content = result.output.content()
+        text, cut, coloured = printed(result.output, SHOWN)
+        return CommandResult(
+            **same(ran),
+            status=result.status,
+            how=result.how,
+            seconds=result.seconds,
+            output=text,
+            cut=cut,
+            blob=self._blobs.hold(content) if content else "",
+            changed=tuple(change.path for change in result.changes if change.path != REPORT),
+            pending=tuple(pending),
+            left=result.left,
+            coloured=coloured,
+        )
+
+
+def same(ran: RunningCommand) -> dict[str, Any]:
+    """What a result says of a command as it was said while it ran."""
+    return {name: getattr(ran, name) for name in ("id", "command", "by", "where", "isolated", "background")}
+
+
+def interrupted(running: Sequence[RunningCommand], how: str = "interrupted") -> list[e.CommandEnded]:
+    """What ran when a session ended without saying so does not run any more."""
+    return [
+        e.CommandEnded(
+            CommandResult(**same(one), status=-9, how=how, seconds=max(0.0, time.time() - one.since))
+        )
+        for one in running
+    ]

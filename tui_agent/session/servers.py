@@ -1,0 +1,150 @@
+"""Views that live on with a server in them: later commands of the same proposal run beside it, on its loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.errors import SessionError
+from tui_agent.session.trial_views import Prepared, TrialViews
+from tui_agent.store.commands import By
+from tui_agent.store.event import Event
+from tui_agent.store.state import State
+from tui_agent.store.store import Store
+
+if TYPE_CHECKING:
+    from tui_agent.trial.changed import Written
+    from tui_agent.trial.outside import View
+    from tui_agent.trial.run import How, Run, RunResult
+
+
+class Server(NamedTuple):
+    """What was started in the background, so that it can be started again."""
+
+    command: str
+    by: By
+
+
+class SharedView:
+    """One view for several commands; it ends with the last of them."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        from tui_agent.trial.outside import View
+
+        self.key = prepared.key
+        self.prepared = prepared
+        self._view: View = View(prepared.plan)
+        self._since = time.time()
+        self._users = 0
+        self._starting = asyncio.Lock()
+        self._open = False
+        #: What had been written when the last command ended.
+        self._seen: dict[str, Written] = {}
+
+    @property
+    def ended(self) -> bool:
+        return self._open and not self._users
+
+    async def run(self, run: Run, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
+        """One command in it. Raises `NoView`."""
+        self._users += 1
+        try:
+            async with self._starting:
+                if not self._open:
+                    await self._view.__aenter__()
+                    self._open = True
+            result = await run.joining(self._view, argv, variables)
+            changes, full = await asyncio.to_thread(self._news)
+            return replace(result, changes=changes, full=full)
+        finally:
+            self._users -= 1
+            if not self._users:
+                await self._view.__aexit__(None, None, None)
+                if self.prepared.folder is not None:
+                    await asyncio.to_thread(self.prepared.folder.remove)
+
+    def _news(self) -> tuple[tuple[Written, ...], bool]:
+        """What was written since the last command ended. Blocking."""
+        from tui_agent.trial.run import read_layer
+
+        written, full = read_layer(self._view.layers, self.prepared.plan, self._since)
+        news = tuple(one for one in written if self._seen.get(one.path) != one)
+        self._seen = {one.path: one for one in written}
+        return news, full
+
+
+class Servers:
+    """The commands that run in the background, all in one view; they end where something else is proposed."""
+
+    def __init__(
+        self, store: Store, views: TrialViews, stop: Callable[[Sequence[str], How], Awaitable[None]]
+    ) -> None:
+        """`stop` ends commands by their ids."""
+        self._views = views
+        self._stop = stop
+        #: Those that run, by their ids.
+        self.running: dict[str, Server] = {}
+        self._shared: SharedView | None = None
+        #: Those that were stopped because something else is proposed.
+        self._waiting: list[Server] = []
+        self._looking: asyncio.Task[None] | None = None
+        self._about: tuple[object, ...] = ()
+        self._unsubscribe = store.subscribe(self._on_event)
+
+    async def view_for(self, prepared: Prepared, *, background: bool) -> SharedView | None:
+        """The view of the servers of this proposal, None where there are none; those of another one are stopped."""
+        shared = self._shared
+        if shared is not None and (shared.ended or shared.key != prepared.key):
+            await self._stop_all()
+            shared = None
+        if shared is None and (background or self._waiting):
+            if prepared.plan.on_copy:
+                raise SessionError(
+                    "A server needs a network of its own, which a copy of the folder does not have",
+                    "test it in one command, without a server",
+                )
+            shared = SharedView(prepared)
+        self._shared = shared
+        return shared
+
+    def add(self, number: str, server: Server, task: asyncio.Task[None]) -> None:
+        """It runs, until the task is done."""
+        self.running[number] = server
+        task.add_done_callback(lambda _: self.running.pop(number, None))
+        self._look_soon()
+
+    def to_start_again(self) -> list[Server]:
+        """What a changed proposal has stopped, once."""
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    async def close(self) -> None:
+        """Look no more. What runs is for others to stop."""
+        self._unsubscribe()
+        if self._looking is not None:
+            await asyncio.wait([self._looking])
+
+    async def _stop_all(self) -> None:
+        self._waiting += self.running.values()
+        await self._stop(list(self.running), "proposal")
+
+    def _on_event(self, event: Event, state: State) -> None:
+        """They run on exactly what was proposed when they were started."""
+        about = (state.review, state.buffers)
+        changed, self._about = about != self._about, about
+        if changed:
+            self._look_soon()
+
+    def _look_soon(self) -> None:
+        if self.running and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.get_running_loop().create_task(self._look(), name="servers")
+
+    async def _look(self) -> None:
+        about: object = None
+        while self.running and about is not self._about:
+            about = self._about
+            if self._shared is not None and await self._views.key() != self._shared.key:
+                await self._stop_all()

@@ -1,0 +1,276 @@
+"""Which view commands of this workspace get here, what is in it, and what has to be asked before one runs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tui_agent.errors import AnswerNeeded, SessionError
+from tui_agent.files.git_folder import find_git_folder
+from tui_agent.files.private import write_private
+from tui_agent.files.text import TextFile, encode
+from tui_agent.log.journal import Journal
+from tui_agent.review.review import Review
+from tui_agent.settings.folders import Folders
+from tui_agent.settings.schema import TrialSettings
+from tui_agent.store import events as e
+from tui_agent.store.commands import FULL_VIEWS, Isolated
+from tui_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tui_agent.trial.hidden import HiddenFiles
+    from tui_agent.trial.on_copy import RunFolder
+    from tui_agent.trial.plan import Seed, ViewPlan
+    from tui_agent.trial.rungs import Rung
+
+#: Where it is kept how commands ran in each workspace, in the folder of sessions.
+LAST = "rungs.json"
+#: Programs of which a view should have the same as the machine.
+_COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
+
+
+class Prepared(NamedTuple):
+    """A view that can be made. `key` is the same for the same proposal, `pending` are the paths that are in it."""
+
+    plan: ViewPlan
+    variables: dict[str, str]
+    pending: tuple[str, ...]
+    key: str
+    folder: RunFolder | None
+
+
+class TrialViews:
+    """Finds out once a session what there is here, and says so where it is less than before."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        workspace: Workspace,
+        review: Review,
+        settings: TrialSettings,
+        folders: Folders,
+    ) -> None:
+        self._journal = journal
+        self._root = str(workspace.root)
+        self._review = review
+        self._settings = settings
+        self._folders = folders
+        self._parent = folders.state / "trials"
+        self._hidden: dict[str, HiddenFiles] = {}
+        self._rung: Rung | None = None
+        self._probing = asyncio.Lock()
+        self._said: set[str] = set()
+        #: What the person has said yes to for this session: a copy, and a large one.
+        self._allowed: set[str] = set()
+
+    async def rung(self) -> Rung:
+        """What commands of this workspace run in."""
+        from tui_agent.trial.on_copy import sweep
+        from tui_agent.trial.plan import unfit
+        from tui_agent.trial.rungs import WORDS, probe
+
+        async with self._probing:
+            if self._rung is None:
+                left = await asyncio.to_thread(sweep, self._parent)
+                if left:
+                    await self.say_once(f"{left} folder{'s' * (left > 1)} of interrupted commands removed")
+                self._rung = rung = await probe(unfit=await asyncio.to_thread(unfit, self._root))
+                await self._compare(rung)
+                if rung.isolated not in FULL_VIEWS:
+                    await self.say_once(f"Commands run {WORDS[rung.isolated]} ({rung.why})", "warning")
+            return self._rung
+
+    async def _compare(self, rung: Rung) -> None:
+        """Say so where it is weaker than it was in this workspace, and keep what it is."""
+        from tui_agent.trial.rungs import WORDS, below
+
+        others = kept(self._folders.data / LAST)
+        others = others if isinstance(others, dict) else {}
+        last = others.get(self._root)
+        if last == rung.isolated:
+            return
+        if last in WORDS and below(rung.isolated, last):
+            await self.say_once(
+                f"Commands ran {WORDS[last].partition(',')[0]} here; that does not work any more ({rung.why})",
+                "warning",
+            )
+        with suppress(OSError):
+            write_private(
+                self._folders.data / LAST, json.dumps({**others, self._root: rung.isolated}).encode()
+            )
+
+    async def check_allowed(self, command: str, *, network: bool, allowed: bool) -> Rung:
+        """What the command would run in. Raises `AnswerNeeded` where the person has not said yes to that."""
+        from tui_agent.trial.rungs import WORDS
+
+        rung = await self.rung()
+        if allowed:
+            if not network and rung.isolated != "none":
+                self._allowed.add(rung.isolated)
+            return rung
+        if rung.isolated == "none":
+            raise AnswerNeeded(f"{WORDS['none']}, because there is no trial view ({rung.why})", command)
+        if network:
+            raise AnswerNeeded("with the network of this machine, its own services included", command)
+        if rung.isolated not in FULL_VIEWS and rung.isolated not in self._allowed:
+            raise AnswerNeeded(WORDS[rung.isolated], command, once=True)
+        return rung
+
+    def allow_large(self) -> None:
+        self._allowed.add("large")
+
+    async def prepare(
+        self,
+        isolated: Isolated,
+        *,
+        network: bool = False,
+        colours: bool = False,
+        seeded: Callable[[], object] | None = None,
+    ) -> Prepared:
+        """A view with everything that is pending and unsaved. Raises `SessionError` where there is none.
+
+        `seeded` is called when it is known what that is.
+        """
+        from tui_agent.trial.environment import variables
+        from tui_agent.trial.on_copy import RunFolder
+        from tui_agent.trial.plan import NoView, plan
+
+        seeds, pending = await self._seeds()
+        if seeded is not None:
+            seeded()
+        key = await asyncio.to_thread(_digest, seeds)
+        folder = None
+        try:
+            repository, folders = await asyncio.to_thread(_git_folders, self._root)
+            more = await asyncio.to_thread(self._secrets, repository, repository) if repository else []
+            owned, why = await asyncio.to_thread(self._hidden[""].owned)
+            if isolated != "overlay":
+                folder = await asyncio.to_thread(RunFolder, self._parent)
+            made = await asyncio.to_thread(
+                plan,
+                Path(self._root),
+                seeds=[*seeds, *more, *owned],
+                git_folders=folders,
+                tools=self._settings.tools,
+                hidden=(*map(str, (self._folders.config, self._folders.data, self._folders.state)),),
+                network=network,
+                isolated=isolated,
+                folder=folder.path if folder else "",
+                large="large" in self._allowed,
+            )
+        except (NoView, OSError) as error:
+            if folder is not None:
+                await asyncio.to_thread(folder.remove)
+            why = error.why if isinstance(error, NoView) else str(error.strerror)
+            raise SessionError(f"There is no trial view of this folder: {why}", "run it with !!") from error
+        if why:
+            await self.say_once(why, "warning")
+        chosen, environment = variables(made.root, made.places, os.environ, self._settings.env)
+        if colours:
+            chosen = {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "PY_COLORS": "1", **chosen}
+        if environment:
+            await self.say_once(f"Commands use the virtual environment {environment} of this folder")
+        if hidden := await asyncio.to_thread(_hidden_tools, made, chosen["PATH"]):
+            await self.say_once(
+                f"Commands may find another {' and '.join(hidden)} than you: what it is made of is not shown "
+                "to them; add its folder to trial.tools",
+                "warning",
+            )
+        return Prepared(made, chosen, pending, key, folder)
+
+    async def key(self) -> str:
+        """The same as long as nothing else is pending or unsaved."""
+        seeds, _ = await self._seeds()
+        return await asyncio.to_thread(_digest, seeds)
+
+    def _secrets(self, root: str, overlay: str) -> list[Seed]:
+        from tui_agent.trial.hidden import HiddenFiles
+        from tui_agent.trial.plan import Seed
+
+        found = self._hidden.setdefault(overlay, HiddenFiles(root))
+        return [Seed(path, "hidden", overlay=overlay) for path in found.paths(self._settings.reveal)]
+
+    async def _seeds(self) -> tuple[list[Seed], tuple[str, ...]]:
+        """What is in the view instead of what is in the folder, and the paths of what is pending."""
+        from tui_agent.trial.plan import Seed
+
+        targets, missing = await self._review.would_write()
+        for sentence in missing:
+            await self.say_once(f"Not part of the trial: {sentence}", "warning")
+        contents: dict[str, bytes | None] = {
+            buffer.path: encode(TextFile("", buffer.encoding, buffer.mark), buffer.text)
+            for buffer in self._journal.store.state.buffers.open
+            if buffer.unsaved
+        }
+        for target in targets:
+            contents[target.now.path] = (
+                None if target.text is None else encode(target.now.stored, target.text)
+            )
+        hidden = await asyncio.to_thread(self._secrets, self._root, "")
+        paths = {seed.path for seed in hidden}
+        pending = [
+            Seed(path, "gone") if content is None else Seed(path, "file", content)
+            for path, content in contents.items()
+            if path not in paths
+        ]
+        return [*hidden, *pending], tuple(contents)
+
+    async def say_once(self, sentence: str, level: Literal["info", "warning"] = "info") -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            await self._journal.record(e.NoticeGiven(level, sentence))
+
+
+def kept(path: Path) -> Any:
+    """What is kept in a small file of ours, as JSON; nothing where it cannot be read."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return []
+
+
+def _digest(seeds: Sequence[Seed]) -> str:
+    told = hashlib.sha256()
+    for seed in sorted(seeds, key=lambda seed: seed.path):
+        told.update(f"{seed.path}\0{seed.kind}\0".encode(errors="surrogatepass") + seed.content + b"\0")
+    return told.hexdigest()
+
+
+def _git_folders(root: str) -> tuple[str, list[str]]:
+    """The repository that the workspace is a part of, "" where it is its top or has none; what git needs of elsewhere.
+
+    A repository that holds the home is not shown.
+    """
+    found = find_git_folder(root)
+    if found is None:
+        return "", []
+    home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
+    apart = sorted({found.common_dir, found.git_dir}, key=len)[:1]
+    if found.work_tree == root:
+        return "", apart
+    if found.work_tree == "/" or f"{home}/".startswith(f"{found.work_tree}/"):
+        return "", []
+    return found.work_tree, [
+        found.work_tree,
+        *(path for path in apart if not path.startswith(found.work_tree)),
+    ]
+
+
+def _hidden_tools(plan: ViewPlan, path: str) -> list[str]:
+    """Programs of the person that a view does not show whole, so that a command finds another or none."""
+    from tui_agent.trial.plan import is_below
+
+    shown = (*plan.binds, *plan.overlays, *plan.links)
+    found = []
+    for name in _COMPARED:
+        place = shutil.which(name, path=path)
+        if place is not None and not (is_below(place, shown) and is_below(os.path.realpath(place), shown)):
+            found.append(name)
+    return found
