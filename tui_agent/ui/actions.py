@@ -67,6 +67,10 @@ _ANYWHERE = [
     Action("changes.commit", "Commit, with a message that the model drafts", writes=True),
     Action("changes.redo", "Redo the last undo"),
     Action("commands.again", "Run the last command again"),
+    Action(
+        "commands.online", "Run the last command again with the network of this machine, after a question"
+    ),
+    Action("commands.list", "Show the commands that ran, and what came of them"),
     Action("commands.take", "Put what the last command wrote into the review"),
     Action("checks.run", "Run the checks: on what is proposed, else in the folder itself"),
     Action("checks.accept", "Checks that were found: run them on every proposal, or never", writes=True),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.widgets import Input
 
+from tui_agent.errors import TuiAgentError
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.leader import Leader
 from tui_agent.ui.layout.arrangement import Arrangement
@@ -37,6 +38,7 @@ DIALOGS = {
     "checks.run": "questions:run_checks",
     "checks.accept": "questions:accept_checks",
     "changes.commit": "drafts:commit",
+    "commands.list": "commands:show_commands",
 }
 
 
@@ -83,6 +85,7 @@ class ScreenCommands:
             "changes.undo": lambda: screen.do_in("review", "undo"),
             "changes.redo": lambda: screen.do_in("review", "redo"),
             "commands.again": self._run_again,
+            "commands.online": partial(self._run_again, network=True),
             "commands.take": self._take,
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
@@ -161,9 +164,20 @@ class ScreenCommands:
         reply = state.reply
         return reply.letters > len(reply.summary) + len(reply.message) + len(reply.reasoning) + FRAME
 
-    def _run_again(self) -> None:
+    def _run_again(self, *, network: bool = False) -> None:
+        from tui_agent.ui.dialogs.questions import run_asked
+
         if (session := self._screen.session) is not None:
-            self._screen.ask(session.commands.again())
+            again = partial(session.commands.again, network=network)
+            self._screen.run_worker(
+                self._told(session, run_asked(self._screen.host, again)), group="again", exclusive=True
+            )
+
+    async def _told(self, session: Session, doing: Awaitable[object]) -> None:
+        try:
+            await doing
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
 
     def _take(self) -> None:
         if (session := self._screen.session) is not None:

@@ -5,6 +5,7 @@ What acts on a terminal or hides in it is made visible first (`files.visible`).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -26,12 +27,53 @@ CHECK_INKS: dict[CheckLook, str] = {
     "running": "$running",
 }
 
-__all__ = ["check_pieces", "clean", "label", "one_line", "parts", "plain", "rich_label"]
+#: Select Graphic Rendition: the one escape sequence that is kept of what a command printed.
+_RENDITION = re.compile(r"\x1b\[([0-9;:]*)m")
+#: The theme's colours for those of a terminal, dark and bright; black and white are the text's own.
+_COLOURS = ("$muted", "$error", "$success", "$warning", "$accent", "$running", "$accent", "")
+_ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
+
+__all__ = ["check_pieces", "clean", "coloured", "label", "one_line", "parts", "plain", "rich_label"]
 
 
 def plain(text: str, style: str = "") -> Content:
     """Text for a widget of Textual; `style` is ours (`$muted`, `bold $accent`), the text may be anybody's."""
     return Content.styled(clean(text), style) if style else Content(clean(text))
+
+
+def coloured(text: str) -> Content:
+    """What a command printed, with its colours; all else that acts is made visible."""
+    pieces, style, at = [], dict[str, str](), 0
+    for found in _RENDITION.finditer(text):
+        pieces.append(plain(text[at : found.start()], " ".join(style.values())))
+        style, at = _rendered(style, found[1]), found.end()
+    pieces.append(plain(text[at:], " ".join(style.values())))
+    return Content("").join(pieces)
+
+
+def _rendered(style: dict[str, str], codes: str) -> dict[str, str]:
+    """The style after a sequence; what it says of backgrounds is left out, since the text has to be read on ours."""
+    given = [int(code or 0) for code in codes.replace(":", ";").split(";")]
+    while given:
+        match given.pop(0):
+            case 0:
+                style = {}
+            case 22 | 23 | 24 | 27 | 29 as code:
+                ends = (1, 2) if code == 22 else (code - 20,)
+                style = {key: words for key, words in style.items() if key not in map(str, ends)}
+            case 38 | 48 as code:
+                rest, given = (given[1:4], given[4:]) if given[:1] == [2] else (given[1:2], given[2:])
+                if code == 38 and len(rest) == 3 and max(rest) < 256:
+                    style = {**style, "colour": f"rgb({rest[0]},{rest[1]},{rest[2]})"}
+                elif code == 38 and len(rest) == 1 and rest[0] < 16:
+                    style = {**style, "colour": _COLOURS[rest[0] % 8]}
+            case 39:
+                style = {**style, "colour": ""}
+            case code if 30 <= code <= 37 or 90 <= code <= 97:
+                style = {**style, "colour": _COLOURS[code % 10]}
+            case code if code in _ATTRIBUTES:
+                style = {**style, str(code): _ATTRIBUTES[code]}
+    return style
 
 
 def label(text: str, style: str = "") -> Content:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
 from tui_agent.edits.change import Change
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import AnswerNeeded, TuiAgentError
 from tui_agent.files.git_folder import Entries
 from tui_agent.log.cleanup import Cleaned, clean, readable, used
 from tui_agent.settings import trust
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.host import Choice, Host
-from tui_agent.ui.sink import label
+from tui_agent.ui.sink import label, parts
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
@@ -70,6 +71,20 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
                 f"This is asked again next time: it could not be kept ({error.strerror})", "warning"
             )
     return bool(chosen)
+
+
+async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> bool:
+    """Run a command; where it is not kept apart as it should be, after a question. Whether it was run."""
+    try:
+        await run()
+    except AnswerNeeded as needed:
+        yes = "Run it, and others like it in this session" if needed.once else "Run it once"
+        rows = [ChooserRow("", label("No, leave it")), ChooserRow("yes", label(yes))]
+        rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in wrap(needed.how, 68)]
+        if not await app.push_screen_wait(Chooser(f"Run {needed.command}", lambda _: rows, "Enter chooses")):
+            return False
+        await run(allowed=True)
+    return True
 
 
 async def accept_checks(app: App[object], session: Session) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
@@ -17,8 +17,8 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State
 from tui_agent.ui.actions import SLASH
 from tui_agent.ui.sink import parts
+from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.hints import Hint, HintLine
-from tui_agent.ui.widgets.messages import PlaceLink
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import (
@@ -189,20 +189,29 @@ class ChatPane(Pane):
         elif text.strip():
             self.prompt.set_value("")
             self.transcript.follow()
-            if text.startswith("!!"):
-                self._run_here(text)
+            if text.startswith("!"):
+                (self._run_here if text.startswith("!!") else self._run_in_view)(text)
             else:
                 self.act(self._send(text), text_waits=False)
 
     async def _send(self, text: str) -> None:
         try:
-            if text.startswith("!"):
-                await self.session.commands.run(text[1:])
-            else:
-                await self.session.chat.submit(text)
+            await self.session.chat.submit(text)
         except TuiAgentError:
             self.prompt.put_before(text)
             raise
+
+    @work
+    async def _run_in_view(self, text: str) -> None:
+        """Run a command on what is pending; where that is not kept apart fully, once the person has said yes."""
+        from tui_agent.ui.dialogs.questions import run_asked
+
+        try:
+            if not await run_asked(self.app, partial(self.session.commands.run, text[1:])):
+                self.prompt.put_before(text)
+        except TuiAgentError as error:
+            self.prompt.put_before(text)
+            await self.session.notice(str(error), "error")
 
     @work(exclusive=True)
     async def _run_here(self, text: str) -> None:
@@ -254,6 +263,13 @@ class ChatPane(Pane):
             self.prompt.put_before(text)
             self.prompt.focus()
 
+    @on(PlacePressed)
+    def _open_place(self, message: PlacePressed) -> None:
+        """Open a file that a command named, by its path as it was printed."""
+        root = f"{self.session.workspace.root}/"
+        path = message.path.removeprefix(root).removeprefix("./")
+        self.act(self.session.files.open(path, message.line), changes=("buffers",))
+
     def _unqueue(self) -> None:
         queue = self.session.state.input.queue
         if queue:
@@ -278,10 +294,6 @@ class ChatPane(Pane):
         from tui_agent.ui.dialogs.questions import accept_checks
 
         self.ask(accept_checks(self.app, self.session))
-
-    @on(PlaceLink.PlacePressed)
-    def _open_place(self, message: PlaceLink.PlacePressed) -> None:
-        self.act(self.session.files.open(message.place.path, message.place.line), changes=("buffers",))
 
     @on(ApprovalLine.ApprovalPressed)
     def _go_to_subtasks(self) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
 from textual.notifications import SeverityLevel
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 _SEVERITY: dict[str, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 _STAYS = {"info": 5, "warning": 8, "error": 12}
 
+#: Letters of a command that are shown.
+SHOWN = 24
+
 Piece = tuple[str, str]
 
 
@@ -37,14 +42,17 @@ class StatusPane(Pane):
         "workspace",
         "known",
         "review",
-        "checks",
         "layout",
         "notices",
+        "commands",
+        "checks",
     )
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._told: int | None = None
+        #: Counts the seconds of a command that runs.
+        self._counting: Timer | None = None
 
     def compose(self) -> Iterable[Widget]:
         yield Static("", id="facts", markup=False)
@@ -57,6 +65,14 @@ class StatusPane(Pane):
             facts_line(state, self.app.size.width - hints.cell_length - 4)
         )
         self._tell(state.notices)
+        self._count(any(not one.background for one in state.commands.running))
+
+    def _count(self, running: bool) -> None:
+        if running and self._counting is None:
+            self._counting = self.set_interval(1.0, lambda: self.show(self.session.state))
+        elif not running and self._counting is not None:
+            self._counting.stop()
+            self._counting = None
 
     @property
     def _room(self) -> int:
@@ -132,6 +148,7 @@ def _facts(state: State) -> Iterable[Piece]:
         yield (f"turn {state.turn.number}", "$running" if state.turn.running else "$muted")
     for mark in state.check_marks:
         yield (mark.words, CHECK_INKS[mark.look])
+    yield from _commands(state)
     yield from _usage(state)
     yield from _git(state)
     if pending := len(state.review.open):
@@ -142,6 +159,22 @@ def _facts(state: State) -> Iterable[Piece]:
         yield ("indexing …", "$muted")
     if state.workspace.watching == "failed":
         yield ("not watching", "$warning")
+
+
+def _commands(state: State) -> Iterable[Piece]:
+    """The command that runs, with its seconds, and the servers in the background."""
+    running = [one for one in state.commands.running if not one.background]
+    if running:
+        more = f" +{len(running) - 1}" if len(running) > 1 else ""
+        seconds = max(0, int(time.time() - running[-1].since))
+        yield (f"● {_cut(running[-1].command)}{more} {seconds} s", "$running")
+    for server in state.commands.running:
+        if server.background:
+            yield (f"◆ {_cut(server.command)}", "$success")
+
+
+def _cut(command: str) -> str:
+    return command if len(command) <= SHOWN else f"{command[: SHOWN - 1]}…"
 
 
 def _usage(state: State) -> Iterable[Piece]:

@@ -8,21 +8,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec.structs import replace
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
 from tui_agent.edits.change import Change
-from tui_agent.store.checks import CheckResult, Place
-from tui_agent.store.commands import CommandResult
 from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.widgets.command_output import CommandOutput, PlaceLink
 
 if TYPE_CHECKING:
     from tui_agent.ui.widgets.message_text import MessageText
@@ -203,61 +200,6 @@ class Reasoning(Static):
         self.update(plain(f"▾ {words}\n{_newest(self._text)}") if self._unfolded else plain(f"▸ {words}"))
 
 
-class CommandOutput(Static, can_focus=True):
-    """A command in one line, with what came of it; what it printed, once it is asked for."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
-
-    def __init__(self, result: CommandResult, check: CheckResult | None = None) -> None:
-        super().__init__(classes="command", markup=False)
-        self._result = result
-        self._check = check
-        self._unfolded = False
-
-    def on_mount(self) -> None:
-        self._draw()
-
-    def on_click(self) -> None:
-        self.action_unfold()
-
-    def action_unfold(self) -> None:
-        self._unfolded = not self._unfolded
-        self._draw()
-
-    def _draw(self) -> None:
-        result = self._result
-        mark, colour = ("✓ ", "$success") if result.ok else ("✗ ", "$error")
-        fold = "▾ " if self._unfolded else "▸ " if result.output else "  "
-        check = self._check
-        words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
-        facts = [result.command] if check else []
-        told = _outcome(replace(result, changed=()) if check else result)
-        facts += [fact for fact in told if fact not in words]
-        line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
-        self.update(Content("\n").join([line, plain(result.output.rstrip("\n"))]) if self._unfolded else line)
-
-
-class PlaceLink(Static, can_focus=True):
-    """A line where a check failed; Enter or a click opens the file there."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
-
-    class PlacePressed(Message):
-        def __init__(self, place: Place) -> None:
-            super().__init__()
-            self.place = place
-
-    def __init__(self, place: Place) -> None:
-        super().__init__(label(f"    {place.path}:{place.line}"), classes="place", markup=False)
-        self._place = place
-
-    def on_click(self) -> None:
-        self.action_press()
-
-    def action_press(self) -> None:
-        self.post_message(self.PlacePressed(self._place))
-
-
 class CallLine(Static, can_focus=True):
     """Calls of tools in one line: what, how long, how much; what came of each, once it is asked for."""
 
@@ -320,28 +262,6 @@ def _grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
     return [
         part for group in groups for part in ([group] if len(group) >= LONG_RUN else [[one] for one in group])
     ]
-
-
-def _outcome(result: CommandResult) -> Iterable[str]:
-    """`exit 1`, `3.2 s`, `12 lines`, `2 files changed`: what came of a command, in words."""
-    endings = {
-        "exit": "" if result.ok else f"exit {result.status}",
-        "stopped": "stopped",
-        "time-out": "stopped after its time was over",
-        "memory": "ended: it took more memory than it may",
-        "processes": "ended: it started more processes than it may",
-        "output": "ended: it printed more than 1 GB",
-        "interrupted": "ended with the program",
-    }
-    lines = result.output.count("\n") + result.cut
-    found = (
-        endings.get(result.how, result.how),
-        f"{result.seconds:.1f} s",
-        _count(lines, "line"),
-        f"{_count(len(result.changed), 'file')} changed, thrown away" if result.changed else "",
-        f"left running and ended: {', '.join(result.left)}" if result.left else "",
-    )
-    return (words for words in found if words)
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:

@@ -188,7 +188,7 @@ class ProgressLine(Static):
 
     def show(self, state: State) -> None:
         self._state = state
-        running = state.commands.running
+        running = [one for one in state.commands.running if not one.background]
         if running and self._counting is None:
             self._counting = self.set_interval(1.0, self._count)
         elif not running and self._counting is not None:

@@ -1,0 +1,54 @@
+"""The commands that run and ran, and what each of them printed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.store.commands import CommandsSlice
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
+from tui_agent.ui.dialogs.text import TextDialog
+from tui_agent.ui.sink import clean, parts
+from tui_agent.ui.widgets.command_output import outcome
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+
+async def show_commands(app: App[object], session: Session) -> None:
+    """Show them, the newest first; Enter opens what one printed."""
+    if not session.state.commands.running and not session.state.commands.results:
+        await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
+        return
+    while chosen := await app.push_screen_wait(
+        Chooser(
+            "Commands: Enter shows what one printed",
+            lambda words: command_rows(session.state.commands, words),
+            following=session.subscribe,
+        )
+    ):
+        try:
+            text = await asyncio.to_thread(session.commands.whole_output, chosen)
+        except TuiAgentError as error:
+            await session.notice(str(error), "warning")
+            continue
+        await app.push_screen_wait(TextDialog("What it printed", clean(text), keep="back"))
+
+
+def command_rows(commands: CommandsSlice, words: str) -> list[ChooserRow]:
+    """A row for each that holds the words; one that still runs has nothing to open."""
+    rows = [
+        ChooserRow("", parts(("● ", "$running"), f"{one.command}  ", (one.line, "$muted")))
+        for one in reversed(commands.running)
+        if words.lower() in one.command.lower()
+    ]
+    for one in reversed(commands.results):
+        if words.lower() in one.command.lower():
+            mark = ("✓ ", "$success") if one.ok else ("✗ ", "$error")
+            rows.append(
+                ChooserRow(one.id, parts(mark, f"{one.command}  ", (" · ".join(outcome(one)), "$muted")))
+            )
+    return rows

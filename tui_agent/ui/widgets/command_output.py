@@ -1,0 +1,158 @@
+"""A command that ran, in the chat: one line with what came of it, and what it printed, with links to the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import ClassVar
+
+from msgspec.structs import replace
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content, Span
+from textual.message import Message
+from textual.style import Style
+from textual.widgets import Static
+
+from tui_agent.store.checks import CheckResult, Place
+from tui_agent.store.commands import CommandResult
+from tui_agent.ui.sink import coloured, label, parts
+
+#: `src/a.py:12`, `File "src/a.py", line 12`, `a.ts(12,3)`: a path and a line as compilers and test runners print them.
+_PLACE = re.compile(
+    r"(?<![\w/.@-])(?P<path>(?:\.{1,2}/|/)?[\w.@+-]+(?:/[\w.@+ -]*[\w.@+-])*\.\w+)"
+    r"(?:\", line |:|\()(?P<line>[1-9]\d{0,6})\b"
+)
+_LINK = "place"
+_ENDINGS = {
+    "stopped": "stopped",
+    "time-out": "stopped after its time was over",
+    "memory": "ended: it took more memory than it may",
+    "processes": "ended: it started more processes than it may",
+    "output": "ended: it printed more than 1 GB",
+    "interrupted": "interrupted: it ended with the program",
+    "proposal": "stopped: something else is proposed now",
+}
+#: What programs print that want somebody to type.
+_NO_TERMINAL = re.compile(
+    r"not a (?:tty|terminal)|no(?:t from a)? (?:tty|terminal)|inappropriate ioctl|/dev/tty", re.I
+)
+_APART = {
+    "landlock": "on a copy (Landlock)",
+    "sandbox-exec": "on a copy",
+    "bubblewrap": "bubblewrap",
+    "none": "for real",
+}
+
+
+class PlacePressed(Message):
+    """A file, by the path as it was printed, is to be opened at a line."""
+
+    def __init__(self, path: str, line: int) -> None:
+        super().__init__()
+        self.path, self.line = path, line
+
+
+class PlaceLink(Static, can_focus=True):
+    """A line where a check failed; Enter or a click opens the file there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(label(f"    {place.path}:{place.line}"), classes="place", markup=False)
+        self._place = place
+
+    def on_click(self) -> None:
+        self.action_press()
+
+    def action_press(self) -> None:
+        self.post_message(PlacePressed(self._place.path, self._place.line))
+
+
+class CommandOutput(Static, can_focus=True):
+    """A command in one line, with what came of it; what it printed, once it is asked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "unfold", show=False),
+        Binding("o", "open_next", show=False),
+    ]
+
+    def __init__(self, result: CommandResult, check: CheckResult | None = None) -> None:
+        super().__init__(classes="command", markup=False)
+        self._result = result
+        self._check = check
+        self._unfolded = False
+        self._opened = 0
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def on_click(self, event: events.Click) -> None:
+        place = event.style.meta.get(_LINK)
+        if place is None:
+            self.action_unfold()
+        else:
+            self.post_message(PlacePressed(*place))
+
+    def action_unfold(self) -> None:
+        self._unfolded = not self._unfolded
+        self._draw()
+
+    def action_open_next(self) -> None:
+        """Open the next of the places that it printed, after the last the first again."""
+        if found := list(dict.fromkeys(places(self._result.output))):
+            self.post_message(PlacePressed(*found[self._opened % len(found)]))
+            self._opened += 1
+
+    def _draw(self) -> None:
+        result = self._result
+        mark, colour = ("✓ ", "$success") if result.ok else ("✗ ", "$error")
+        fold = "▾ " if self._unfolded else "▸ " if result.output else "  "
+        check = self._check
+        words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
+        facts = [result.command] if check else []
+        told = outcome(replace(result, changed=()) if check else result)
+        facts += [fact for fact in told if fact not in words]
+        line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
+        if not self._unfolded:
+            self.update(line)
+            return
+        text = coloured((result.coloured or result.output).rstrip("\n"))
+        hint = [parts(("  o opens the next place", "$muted"))] if any(places(result.output)) else []
+        self.update(Content("\n").join([line, *hint, _linked(text)]))
+
+
+def places(text: str) -> Iterable[tuple[str, int]]:
+    """The files and lines that a text names."""
+    return ((found["path"], int(found["line"])) for found in _PLACE.finditer(text))
+
+
+def _linked(text: Content) -> Content:
+    spans = [
+        Span(
+            found.start("path"),
+            found.end("line"),
+            Style.from_meta({_LINK: (found["path"], int(found["line"]))}),
+        )
+        for found in _PLACE.finditer(text.plain)
+    ]
+    underlined = [Span(span.start, span.end, "underline") for span in spans]
+    return text.add_spans([*underlined, *spans])
+
+
+def outcome(result: CommandResult) -> Iterable[str]:
+    """`exit 1`, `3.2 s`, `12 lines`, `2 files changed`: what came of a command, in words."""
+    lines, files = result.output.count("\n") + result.cut, len(result.changed)
+    interactive = not result.ok and _NO_TERMINAL.search(result.output)
+    found = (
+        _ENDINGS.get(
+            result.how, "" if result.ok else f"exit {result.status}" if result.how == "exit" else result.how
+        ),
+        f"{result.seconds:.1f} s",
+        f"{lines} line{'' if lines == 1 else 's'}" if lines else "",
+        f"{files} file{'' if files == 1 else 's'} changed, thrown away" if files else "",
+        f"left running and ended: {', '.join(result.left)}" if result.left else "",
+        _APART.get(result.isolated, ""),
+        "commands have no terminal to ask you" if interactive else "",
+    )
+    return (words for words in found if words)
