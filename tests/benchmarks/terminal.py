@@ -51,6 +51,16 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
+    def paste(self, text: str) -> None:
+        """As terminals send what is pasted; what is drawn meanwhile is read."""
+        rest = memoryview(f"\x1b[200~{text}\x1b[201~".encode())
+        while rest:
+            readable, writable, _ = select.select([self._master], [self._master], [])
+            if readable:
+                self.read(0)
+            if writable:
+                rest = rest[os.write(self._master, rest[:4096]) :]
+
     def wait_for(self, text: str, timeout: float = 30.0) -> float:
         """Read until `text`, an expression, has been drawn since the last `forget`; the moment at which it was.
 

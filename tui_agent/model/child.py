@@ -171,7 +171,7 @@ class ChildModel:
 
     async def _warm(self) -> None:
         try:
-            await self._child.ask("warm", {"direct": self._warms_directly()})
+            await self._child.ask("warm", {"direct": self._warms_directly(), "model": self._model})
             self._enter("ready")
         except ChildFailed:
             self._enter("failed")

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 import os
+import socket
 import sys
 from functools import cache
 from types import ModuleType
@@ -46,9 +47,47 @@ def litellm() -> ModuleType:
     return litellm
 
 
-def warm() -> None:
-    """Import what litellm would else import for its first request."""
-    from litellm.llms.custom_httpx.http_handler import get_async_httpx_client  # noqa: F401
+#: Providers whose requests go to an address that is given, and ask nobody else before.
+_PLAIN = frozenset(
+    (
+        "openai",
+        "azure",
+        "anthropic",
+        "gemini",
+        "mistral",
+        "groq",
+        "deepseek",
+        "openrouter",
+        "xai",
+        "ollama_chat",
+    )
+)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+def warm(model: str) -> None:
+    """Import what a first completion would import, some 500 modules more: it is sent where nobody listens."""
+    proxied = any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES)
+    if model.partition("/")[0] in _PLAIN and not proxied:
+        asyncio.run(_fail(model))
+
+
+async def _fail(model: str) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        try:
+            await litellm().acompletion(
+                model=model,
+                messages=[{"role": "user", "content": "hello"}],
+                stream=True,
+                api_base=f"http://127.0.0.1:{nobody.getsockname()[1]}/v1",
+                api_key="none",
+                num_retries=0,
+                max_retries=0,
+                **_plain_tools(),
+            )
+        except Exception as error:  # as it should: litellm raises plain exceptions, too
+            _log.debug("warm: %s", type(error).__name__)
 
 
 class LitellmTransport:

@@ -146,20 +146,24 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     schema_rejected: set[str] = set()
     importing, politely = asyncio.Lock(), Politely()
 
-    def import_litellm() -> LitellmTransport:
+    def import_litellm(model: str) -> LitellmTransport:
         from tui_agent.model import litellm_client
 
         with politely.importing():
             litellm_client.litellm()
-            litellm_client.warm()
+            if model:
+                litellm_client.warm(model)
         return litellm_client.LitellmTransport()
 
-    async def through_litellm(wanted: bool = True) -> LitellmTransport:
-        """litellm is imported once, and not on the loop: counting goes on meanwhile. It hurries once it is `wanted`."""
-        if wanted:
+    async def through_litellm(warm: str = "") -> LitellmTransport:
+        """litellm is imported once, and not on the loop: counting goes on meanwhile.
+
+        It hurries, unless it is only to `warm` what a model needs.
+        """
+        if not warm:
             politely.hurry()
         async with importing:
-            return await asyncio.to_thread(import_litellm)
+            return await asyncio.to_thread(import_litellm, warm)
 
     async def directly() -> DirectTransport:
         async with importing:
@@ -172,7 +176,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         return await asyncio.to_thread(counter.count, params["model"], params["texts"])
 
     async def warm(params: dict[str, Any], send: Send) -> None:
-        await (directly() if params["direct"] else through_litellm(wanted=False))
+        await (directly() if params["direct"] else through_litellm(warm=params["model"]))
 
     async def abilities(params: dict[str, Any], send: Send) -> Abilities:
         return await (await through_litellm()).abilities(params["model"])
