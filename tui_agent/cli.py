@@ -54,7 +54,9 @@ def open_screen(options: ScreenOptions) -> int:
             theme=settings.theme,
             keys=settings.keys,
             folders=(folders.config, *own),
-            reopen=lambda choice: _open(options, choice.session, choice.read_only),
+            reopen=lambda choice: (
+                _open_rehearsal() if choice.rehearsal else _open(options, choice.session, choice.read_only)
+            ),
             pick_from=(folders.data, options.workspace) if options.resume == "" else None,
         )
 
@@ -75,6 +77,12 @@ async def _open(options: ScreenOptions, session: str, read_only: bool = False) -
             read_only=read_only,
         )
     )
+
+
+async def _open_rehearsal() -> Any:
+    from tui_agent.rehearsal.demo import rehearsal
+
+    return await rehearsal()
 
 
 def open_rehearsal() -> int:

@@ -33,7 +33,7 @@ class Held(ScriptedModel):
     """Says a first word, and the rest when it is let go on."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__([reply("Done."), reply("Done.")])
+        super().__init__([reply("Done.")] * 4)
         self.go_on = asyncio.Event()
         self.begun = asyncio.Event()
         session.models.model = self
@@ -61,7 +61,7 @@ def test_a_command_has_one_word_and_the_first_that_fits_begins_with_it() -> None
 
 
 async def test_a_slash_offers_commands_and_does_the_chosen_one(workspace: Path) -> None:
-    async with on_screen(workspace) as it:
+    async with on_screen(workspace, [reply()]) as it:
         await it.press(*"/themes")
         await it.press("backspace")
         await it.shows("/theme")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from tui_agent.headless import output
@@ -17,30 +18,33 @@ from tui_agent.ui.app import run_app
 CHECK = {"name": CHECK_NAME, "command": CHECK_COMMAND, "files": ["*.py"]}
 
 
+async def rehearsal(on_folder: Callable[[Path], object] = lambda folder: None) -> Session:
+    """The session of the rehearsal, in a folder of its own, which is told."""
+    from tui_agent.session.opening import Opening, open_session
+
+    folder = await asyncio.to_thread(copy_project)
+    on_folder(folder)
+    return await open_session(
+        Opening(
+            workspace=folder,
+            replay=recording(),
+            rehearsal=True,
+            started_from=Path.cwd(),
+            interactive=True,
+            draft=FIRST_REQUEST,
+            overrides=(f"checks.commands={json.dumps([CHECK])}",),
+        )
+    )
+
+
 def run_demo() -> int:
     """Open the rehearsal full screen; says at the end how to go on with it. Returns the exit status."""
     opened: list[Path] = []
-
-    async def open_rehearsal() -> Session:
-        from tui_agent.session.opening import Opening, open_session
-
-        folder = await asyncio.to_thread(copy_project)
-        opened.append(folder)
-        return await open_session(
-            Opening(
-                workspace=folder,
-                replay=recording(),
-                rehearsal=True,
-                started_from=Path.cwd(),
-                interactive=True,
-                draft=FIRST_REQUEST,
-                overrides=(f"checks.commands={json.dumps([CHECK])}",),
-            )
-        )
-
     folders = user_folders()
     settings = loading.load(folders).settings
-    status = run_app(open_rehearsal, theme=settings.theme, keys=settings.keys, folders=(folders.config,))
+    status = run_app(
+        lambda: rehearsal(opened.append), theme=settings.theme, keys=settings.keys, folders=(folders.config,)
+    )
     if opened:
         output.row(f"The rehearsal is in {opened[0]}; go on with: tui-agent --continue")
     return status

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +12,14 @@ from typing import TYPE_CHECKING
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
-from tui_agent.model.client import Model, Reaching
+from tui_agent.model.client import Model, ModelRequest, Reaching, UsageChunk
 from tui_agent.model.local import LocalModels
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
+from tui_agent.model.providers import provider_of
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.settings.folders import user_folders
+from tui_agent.settings.saving import save
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.events import ModelChosen, ModelStatusChanged
@@ -24,6 +29,9 @@ from tui_agent.turn.exchange import chosen
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
+
+#: What a model is asked to see that it answers, and the tokens that takes at most, in and out.
+TEST, TEST_TOKENS = "Answer with the one word OK.", (20, 10)
 
 
 class ModelAccess:
@@ -48,6 +56,9 @@ class ModelAccess:
         self._settings = settings
         self._pace = Pace()
         self._files: ProviderFiles | None = None
+        #: What the model is reached by beside the environment, and its price for a token in and out.
+        self._reached: dict[str, str] = {}
+        self._prices: tuple[float, float] | None = None
         journal.store.subscribe(self._on_event)
 
     @property
@@ -72,9 +83,56 @@ class ModelAccess:
 
     @call(changes=False)
     async def start(self) -> None:
-        """Start the model's child, where a model is chosen."""
+        """Start the model's child, where a model is chosen; a key that the system's keyring has goes with it."""
         if self.name:
+            if isinstance(self.model, Reaching):
+                from tui_agent.model.keyring import stored
+
+                if key := await asyncio.to_thread(stored, self.name, os.environ):
+                    self._reached.update(key)
+                    await self.model.reach(key)
             await self.model.start()
+
+    @call(changes=False)
+    def check(self) -> None:
+        """Raises `NoModel` where a message could not be answered: no model is chosen, or a key that it needs is
+        missing. Nobody is asked."""
+        if not self.name:
+            raise NoModel("No model is chosen", "choose one, or rehearse without one")
+        provider = provider_of(self.name)
+        if not isinstance(self.model, Reaching) or provider is None or not provider.suggestion:
+            return
+        known = {**os.environ, **self._reached}
+        if not any(known.get(name) for name in (*provider.keys, provider.address)):
+            raise NoModel(
+                f"{self.name} needs {provider.keys[0]}, which is not set", "put the key in, or choose another"
+            )
+
+    @call(changes=False)
+    def price_of_a_test(self) -> str:
+        """About what `test` costs, in words."""
+        if self._prices is None:
+            return "its price is unknown"
+        return f"about ${TEST_TOKENS[0] * self._prices[0] + TEST_TOKENS[1] * self._prices[1]:.6f}"
+
+    @call(changes=True)
+    async def test(self) -> str:
+        """Ask the model for one word; how long that took and what it cost. Raises a `ModelError`."""
+        begun, usage = time.monotonic(), None
+        request = ModelRequest(self.name, ({"role": "user", "content": TEST},), timeout=30.0)
+        async for chunk in self.model.stream(request):
+            if isinstance(chunk, UsageChunk):
+                usage = chunk
+        seconds = f"answered in {time.monotonic() - begun:.1f} s"
+        if usage is None:
+            return seconds
+        cost = "cost unknown" if usage.cost is None else f"${usage.cost:.6f}"
+        return f"{seconds}, {usage.input + usage.output} tokens, {cost}"
+
+    @call(changes=False)
+    def save_as_default(self, folder: Path) -> Path:
+        """Put the model's name into the person's settings, whose other lines stay; the file. Raises `FileError`."""
+        return save(folder, "model", self.name)
 
     @call(changes=True)
     async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> str:
@@ -89,6 +147,7 @@ class ModelAccess:
             )
         name = name.strip()
         if environment and isinstance(self.model, Reaching):
+            self._reached.update(environment)
             await self.model.reach(environment)
         await self.model.start()
         about = ""
@@ -115,7 +174,9 @@ class ModelAccess:
                 "No model is configured",
                 "start with --model NAME, set `model` in settings.toml, or try `tui-agent demo`",
             )
-        event = chosen(self._settings(), name, await self.model.abilities(name))
+        abilities = await self.model.abilities(name)
+        self._prices = abilities.prices
+        event = chosen(self._settings(), name, abilities)
         if not is_chosen(self.state.model, event):
             await self._journal.record(event)
 

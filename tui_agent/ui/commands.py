@@ -30,7 +30,7 @@ DIALOGS = {
     "session.context": "context:show_context",
     "session.sent": "context:show_sent",
     "session.summary": "drafts:edit_summary",
-    "session.model": "questions:choose_model",
+    "session.model": "models:choose_model",
     "session.clean": "questions:clean_up",
     "session.trust": "questions:ask_for_trust",
     "session.permission": "permissions:answer_permission",

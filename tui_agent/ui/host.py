@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """A session to open; with `read_only` to look at it only, whoever has it open."""
+    """A session to open, "" for a new one; with `read_only` to look at it only, whoever has it open.
+
+    With `rehearsal` it is that of the bundled project, with recorded replies.
+    """
 
     session: str
     read_only: bool = False
+    rehearsal: bool = False
 
 
 Reopen = Callable[[Choice], Awaitable["Session"]]

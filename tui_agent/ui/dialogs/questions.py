@@ -1,4 +1,4 @@
-"""Questions that are answered from a list: the model, trust in the workspace, undo storage, who settles a conflict."""
+"""Questions that are answered from a list: trust in the workspace, undo storage, who settles a conflict."""
 
 from __future__ import annotations
 
@@ -19,35 +19,7 @@ from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.sink import label, parts
 
 if TYPE_CHECKING:
-    from tui_agent.model.discovery import Suggestion
     from tui_agent.session.session import Session
-
-
-async def choose_model(app: App[object], session: Session) -> None:
-    """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
-    found: list[Suggestion] = []
-
-    async def get() -> None:
-        found.extend(await session.models.find())
-
-    name = await app.push_screen_wait(
-        Chooser(
-            "Model",
-            lambda words: model_rows(words, found),
-            "type a litellm name, such as openai/gpt-5",
-            get(),
-        )
-    )
-    if not name:
-        return
-    environment = next((it.environment for it in found if it.model == name), {})
-    try:
-        await session.notice(f"Getting {name} ready …")
-        about = await session.models.choose(name, environment)
-        works = f"{name} works ({about}) and" if about else name
-        await session.notice(f"{works} answers from the next request on{_to_keep(session, name)}")
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
 
 
 async def may_run_here(app: App[object], session: Session, command: str) -> bool:
@@ -113,26 +85,6 @@ async def run_checks(app: App[object], session: Session) -> None:
         await session.checks.again()
     except TuiAgentError as error:
         await session.notice(str(error), "error")
-
-
-def _to_keep(session: Session, name: str) -> str:
-    """What to do so that the next session has it too, where none is configured."""
-    if session.loaded.settings.model:
-        return ""
-    return f'; to keep it, put model = "{name}" into your settings.toml'
-
-
-def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
-    """What was found that holds the words, and the words themselves as a name."""
-    words = words.strip()
-    fitting = [
-        ChooserRow(it.model, label(f"{it.model}   {it.because}"))
-        for it in found
-        if words.lower() in it.model.lower()
-    ]
-    if words and all(row.value != words for row in fitting):
-        fitting.append(ChooserRow(words, label(f"{words}   as typed")))
-    return fitting
 
 
 async def ask_for_trust(app: Host, session: Session) -> None:

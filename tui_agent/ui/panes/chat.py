@@ -56,6 +56,8 @@ class ChatPane(Pane):
         super().__init__(session)
         self._draft = ""
         self._draft_timer: Timer | None = None
+        #: The turn that was running when the state was last shown, else 0.
+        self._ran = 0
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -126,6 +128,7 @@ class ChatPane(Pane):
         self.query_one(PermissionLine).show(state.asked)
         self.query_one(OfferLine).show(state.checks.offered)
         self._show_draft(state.input.draft)
+        self._show_failed(state)
 
     def _show_queue(self, state: State) -> None:
         """What waits; of a turn that was stopped also what can be done about it."""
@@ -186,6 +189,9 @@ class ChatPane(Pane):
         elif command:
             said = f"There is no command /{command}: with a space before it, it is sent to the model"
             self.ask(self.session.notice(said, "warning"))
+        elif text.strip() and not text.startswith("!") and (missing := self._missing()):
+            self.ask(self.session.notice(missing, "warning"))
+            self.post_message(self.ActionAsked("session.model"))
         elif text.strip():
             self.prompt.set_value("")
             self.transcript.follow()
@@ -193,6 +199,25 @@ class ChatPane(Pane):
                 (self._run_here if text.startswith("!!") else self._run_in_view)(text)
             else:
                 self.act(self._send(text), text_waits=False)
+
+    def _missing(self) -> str:
+        """What is missing so that a message could be answered: then it stays in the prompt, and no turn begins."""
+        try:
+            self.session.models.check()
+        except TuiAgentError as error:
+            return str(error)
+        return ""
+
+    def _show_failed(self, state: State) -> None:
+        """A message that the model did not answer comes back into the prompt, where nothing else is written."""
+        turn, ran = state.turn, self._ran
+        self._ran = turn.number if turn.running else 0
+        if turn.running or ran != turn.number or turn.ok or turn.kind == "Interrupted" or self.prompt.text:
+            return
+        if not any(
+            message.turn == turn.number and message.kind == "agent" for message in state.chat.messages
+        ):
+            self.prompt.set_value(turn.request)
 
     async def _send(self, text: str) -> None:
         try:

@@ -62,7 +62,7 @@ class StatusPane(Pane):
         hints = hint_line(self.keys, state.layout.focus, self._room, pending=bool(state.review.open))
         self.query_one("#hints", Static).update(hints)
         self.query_one("#facts", Static).update(
-            facts_line(state, self.app.size.width - hints.cell_length - 4)
+            facts_line(state, self.app.size.width - hints.cell_length - 4, self.session.models.name)
         )
         self._tell(state.notices)
         self._count(any(not one.background for one in state.commands.running))
@@ -96,10 +96,13 @@ class StatusPane(Pane):
                 )
 
 
-def facts_line(state: State, width: int) -> Content:
-    """As many of the facts as fit, the most telling first; only a long reason is passed over."""
+def facts_line(state: State, width: int, model: str = "") -> Content:
+    """As many of the facts as fit, the most telling first; only a long reason is passed over.
+
+    `model` is the one that is set, which the state knows once it is ready.
+    """
     line = Content()
-    for piece in _facts(state):
+    for piece in _facts(state, model):
         more = parts(piece) if not line else parts((" · ", "$faint"), piece)
         if line.cell_length + more.cell_length <= width:
             line += more
@@ -131,7 +134,7 @@ def hint_line(keys: Keys, pane: str, width: int, pending: bool = False) -> Conte
     return line + tail
 
 
-def _facts(state: State) -> Iterable[Piece]:
+def _facts(state: State, model: str) -> Iterable[Piece]:
     if state.session.rehearsal:
         yield ("rehearsal: recorded replies", "$warning")
     elif state.session.replay:
@@ -141,7 +144,8 @@ def _facts(state: State) -> Iterable[Piece]:
         yield (state.session.not_kept, "$error")
     if state.session.read_only:
         yield ("read only: open elsewhere", "$warning")
-    yield (state.model.name or "no model", "$text" if state.model.name else "$warning")
+    name = state.model.name or model
+    yield (name or "no model", "$text" if name else "$warning")
     if state.model.status in ("starting", "failed"):
         yield (state.model.status, "$error" if state.model.status == "failed" else "$muted")
     if state.turn.number:

@@ -1,0 +1,39 @@
+"""One setting written into the person's own `settings.toml`; every other line stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tui_agent.errors import FileError
+from tui_agent.files.private import write_private
+from tui_agent.settings.files import read_small, reason_of
+
+
+def save(folder: Path, name: str, value: str) -> Path:
+    """Set a top-level text in `settings.toml` of a folder, which is made where it is missing; the file.
+
+    Raises `FileError`.
+    """
+    path = folder / "settings.toml"
+    try:
+        try:
+            text = read_small(path).decode("utf-8")
+        except FileNotFoundError:
+            text = ""
+        write_private(path, _with(text, f"{name} = {json.dumps(value, ensure_ascii=False)}", name).encode())
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else "not UTF-8"
+        raise FileError(f"{path} cannot be written ({why})", f"put {name} into it yourself") from error
+    return path
+
+
+def _with(text: str, line: str, name: str) -> str:
+    """In the place of the line that has it, else before all tables."""
+    head = re.search(r"^\s*\[", text, re.MULTILINE)
+    top = text[: head.start()] if head else text
+    there = re.search(rf"^[ \t]*{re.escape(name)}[ \t]*=[^\n]*$", top, re.MULTILINE)
+    if there:
+        return text[: there.start()] + line + text[there.end() :]
+    return f"{line}\n{text}"

@@ -1,0 +1,173 @@
+"""The model: chosen from what is here, or a provider with a key that is put in; tried once, and kept as the default."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.model import keyring
+from tui_agent.model.providers import PROVIDERS, Provider
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
+from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.host import Choice, Host
+from tui_agent.ui.sink import label
+
+if TYPE_CHECKING:
+    from tui_agent.model.discovery import Suggestion
+    from tui_agent.session.session import Session
+
+#: Before the name of a provider whose key is missing, and in place of a name for the rehearsal.
+_PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
+
+
+async def choose_model(app: Host, session: Session) -> None:
+    """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
+    found: list[Suggestion] = []
+
+    async def get() -> None:
+        found.extend(await session.models.find())
+
+    def rows(words: str) -> list[ChooserRow]:
+        return [
+            *model_rows(words, found),
+            *provider_rows(words, os.environ),
+            *_rehearsal(app, session, words),
+        ]
+
+    title = "Model: what is here, and what each provider needs"
+    name = await app.push_screen_wait(
+        Chooser(title, rows, "type a litellm name, such as openai/gpt-5", get())
+    )
+    if not name:
+        return
+    if name == _REHEARSAL:
+        await app.switch(Choice("", rehearsal=True))
+        return
+    environment = next((it.environment for it in found if it.model == name), {})
+    try:
+        if name.startswith(_PROVIDER):
+            provider = next(it for it in PROVIDERS if it.name == name.removeprefix(_PROVIDER))
+            key = await app.push_screen_wait(KeyDialog(provider, keyring.available()))
+            if not key:
+                return
+            name, environment = provider.suggestion, {provider.keys[0]: key}
+            await _keep_key(session, provider.keys[0], key)
+        await session.notice(f"Getting {name} ready …")
+        about = await session.models.choose(name, environment)
+        works = f"{name} works ({about}) and" if about else name
+        await session.notice(f"{works} answers from the next request on")
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+        return
+    if not session.loaded.settings.model:
+        await _try_and_keep(app, session, name, tried=bool(about))
+
+
+async def _keep_key(session: Session, name: str, key: str) -> None:
+    """In the system's keyring where there is one, else for this run: never in a file of ours."""
+    if not keyring.available():
+        await session.notice(f"{name} is kept for this run only: with `pip install keyring` it would be kept")
+    elif await asyncio.to_thread(keyring.store, name, key):
+        await session.notice(f"{name} is kept by the system's keyring")
+    else:
+        await session.notice(
+            f"The system's keyring did not take {name}: it is kept for this run only", "warning"
+        )
+
+
+async def _try_and_keep(app: Host, session: Session, name: str, *, tried: bool) -> None:
+    """Offer a tiny request, and to keep the model as the default; Esc leaves it for this session."""
+    title = f"{name} is chosen for this session"
+    while True:
+        price = session.models.price_of_a_test()
+        rows = [
+            *([] if tried else [ChooserRow("test", label(f"Test it with one tiny request ({price})"))]),
+            ChooserRow("save", label("Save as default, for every new session")),
+            ChooserRow("", label("Use it for this session only")),
+        ]
+        match await app.push_screen_wait(Chooser(title, lambda _, rows=rows: rows, "Enter chooses")):
+            case "test":
+                try:
+                    title, tried = f"{name} works: {await session.models.test()}", True
+                except TuiAgentError as error:
+                    title = str(error)
+            case "save":
+                try:
+                    where = await asyncio.to_thread(session.models.save_as_default, session.folders.config)
+                    await session.notice(f"{name} is the default now: {where}")
+                except TuiAgentError as error:
+                    await session.notice(str(error), "error")
+                return
+            case _:
+                return
+
+
+class KeyDialog(Dialog[str | None], inherit_bindings=False):
+    """Asks for a provider's key, which is not shown; gives it, or None where the person leaves it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    DEFAULT_CSS = """
+    KeyDialog {
+        align: center top; background: $background 40%;
+        & > Vertical { width: 76; max-width: 94%; height: auto; margin-top: 3; background: $overlay; padding: 1 2; }
+        & .title { height: 1; color: $accent; text-style: bold; }
+        & .hint { height: auto; color: $muted; }
+        & Input { border: none; height: 1; padding: 0; margin: 1 0; background: $surface-raised; }
+    }
+    """
+
+    def __init__(self, provider: Provider, kept: bool) -> None:
+        super().__init__()
+        self._provider = provider
+        self._kept = kept
+
+    def compose(self) -> Iterable[Widget]:
+        where = "by the system's keyring" if self._kept else "for this run only, and written nowhere"
+        with Vertical():
+            title = f"A key for {self._provider.name} ({self._provider.keys[0]})"
+            yield Static(label(title), classes="title", markup=False)
+            yield Input(password=True, placeholder="paste it here", compact=True)
+            yield Static(
+                label(f"It is kept {where}.   Enter takes it   Esc leaves it"), classes="hint", markup=False
+            )
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip() or None)
+
+
+def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
+    """What was found that holds the words, and the words themselves as a name."""
+    words = words.strip()
+    fitting = [
+        ChooserRow(it.model, label(f"{it.model}   {it.because}"))
+        for it in found
+        if words.lower() in it.model.lower()
+    ]
+    if words and all(row.value != words for row in fitting):
+        fitting.append(ChooserRow(words, label(f"{words}   as typed")))
+    return fitting
+
+
+def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow]:
+    """Providers whose key is missing, each with what it needs: choosing one asks for the key."""
+    return [
+        ChooserRow(_PROVIDER + it.name, label(f"{it.name}   needs {it.keys[0]}: put a key in"))
+        for it in PROVIDERS
+        if it.suggestion and words.strip().lower() in it.name and not any(map(environment.get, it.keys))
+    ]
+
+
+def _rehearsal(app: Host, session: Session, words: str) -> list[ChooserRow]:
+    if app.reopen is None or session.state.session.rehearsal or words.strip().lower() not in "rehearsal":
+        return []
+    return [
+        ChooserRow(_REHEARSAL, label("rehearsal   recorded replies on a sample project: no key, no network"))
+    ]
