@@ -18,7 +18,7 @@ from tui_agent.model.client import CallChunk
 
 
 def structured(text: str, cut: bool = False) -> Reply:
-    reader = StructuredReader(RESPONSE)
+    reader = StructuredReader(RESPONSE, FUNCTIONS)
     reader.feed(text)
     return reader.finish(cut)
 

@@ -539,7 +539,7 @@ def read_back(reply: str, cut: bool = False, in_call: bool = False) -> Reply:
         for piece in pieces:
             calls.call(CallChunk(0, arguments=piece))
         return calls.finish(cut)
-    reader = StructuredReader(RESPONSE)
+    reader = StructuredReader(RESPONSE, FUNCTIONS)
     for piece in pieces:
         reader.feed(piece)
     return reader.finish(cut)

@@ -9,8 +9,9 @@ from typing import Literal
 from tui_agent.answers import objects, text_calls
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
 from tui_agent.answers.reply_builder import KEYS, ReplyBuilder, summary_of
-from tui_agent.answers.schema import Schema, camel
-from tui_agent.answers.text_calls import ThoughtFilter, after_thought
+from tui_agent.answers.schema import Function, Schema, camel
+from tui_agent.answers.text_calls import CallFilter
+from tui_agent.answers.thoughts import ThoughtFilter, after_thought
 from tui_agent.answers.tools import take_call
 from tui_agent.answers.values import Delta, Reply
 
@@ -152,14 +153,15 @@ _FENCE_LINE = re.compile(r"\s*(?:`{3,4}|~{3,4})\w*\s*\Z")
 
 
 class StructuredReader:
-    """Takes the text piece by piece; `response` is the schema to check with.
+    """Takes the text piece by piece; `response` is the schema to check with, `functions` what may be called as text.
 
     The summary and the message come out of `feed` as they grow. Reading costs the same for each character,
     whatever came before it: nothing is parsed twice until `finish` parses the whole once.
     """
 
-    def __init__(self, response: Schema | None = None) -> None:
+    def __init__(self, response: Schema | None = None, functions: Sequence[Function] = ()) -> None:
         self._response = response
+        self._functions = {function.name: function for function in functions}
         self._keys = tuple((response or {}).get("properties", KEYS))
         self._pieces: list[str] = []
         self._held = ""
@@ -169,17 +171,22 @@ class StructuredReader:
         self._scan: JsonScan | None = None
         self._gap = False
         self._thoughts = ThoughtFilter()
+        self._calls = CallFilter(self._functions)
+        #: What was thought, of an answer that is finished.
+        self.thought = ""
         #: What of the summary and the message has been on the screen, in pieces.
         self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:
         """The new text of summary and message that this piece brought."""
         text = self._thoughts.feed(text)
+        thought = self._thoughts.new_thought()
+        thoughts = [Delta("reasoning", joined(thought))] if thought else []
         self._pieces.append(text)
         if self._scan is not None:
-            return self._spaced(self._scanned(text))
+            return [*thoughts, *self._spaced(self._scanned(text))]
         self._held += text
-        return self._before()
+        return [*thoughts, *self._before()]
 
     @property
     def held(self) -> int:
@@ -215,7 +222,8 @@ class StructuredReader:
         if not prose:
             return []
         self._said_prose = True
-        return [Delta("message", joined(prose))]
+        said = self._calls.feed(prose)
+        return [Delta("message", joined(said))] if said else []
 
     def _begin(self, at: int) -> list[Delta]:
         self._start = self._passed + at
@@ -243,13 +251,17 @@ class StructuredReader:
         if held := self._thoughts.rest():
             self.feed(held)
         text = "".join(self._pieces)
-        if (bare := after_thought(text)) != text:
-            again = StructuredReader(self._response)
+        before, bare = after_thought(text)
+        self.thought = self._thoughts.thought + before
+        if bare != text:
+            again = StructuredReader(self._response, tuple(self._functions.values()))
             again.feed(bare)
             return again.finish(cut)
         read = objects.read_at(text, self._start) if self._start >= 0 else objects.ReadObject({})
         is_reply = read.found and _is_reply(read, self._keys)
-        if not is_reply or (read.before and text_calls.explicit(read.before) and text_calls.find(text).calls):
+        if not is_reply or (
+            read.before and text_calls.explicit(read.before) and text_calls.find(text, self._functions).calls
+        ):
             begun = cut and read.found and not read.value
             return self._prose(read.before if begun else joined(text), cut, read)
         return self._object(text, read, cut)
@@ -283,9 +295,9 @@ class StructuredReader:
 
     def _prose(self, text: str, cut: bool, read: objects.ReadObject) -> Reply:
         builder = ReplyBuilder(self._response)
-        found = text_calls.find(text)
+        found = text_calls.find(text, self._functions)
         for call in found.calls:
-            take_call(call, self._keys, builder)
+            take_call(call, self._functions, builder)
         summary, said = builder.take_reply(found.reply or {})
         if not (found.calls or found.reply or found.fault):
             builder.faults.extend(read.faults)

@@ -1,4 +1,4 @@
-"""Calls, replies and thoughts that a model wrote as text, in the formats of local models.
+"""Calls and replies that a model wrote as text, in the formats of local models.
 
 Read are `<tool_call>` (Hermes, Qwen), `<function=…>` (Qwen-Coder), `[TOOL_CALLS]` (Mistral), `<|python_tag|>` and
 `{"name", "parameters"}` (Llama), fenced `tool_code` (Gemma), harmony's channels, `{"tool_calls": […]}`, our own reply,
@@ -10,13 +10,15 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Collection
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
 from tui_agent.answers import lenient_json, objects
-from tui_agent.answers.schema import Function, camel, near_names
+from tui_agent.answers.schema import camel, near_names
+from tui_agent.answers.thoughts import without_end
 
 #: Places of a text that are tried for JSON, and letters of a call in Python's syntax.
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
@@ -26,21 +28,6 @@ _MOST_CALLS = 1_000
 _LONG = 200_000
 #: The signs of calls, one of which is in every text that `_OPENING` is looked for in.
 _SIGNS = ("<tool_call>", "<function=", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
-#: The functions that calls in a text are of, by their names.
-FUNCTIONS = {
-    function.name: function
-    for function in (
-        Function("read_files", "fileRequests", "actions"),
-        Function("list_directory", "directoryRequests", "requests"),
-        Function("propose_changes", "fileChanges", "changes"),
-        Function("set_todos", "todos", "todos"),
-        Function("spawn_subtasks", "subTasks", "subTasks"),
-        Function("suggest_next", "nextSteps", "steps"),
-        Function("search_text", "searches"),
-        Function("find_files", "findFiles"),
-        Function("run_command", "commands"),
-    )
-}
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
 _WRAPPERS = frozenset({"response", "reply", "result", "output", "answer", "json", "data", *_ARGUMENTS})
 #: Lists that only a reply has, by our names and by near ones.
@@ -72,7 +59,6 @@ _CLOSING = re.compile(r"\s*(?:</function>\s*)?(?:</tool_call>|<\|call\|>|<\|eot_
 _JSON = re.compile(r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})[ \t]*\w*[ \t]*\n\s*)?(?P<sign>[\[{])", re.MULTILINE)
 _FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
 _SPACE = re.compile(r"[\s;,]*")
-_AFTER = re.compile(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
 
 
 class TextCall(Struct, frozen=True):
@@ -94,8 +80,8 @@ class InText(Struct, frozen=True):
     fault: str = ""
 
 
-def find(text: str) -> InText:
-    """The calls in a text, or the reply; only what is complete and certain."""
+def find(text: str, names: Collection[str]) -> InText:
+    """The calls of functions with these `names` in a text, or the reply; only what is complete and certain."""
     calls: list[TextCall] = []
     kept: list[str] = []
     fault = ""
@@ -105,7 +91,7 @@ def find(text: str) -> InText:
         if len(calls) > _MOST_CALLS:
             fault = f"it holds more than {_MOST_CALLS:,} calls as text, and only those are read"
             return InText("".join(kept), tuple(calls[:_MOST_CALLS]), None, fault)
-        found = _explicit(text, opening)
+        found = _explicit(text, opening, names)
         if found is None:
             failed += 1
             fault = "a call in it is written as text, in a form that cannot be read"
@@ -118,7 +104,7 @@ def find(text: str) -> InText:
         at = found[1]
     if calls or fault:
         return InText("".join([*kept, text[at:]]), tuple(calls), None, fault)
-    return _implicit(text)
+    return _implicit(text, names)
 
 
 def explicit(text: str) -> bool:
@@ -126,12 +112,12 @@ def explicit(text: str) -> bool:
     return any(sign in text for sign in _SIGNS)
 
 
-def _explicit(text: str, opening: re.Match[str]) -> tuple[list[TextCall], int] | None:
+def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tuple[list[TextCall], int] | None:
     """The calls behind a sign that nothing but calls has, and the place after them; None where they are not certain."""
     at = opening.end()
     if opening["code"]:
         end = text.find("\n```", at)
-        found = _python(text[at : end if end >= 0 else len(text)])
+        found = _python(text[at : end if end >= 0 else len(text)], names)
         return None if found is None or end < 0 else (found, end + 4)
     if opening["function"] is not None or (opening["tag"] and _FUNCTION.match(text, at)):
         found_one = _parameters(text, at)
@@ -145,7 +131,7 @@ def _explicit(text: str, opening: re.Match[str]) -> tuple[list[TextCall], int] |
         read = _value(text, named.end() if named else _after_space(text, at))
         found = None
         if read is not None:
-            found = [_call(named[1], read[0])] if named else _calls(read[0], named_only=False)
+            found = [_call(named[1], read[0])] if named else _calls(read[0], None)
         if read is None or not found:
             break
         calls += found
@@ -174,25 +160,25 @@ def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
     return _call(begun[1], values), end
 
 
-def _python(code: str) -> list[TextCall] | None:
+def _python(code: str, names: Collection[str]) -> list[TextCall] | None:
     """Calls in Python's syntax: `propose_changes(changes=[…])`, also inside `print`; None for anything else."""
     if len(code) > _LONGEST_CODE:
         return None
     try:
         lines = ast.parse(code.strip()).body
-        return [_python_call(line.value) for line in lines if isinstance(line, ast.Expr)] or None
+        return [_python_call(line.value, names) for line in lines if isinstance(line, ast.Expr)] or None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _python_call(node: ast.expr) -> TextCall:
+def _python_call(node: ast.expr, names: Collection[str]) -> TextCall:
     """Raises ValueError for what is not a call of one of our functions."""
     if not isinstance(node, ast.Call):
         raise ValueError("not a call")
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name == "print" and len(node.args) == 1:
-        return _python_call(node.args[0])
-    if name not in FUNCTIONS or node.args:
+        return _python_call(node.args[0], names)
+    if name not in names or node.args:
         raise ValueError("not one of our functions")
     return _call(name, {word.arg: _literal(word.value) for word in node.keywords if word.arg})
 
@@ -210,7 +196,7 @@ def _literal(node: ast.expr) -> Any:
     return ast.literal_eval(node)
 
 
-def _implicit(text: str) -> InText:
+def _implicit(text: str, names: Collection[str]) -> InText:
     """The first JSON of the text that is a call, several, a reply, or changes, whatever else the text says."""
     floor = 0
     for match in islice(_JSON.finditer(text), _MOST_TRIES) if "{" in text else ():
@@ -222,8 +208,8 @@ def _implicit(text: str) -> InText:
                 break
             continue
         value, end = read
-        alone = not text[: match.start()].strip() and not _without_end(text[end:]).strip("`~ \n")
-        calls = _calls(value)
+        alone = not text[: match.start()].strip() and not without_end(text[end:]).strip("`~ \n")
+        calls = _calls(value, names)
         reply = None if calls else _reply(value, alone)
         if not calls and reply is None:
             floor = end
@@ -231,7 +217,7 @@ def _implicit(text: str) -> InText:
         while (
             0 < len(calls) < _MOST_CALLS
             and (more := _value(text, _after_space(text, end)))
-            and (others := _calls(more[0]))
+            and (others := _calls(more[0], names))
         ):
             calls, end = calls + others, more[1]
         closing = _FENCE_END.match(text, end) if match["fence"] else None
@@ -266,30 +252,30 @@ def _call(name: str, arguments: Any) -> TextCall:
     return TextCall(name.rpartition(".")[2], written)
 
 
-def _calls(value: Any, named_only: bool = True, depth: int = 0) -> list[TextCall]:
-    """The calls that a value is; with `named_only` those of our functions alone."""
+def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[TextCall]:
+    """The calls that a value is: of the functions with these `names`, or of any."""
     if isinstance(value, list):
-        each = [_calls(one, named_only, depth) for one in value] if value and depth < 3 else []
+        each = [_calls(one, names, depth) for one in value] if value and depth < 3 else []
         return [call for calls in each for call in calls] if all(each) else []
     if not isinstance(value, dict) or depth > 3:
         return []
     for key in ("tool_calls", "function_calls", "toolCalls", "function_call", "function"):
         if isinstance(value.get(key), (list, dict)):
-            return _calls(value[key], named_only, depth + 1)
+            return _calls(value[key], names, depth + 1)
     name = next(
         (value[k] for k in ("name", "tool_name", "function", "tool") if isinstance(value.get(k), str)), ""
     )
     arguments = next(
         (value[key] for key in _ARGUMENTS if isinstance(value.get(key), (dict, list, str))), None
     )
-    if name and arguments is not None and (not named_only or name.rpartition(".")[2] in FUNCTIONS):
+    if name and arguments is not None and (names is None or name.rpartition(".")[2] in names):
         return [_call(name, arguments)]
     if len(value) == 1:
         [(key, inner)] = value.items()
-        if key in FUNCTIONS and isinstance(inner, (dict, list)):
+        if key in (names or ()) and isinstance(inner, (dict, list)):
             return [_call(key, inner)]
         if key in _WRAPPERS:
-            return _calls(inner, named_only, depth + 1)
+            return _calls(inner, names, depth + 1)
     return []
 
 
@@ -320,79 +306,56 @@ def _is_change(entry: Any) -> bool:
     return isinstance(entry, dict) and "path" in (near := near_names(entry)) and bool(_FORMS & near.keys())
 
 
-# ── thoughts ─────────────────────────────────────────────────────────────────────────────────────────────
-
-_THOUGHT = re.compile(
-    r"\s*(?:<(?P<tag>think|thinking|thought|reasoning)>|<\|channel\|>analysis<\|message\|>)"
+_HIDDEN = re.compile(
+    r"^[ \t]*(?:<tool_call>|<function=|<function_calls>|```[ \t]*tool_code)|\[TOOL_CALLS\]|<\|python_tag\|>"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>commentary",
+    re.MULTILINE,
 )
-_HEAD = re.compile(r"\s*(?:<\|start\|>assistant)?(?:<\|channel\|>(?:final|commentary)<\|message\|>)?")
-_HEADS = (
-    "<think>", "<thinking>", "<thought>", "<reasoning>", "<|channel|>analysis<|message|>",
-    "<|start|>assistant<|channel|>analysis<|message|>", "<|start|>assistant<|channel|>final<|message|>",
-    "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
-)  # fmt: skip
-_HARMONY_END = re.compile(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
-_LONGEST_END = 40
-_UNOPENED_END = re.compile(r"</think(?:ing)?>[ \t]*(?:\n|\Z)")
+_OPENED = re.compile(r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})\w*[ \t]*\n\s*)?(?:[\[{]\s*)+(?:\"|\Z)", re.MULTILINE)
+#: The end of what came, where it may be the beginning of either.
+_PERHAPS = re.compile(
+    r"(?:^[ \t]*(?:[`~]{1,4}\w*[ \t]*(?:\n\s*)?)?|[<\[][\w|<>=/]{0,40}(?:commentary[^<\n]{0,40})?)\Z",
+    re.MULTILINE,
+)
+_HINT = re.compile(
+    r'"(?:name|function|tool_calls|function_call|arguments|parameters|fileChanges|file_changes|changes|path|file|summary'
+    r'|edits|search|response|result)"'
+)
+#: Of a block that may be a call so many letters are waited for, to see one of its words.
+_TELLING = 400
 
 
-class ThoughtFilter:
-    """Holds back the thoughts at the beginning of an answer while it comes; what follows them passes."""
+class CallFilter:
+    """Holds back what seems to be a call or a reply as text while an answer comes: it is shown as what it does."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[str]) -> None:
+        self._off = not names
         self._held = ""
-        self._ends: re.Pattern[str] | None = None
-        self._begun = False
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether the answer ended within a thought."""
-        return self._ends is not None
+        self._hides = False
 
     def feed(self, piece: str) -> str:
-        """The answer in the piece, and in what was held back, without thoughts."""
-        if self._begun:
-            return piece
+        """The text that is for the person, as far as that is clear."""
+        if self._off or self._hides:
+            return "" if self._hides else piece
         self._held += piece
-        passed = ""
-        while True:
-            if self._ends is not None:
-                end = self._ends.search(self._held)
-                if end is None:
-                    self._held = self._held[-_LONGEST_END:]
-                    return passed
-                self._held, self._ends = self._held[end.end() :], None
-            bare = self._held.lstrip()
-            passed += self._held[: len(self._held) - len(bare)]
-            self._held = bare
-            opening = _THOUGHT.match(self._held.removeprefix("<|start|>assistant"))
-            if opening is not None:
-                tag = opening["tag"]
-                self._ends = re.compile(f"</{tag}>") if tag else _HARMONY_END
-                self._held = self._held.removeprefix("<|start|>assistant")[opening.end() :]
-                continue
-            if any(head.startswith(bare) for head in _HEADS):
-                return passed  # it may still become one
-            return passed + self.rest()
+        if (sign := _HIDDEN.search(self._held)) is not None:
+            return self._hide(sign.start())
+        opened = _OPENED.search(self._held)
+        if opened is None:
+            tail = _PERHAPS.search(self._held)
+            return self._pass(tail.start() if tail else len(self._held))
+        block = self._held[opened.start() :]
+        if _HINT.search(block):
+            return self._hide(opened.start())
+        closed = _FENCE_END.search(block, opened.end() - opened.start()) if opened["fence"] else None
+        if closed is not None:
+            return self._pass(opened.start() + closed.end())
+        return self._pass(len(self._held) if len(block) > _TELLING else opened.start())
 
-    def rest(self) -> str:
-        """The answer in what is held back, when nothing more comes."""
-        self._begun = True
-        held, self._held = ("" if self.unfinished else self._held), ""
-        head = _HEAD.match(held)
-        return held[head.end() :] if head and head[0].strip() else held
+    def _hide(self, at: int) -> str:
+        self._hides = True
+        return self._pass(at)
 
-
-def after_thought(text: str) -> str:
-    """The answer behind a thought whose beginning is not in it, and without the signs that end an answer."""
-    end = _UNOPENED_END.search(text)
-    if end is not None:
-        before = text[: end.start()]
-        if "<think" not in before and before.count("```") % 2 == 0:
-            text = text[end.end() :]
-    return _without_end(text)
-
-
-def _without_end(text: str) -> str:
-    tail = text[-_LONGEST_END:]
-    return text[:-_LONGEST_END] + _AFTER.sub("", tail) if ">" in tail else text
+    def _pass(self, at: int) -> str:
+        passed, self._held = self._held[:at], self._held[at:]
+        return passed

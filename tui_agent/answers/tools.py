@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,7 +13,8 @@ from tui_agent.answers import lenient_json, objects, text_calls
 from tui_agent.answers.lenient_json import joined
 from tui_agent.answers.reply_builder import ReplyBuilder, summary_of
 from tui_agent.answers.schema import Function, Schema
-from tui_agent.answers.text_calls import InText, TextCall, ThoughtFilter, after_thought
+from tui_agent.answers.text_calls import CallFilter, InText, TextCall
+from tui_agent.answers.thoughts import ThoughtFilter, after_thought
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.model.client import CallChunk
 
@@ -50,15 +51,20 @@ class ToolsReader:
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._thoughts = ThoughtFilter()
+        self._calls_in_text = CallFilter(self._functions)
+        #: What was thought, of an answer that is finished.
+        self.thought = ""
 
     def text(self, piece: str) -> list[Delta]:
-        """Plain text is the message, but for the thoughts before it."""
+        """Plain text is the message, but for the thoughts before it, and for what seems to be a call."""
         piece = self._thoughts.feed(piece)
+        thought = self._thoughts.new_thought()
+        thoughts = [Delta("reasoning", joined(thought))] if thought else []
         self._text.append(piece)
         piece = self._half + piece
         self._half = piece[-1] if piece and "\ud800" <= piece[-1] <= "\udbff" else ""
-        said = piece[:-1] if self._half else piece
-        return [Delta("message", joined(said))] if said else []
+        said = self._calls_in_text.feed(piece[:-1] if self._half else piece)
+        return [*thoughts, Delta("message", joined(said))] if said else thoughts
 
     def call(self, chunk: CallChunk) -> None:
         """A piece of a call. A second id under an index that is taken begins another call."""
@@ -74,9 +80,10 @@ class ToolsReader:
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
         self._text.append(self._thoughts.rest())
-        text = after_thought(joined("".join(self._text)))
+        before, text = after_thought(joined("".join(self._text)))
+        self.thought = self._thoughts.thought + before
         builder = ReplyBuilder(self._response)
-        found = InText(text) if self._calls else text_calls.find(text)
+        found = InText(text) if self._calls else text_calls.find(text, self._functions)
         made = self._calls or [_Call(call.name, call.arguments) for call in found.calls]
         self._name(made)
         last = self._calls[-1] if self._calls else None
@@ -123,10 +130,10 @@ class ToolsReader:
         return f"{called}; there are {', '.join(self._functions)}."
 
 
-def take_call(call: TextCall, keys: Collection[str], builder: ReplyBuilder) -> None:
-    """Read a call in an answer of the other dialect, which may ask for what is under `keys`."""
-    function = text_calls.FUNCTIONS.get(call.name)
-    if function is None or function.key not in keys:
+def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyBuilder) -> None:
+    """Read a call of one of the `functions` in an answer of the other dialect."""
+    function = functions.get(call.name)
+    if function is None:
         builder.faults.append(f"There is no function {call.name[:60]!r} here.")
         return
     value, whole, _ = _arguments(call.arguments, function, False, builder.faults)

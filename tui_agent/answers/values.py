@@ -12,7 +12,7 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 class Delta(Struct, frozen=True):
     """A new piece of what the person reads while a reply is still being written."""
 
-    part: Literal["summary", "message"]
+    part: Literal["summary", "message", "reasoning"]
     text: str
 
 

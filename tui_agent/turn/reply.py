@@ -154,7 +154,7 @@ async def _ask_once(context: TurnContext, composed: Composed, earlier: Earlier, 
     first = changes_of(context) + 1
     count = len(reply.changes) + len(reply.refused)
     ids = tuple(f"c{context.turn}.{number}" for number in range(first, first + count))
-    await emit(_read_event(context.turn, reply, answer.reasoning, sent, ids))
+    await emit(_read_event(context.turn, reply, answer.thoughts, sent, ids))
     return reply
 
 
@@ -173,7 +173,7 @@ class _ReplyAnswer(Answer):
         self.reader = (
             ToolsReader(schema, self._context.functions, f"call_{turn.number}_{turn.step}")
             if self._tools
-            else StructuredReader(schema)
+            else StructuredReader(schema, self._context.functions)
         )
 
     def take(self, chunk: Chunk) -> list[e.Event]:
@@ -192,6 +192,11 @@ class _ReplyAnswer(Answer):
                 self.reasoning += text
                 return [e.ReplyStreamed("reasoning", text, letters)]
         return []
+
+    @property
+    def thoughts(self) -> str:
+        """What the provider told apart, and what the model itself put into the answer."""
+        return "\n\n".join(part for part in (self.reasoning, self.reader.thought.strip()) if part)
 
     def _read(self, text: str) -> list[Delta]:
         match self.reader:
