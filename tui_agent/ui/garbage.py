@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 from collections.abc import Callable
 
 #: New objects after which the collector looks at them: about a millisecond's work.
 COLLECT_AFTER = 10_000
-#: Seconds without a key after which what came since the last time is collected: some milliseconds of work.
+#: Seconds without a key before everything is collected.
 QUIET = 0.25
-#: Of so many collections one looks at what is as old as the program too, 0.1-0.2 s of work, after so many seconds.
-ALL_EVERY, ALL_QUIET = 20, 5.0
+#: The share of the time that may go into it.
+SHARE = 0.005
 
 
 class Garbage:
@@ -23,8 +24,8 @@ class Garbage:
 
     def __init__(self, idle: Callable[[], float]) -> None:
         self._idle = idle
-        self._collections = 0
         self._begun = False
+        self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
@@ -43,7 +44,8 @@ class Garbage:
     def collect_soon(self) -> None:
         """Collect everything as soon as it is quiet: something has ended that leaves much behind."""
         if self._begun and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(QUIET, self._collect)
+            wait = max(QUIET, self._not_before - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._collect)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -52,12 +54,10 @@ class Garbage:
 
     def _collect(self) -> None:
         self._timer = None
-        if (idle := self._idle()) < QUIET:
+        begin = time.monotonic()
+        if self._idle() < QUIET:
             self.collect_soon()
             return
-        self._collections += 1
-        if self._collections >= ALL_EVERY and idle >= ALL_QUIET:
-            self._collections = 0
-            gc.unfreeze()
         gc.collect()
-        gc.freeze()  # so that the next collection takes as long as what came since, not as the whole session
+        end = time.monotonic()
+        self._not_before = end + (end - begin) / SHARE
