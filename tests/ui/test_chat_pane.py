@@ -18,10 +18,10 @@ from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import transcript
+from tui_agent.ui.widgets.completion import CompletionList
 from tui_agent.ui.widgets.message_text import MessageText
 from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.prompt import Prompt
-from tui_agent.ui.widgets.prompt_lines import CompletionList
 from tui_agent.ui.widgets.transcript import NewBelow, Transcript
 
 HOSTILE = "[red]x[/] [@click=app.quit]y\x1b[31m\u202e"

@@ -18,12 +18,12 @@ from tui_agent.store.state import State
 from tui_agent.ui.actions import SLASH
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.command_output import PlacePressed
+from tui_agent.ui.widgets.completion import CompletionList
 from tui_agent.ui.widgets.hints import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import (
     ApprovalLine,
-    CompletionList,
     ContinueLine,
     NextSteps,
     NoModelLine,
@@ -31,8 +31,6 @@ from tui_agent.ui.widgets.prompt_lines import (
     PermissionLine,
     ProgressLine,
     QueuedMessages,
-    command_rows,
-    file_row,
 )
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -87,7 +85,7 @@ class ChatPane(Pane):
         yield QueuedMessages()
         yield HintLine(id="queue-offers")
         yield choices
-        yield CompletionList()
+        yield CompletionList(self.session)
         yield NoModelLine(self.session)
         yield ContinueLine()
         yield ApprovalLine(self.session)
@@ -333,30 +331,15 @@ class ChatPane(Pane):
 
     def on_prompt_picking(self, message: Prompt.Picking) -> None:
         picker = self.query_one(CompletionList)
-        match message.sign:
-            case "@":
-                state = self.session.state
-                paths = self.session.files.suggest(message.query, CompletionList.ROWS)
-                picker.show("@", [file_row(path, state) for path in paths])
-            case "/":
-                picker.show("/", command_rows(message.query, self.keys))
-            case _:
-                picker.close()
+        picker.offer(message.sign, message.query)
         self.prompt.picking = picker.display
 
     def on_prompt_picker_key(self, message: Prompt.PickerKey) -> None:
         picker = self.query_one(CompletionList)
-        match message.key:
-            case "up":
-                picker.action_cursor_up()
-            case "down":
-                picker.action_cursor_down()
-            case "escape":
-                picker.close()
-            case "tab" if picker.sign == "/":
-                self.prompt.set_value(f"/{picker.chosen}")
-            case _:
-                self._take_chosen()
+        if message.key == "tab" and picker.sign == "/":
+            self.prompt.set_value(f"/{picker.chosen}")
+        elif not picker.move(message.key):
+            self._take_chosen()
         self.prompt.picking = picker.display
 
     def on_option_list_option_selected(self) -> None:

@@ -13,16 +13,14 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 
 from tui_agent.answers.values import NextStep
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.store.commands import RunningCommand
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
-from tui_agent.ui.actions import slash_commands
-from tui_agent.ui.keys.keymap import Keys
-from tui_agent.ui.sink import label, one_line, parts, plain
+from tui_agent.ui.sink import label, parts, plain
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
@@ -299,65 +297,3 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
     what = " · ".join(places) if places else "No key and no local server was found"
     choose = f"{key} chooses a model" if key else "Choose a model"
     return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` rehearses without one."
-
-
-class CompletionList(OptionList, can_focus=False):
-    """Files after `@`, commands after `/`: driven by the input's keys, it has no focus of its own."""
-
-    ROWS = 8
-
-    def __init__(self) -> None:
-        super().__init__(id="picker", markup=False, compact=True)
-        self.sign = ""
-        self._values: list[str] = []
-        self.display = False
-
-    def show(self, sign: str, rows: Sequence[tuple[str, Content]]) -> None:
-        """Offer these values, each with how it looks; with none the list goes away."""
-        self.sign = sign
-        self._values = [value for value, _ in rows]
-        self.display = bool(rows)
-        self.set_options([words for _, words in rows])
-        if rows:
-            self.highlighted = 0
-
-    def close(self) -> None:
-        self.show("", ())
-
-    @property
-    def chosen(self) -> str:
-        """The value under the cursor, empty where there is none."""
-        at = self.highlighted
-        return self._values[at] if at is not None and at < len(self._values) else ""
-
-
-def file_row(path: str, state: State) -> tuple[str, Content]:
-    """A path with what is known of it: open, unsaved, changed, pending, known, stale."""
-    marks: list[str | tuple[str, str]] = []
-    buffer, known = state.buffers.get(path), state.known.files.get(path)
-    if buffer is not None:
-        marks.append(("  ● unsaved", "$warning") if buffer.unsaved else ("  ● open", "$accent"))
-    if any(change.path == path for change in state.review.open):
-        marks.append(("  + proposed", "$added"))
-    if git := state.workspace.marks.get(path, "").strip():
-        marks.append((f"  {git} changed", "$stale"))
-    if known is not None:
-        marks.append(("  ⚠ stale", "$stale") if known.stale else ("  ◆ known", "$muted"))
-    return path, parts(one_line(path), *marks)
-
-
-def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
-    """The commands that fit what is typed after `/`, each with what it does and its key."""
-    found = slash_commands(query)
-    width = max((len(name) for name, _ in found), default=0)
-    return [
-        (
-            name,
-            parts(
-                (f"/{name:<{width}}  ", "$accent"),
-                action.words,
-                (f"  {keys.shown(action.id) if keys else ''}", "$muted"),
-            ),
-        )
-        for name, action in found
-    ]

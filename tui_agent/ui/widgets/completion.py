@@ -1,0 +1,104 @@
+"""What the word at the cursor of the prompt could become: a file after `@`, a command after `/`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widgets import OptionList
+
+from tui_agent.store.state import State
+from tui_agent.ui.actions import slash_commands
+from tui_agent.ui.keys.keymap import Keys
+from tui_agent.ui.sink import one_line, parts
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+
+class CompletionList(OptionList, can_focus=False):
+    """Files after `@`, commands after `/`: driven by the input's keys, it has no focus of its own."""
+
+    ROWS = 8
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(id="picker", markup=False, compact=True)
+        self._session = session
+        self.sign = ""
+        self._values: list[str] = []
+        self.display = False
+
+    def show(self, sign: str, rows: Sequence[tuple[str, Content]]) -> None:
+        """Offer these values, each with how it looks; with none the list goes away."""
+        self.sign = sign
+        self._values = [value for value, _ in rows]
+        self.display = bool(rows)
+        self.set_options([words for _, words in rows])
+        if rows:
+            self.highlighted = 0
+
+    def offer(self, sign: str, query: str) -> None:
+        """Offer what fits the word at the cursor; nothing where the sign is empty."""
+        match sign:
+            case "@":
+                paths = self._session.files.suggest(query, self.ROWS)
+                self.show("@", [file_row(path, self._session.state) for path in paths])
+            case "/":
+                self.show("/", command_rows(query, getattr(self.app, "keys", None)))
+            case _:
+                self.close()
+
+    def move(self, key: str) -> bool:
+        """Whether the key only moved the cursor, or closed the list."""
+        match key:
+            case "up":
+                self.action_cursor_up()
+            case "down":
+                self.action_cursor_down()
+            case "escape":
+                self.close()
+            case _:
+                return False
+        return True
+
+    def close(self) -> None:
+        self.show("", ())
+
+    @property
+    def chosen(self) -> str:
+        """The value under the cursor, empty where there is none."""
+        at = self.highlighted
+        return self._values[at] if at is not None and at < len(self._values) else ""
+
+
+def file_row(path: str, state: State) -> tuple[str, Content]:
+    """A path with what is known of it: open, unsaved, changed, pending, known, stale."""
+    marks: list[str | tuple[str, str]] = []
+    buffer, known = state.buffers.get(path), state.known.files.get(path)
+    if buffer is not None:
+        marks.append(("  ● unsaved", "$warning") if buffer.unsaved else ("  ● open", "$accent"))
+    if any(change.path == path for change in state.review.open):
+        marks.append(("  + proposed", "$added"))
+    if git := state.workspace.marks.get(path, "").strip():
+        marks.append((f"  {git} changed", "$stale"))
+    if known is not None:
+        marks.append(("  ⚠ stale", "$stale") if known.stale else ("  ◆ known", "$muted"))
+    return path, parts(one_line(path), *marks)
+
+
+def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
+    """The commands that fit what is typed after `/`, each with what it does and its key."""
+    found = slash_commands(query)
+    width = max((len(name) for name, _ in found), default=0)
+    return [
+        (
+            name,
+            parts(
+                (f"/{name:<{width}}  ", "$accent"),
+                action.words,
+                (f"  {keys.shown(action.id) if keys else ''}", "$muted"),
+            ),
+        )
+        for name, action in found
+    ]
