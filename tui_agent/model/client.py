@@ -66,6 +66,13 @@ class UsageChunk(Struct, frozen=True, tag="usage"):
     cost: float | None = None
 
 
+class ProgressChunk(Struct, frozen=True, tag="progress"):
+    """A local server reads the request: so many of its tokens are read."""
+
+    read: int
+    of: int
+
+
 class RetryChunk(Struct, frozen=True, tag="retry"):
     """The provider asked us to wait: `seconds` remain until attempt number `attempt`.
 
@@ -93,7 +100,9 @@ class EndChunk(Struct, frozen=True, tag="end"):
     why: str = ""
 
 
-Chunk = SentChunk | TextChunk | ReasoningChunk | CallChunk | UsageChunk | RetryChunk | EndChunk
+Chunk = (
+    SentChunk | TextChunk | ReasoningChunk | CallChunk | UsageChunk | ProgressChunk | RetryChunk | EndChunk
+)
 
 
 class Abilities(Struct, frozen=True):

@@ -10,7 +10,15 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from tui_agent.errors import SchemaRefused
-from tui_agent.model.client import Abilities, Chunk, EndChunk, Message, ModelRequest, UsageChunk
+from tui_agent.model.client import (
+    Abilities,
+    Chunk,
+    EndChunk,
+    Message,
+    ModelRequest,
+    ProgressChunk,
+    UsageChunk,
+)
 from tui_agent.model.event_stream import Wire, watch
 from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
 from tui_agent.model.retrying import NotNow
@@ -55,6 +63,8 @@ async def complete(
         while (piece := await _next(stream, request, wire)) is not None:
             for chunk in translator.chunks(piece):
                 yield chunk
+            if progress := getattr(piece, "progress", None):
+                yield ProgressChunk(*progress)
             usage = _usage(transport, request.model, piece) or usage
     except Exception as error:
         _log.info("the answer broke off", exc_info=True)

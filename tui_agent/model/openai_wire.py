@@ -48,11 +48,21 @@ class ChatReader:
         usage = _usage(event["usage"]) if isinstance(event.get("usage"), dict) else None
         choices = event.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            return StreamPiece((), usage)
+            return StreamPiece((), usage, _progress(event))
+        if progress := _progress(event):
+            return StreamPiece((), usage, progress)
         reason = choices[0].get("finish_reason")
         self.reason = reason if isinstance(reason, str) and reason else self.reason
         delta = choices[0].get("delta")
         return StreamPiece.of(_delta(delta) if isinstance(delta, dict) else StreamDelta(), usage)
+
+
+def _progress(event: dict[str, Any]) -> tuple[int, int] | None:
+    """What llama.cpp says of a request that it reads."""
+    match event.get("prompt_progress"):
+        case {"processed": int(read), "total": int(total)}:
+            return read, total
+    return None
 
 
 def _delta(delta: dict[str, Any]) -> StreamDelta:

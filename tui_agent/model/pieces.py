@@ -46,6 +46,8 @@ class StreamUsage(Struct, frozen=True):
 class StreamPiece(Struct, frozen=True):
     choices: tuple[StreamChoice, ...]
     usage: StreamUsage | None = None
+    #: How many tokens of the request a local server has read, and of how many.
+    progress: tuple[int, int] | None = None
 
     @classmethod
     def of(cls, delta: StreamDelta, usage: StreamUsage | None = None) -> StreamPiece:

@@ -107,6 +107,14 @@ class RetryCounted(Passing, frozen=True):
     why: str
 
 
+class PromptRead(Passing, frozen=True):
+    """A local server reads the request since so many seconds; `read` of `of` tokens, 0 where it says nothing."""
+
+    seconds: int
+    read: int = 0
+    of: int = 0
+
+
 class ReplyStreamed(Passing, frozen=True):
     """A piece of the answer came: `text` of the part that is shown, and `letters` in all; `part` is empty where
     nothing of it is shown."""

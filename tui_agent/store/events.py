@@ -21,6 +21,7 @@ from tui_agent.store.conversation_events import (
     MemoryBuilt,
     MemoryEdited,
     ModelOwesNews,
+    PromptRead,
     ReplyGrew,
     ReplyLeftOff,
     ReplyRead,
@@ -200,6 +201,7 @@ AnyPassing = (
     | CallStarted
     | PermissionAsked
     | QuestionAsked
+    | PromptRead
     | RetryCounted
     | ReplyStreamed
     | SubTaskProgressed

@@ -231,6 +231,11 @@ def _retry(state: State, event: e.RetryCounted) -> State:
     return replace(state, turn=turn)
 
 
+def _prompt_read(state: State, event: e.PromptRead) -> State:
+    turn = replace(state.turn, reading=event.seconds, read=event.read, read_of=event.of)
+    return replace(state, turn=turn)
+
+
 def _streamed(state: State, event: e.ReplyStreamed) -> State:
     reply = state.reply
     match event.part:
@@ -330,6 +335,7 @@ FOLDS = {
     e.CallStarted: _call_started,
     e.CallEnded: _called,
     e.RetryCounted: _retry,
+    e.PromptRead: _prompt_read,
     e.ReplyStreamed: _streamed,
     e.ReplyGrew: _grew,
     e.ReplyLeftOff: _left_off,

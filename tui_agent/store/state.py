@@ -106,6 +106,10 @@ class TurnSlice(Struct, frozen=True):
     waiting_for: str = ""
     retry_seconds: int = 0
     retry_why: str = ""
+    #: How long a local server has been reading the request, in seconds, and how many tokens of how many it has read.
+    reading: int = 0
+    read: int = 0
+    read_of: int = 0
     seconds: float = 0.0
     proposes: bool = False
     #: The calls of tools that are being done: what each is about, by its id.

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from typing import Literal
 
+from tui_agent.answers.repetition import Repetition
 from tui_agent.context.budget import Spent, limit_reached
 from tui_agent.errors import LimitReached, ModelError, TimedOut
 from tui_agent.model.client import (
@@ -18,6 +19,7 @@ from tui_agent.model.client import (
     Chunk,
     EndChunk,
     ModelRequest,
+    ProgressChunk,
     ReasoningChunk,
     RetryChunk,
     SentChunk,
@@ -36,6 +38,8 @@ MOST_LETTERS = 4_000_000
 #: So many of them are read at once: about ten milliseconds.
 MOST_AT_ONCE = 16_384
 
+#: What ended an answer that would not end itself.
+REPEATED = "The answer repeated itself (limits.repeat)"
 #: What a model holds whose window nobody knows, in tokens.
 UNKNOWN_WINDOW = 32_000
 
@@ -114,6 +118,8 @@ async def exchange(
     unless that is worth keeping: then the answer ends there.
     """
     usage: Usage | None = None
+    repetition = Repetition(context.settings.limits.repeat)
+    reading = _Reading(emit) if context.state().model.server else None
     if context.state().model.status in ("starting", "failed"):
         await emit(e.PhaseChanged("starting"))
     try:
@@ -123,6 +129,9 @@ async def exchange(
                     case SentChunk():
                         if context.state().turn.phase == "starting":
                             await emit(e.PhaseChanged("planning" if paid.purpose == "plan" else "asking"))
+                    case ProgressChunk(read, of):
+                        if reading is not None:
+                            await reading.tell(read, of)
                     case UsageChunk(given, came, cached, cost):
                         usage = Usage(given, came, cached, cost)
                     case RetryChunk(attempt, seconds, why):
@@ -133,16 +142,58 @@ async def exchange(
                             await _begin_again(context, paid, answer, why, emit)
                         await emit(e.RetryCounted(round(seconds), attempt, why))
                     case _:
+                        if reading is not None:
+                            reading.end()
                         async for piece in _in_pieces(chunk):
                             for event in answer.take(piece):
                                 await emit(event)
+                if repetition.feed(_text_of(chunk)):
+                    answer.end = EndChunk("cut", why=REPEATED)
+                    break
                 if answer.letters > MOST_LETTERS:
                     break
     except (ModelError, LimitReached) as error:
         processed = answer.letters or isinstance(error, TimedOut)
         await emit(e.UsageCounted(paid.estimate(answer.letters) if processed else Usage(), paid.purpose))
         raise
+    finally:
+        if reading is not None:
+            reading.end()
     await emit(e.UsageCounted(usage or paid.estimate(answer.letters), paid.purpose))
+
+
+class _Reading:
+    """Says each second how long a server has been reading a request, until it says its first word."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._since = asyncio.get_running_loop().time()
+        self._read = self._of = 0
+        self._ticking: asyncio.Task[None] | None = asyncio.create_task(self._tick())
+
+    async def tell(self, read: int, of: int) -> None:
+        self._read, self._of = read, of
+        seconds = int(asyncio.get_running_loop().time() - self._since)
+        await self._emit(e.PromptRead(max(1, seconds), read, of))
+
+    def end(self) -> None:
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            await self.tell(self._read, self._of)
+
+
+def _text_of(chunk: Chunk) -> str:
+    match chunk:
+        case TextChunk(text) | ReasoningChunk(text):
+            return text
+        case CallChunk():
+            return chunk.arguments
+    return ""
 
 
 async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:

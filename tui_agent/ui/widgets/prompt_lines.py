@@ -217,6 +217,9 @@ def _progress(turn: TurnSlice, model: str) -> Content:
     if turn.phase == "retrying":
         why = f" ({turn.retry_why})" if turn.retry_why else ""
         return parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{why}", "$muted"))
+    if turn.phase == "asking" and turn.reading:
+        so_far = f" · {turn.read:,} of {turn.read_of:,} tokens" if turn.read_of else ""
+        return parts(("● ", "$running"), (f"reading the prompt, {turn.reading} s{so_far}", "$muted"))
     words = next(iter(turn.calls.values()), "") or _PHASES.get(turn.phase, turn.phase)
     who = f" {model}" if turn.phase == "asking" and model else ""
     step = f" · step {turn.step}" if turn.step > 1 else ""
