@@ -1,319 +1,352 @@
-"""Markdown from outside as lines of styled text; nothing in it can be followed by accident.
+"""Markdown from outside as lines, read as it streams: blocks that are complete are drawn once, only the last one again.
 
-What a parser could choke on (deep nesting, thousands of brackets, endless lines) is shown as the plain text that it
-is, and a line says so.
+What is open at the end grows by what has come: code by lines, a list by items, a table by rows. What a parser could
+choke on is shown as the plain text that it is, and a line says so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from msgspec import Struct
-from pygments.token import Token as Kind
-from rich.cells import cell_len
-from textual.content import Content, Span
-from textual.highlight import HighlightTheme, highlight
+from textual.content import Content
 
 from tui_agent.files.visible import clean
+from tui_agent.ui.widgets.markdown_blocks import (
+    MOST_IN_LINE,
+    PARSER,
+    Blocks,
+    Within,
+    coloured,
+    cut,
+)
+from tui_agent.ui.widgets.markdown_lines import AnyLine, Table, TableLine, TextLine
+from tui_agent.ui.widgets.markdown_units import (
+    FENCE,
+    Unit,
+    closes,
+    complete_rows,
+    is_open_fence,
+    labels_of,
+    may_change,
+    units_of,
+)
 
-#: Levels of quotes and lists inside each other, two for a list; deeper text is shown plain.
-MOST_NESTED = 40
-#: Signs in one paragraph that a parser has to pair, and characters in one line.
-MOST_SIGNS = 2_000
-MOST_IN_LINE = 10_000
-#: Characters of a line that are wrapped and drawn together.
-MOST_TOGETHER = 3_000
 #: Of one message so much is drawn.
-MOST_LINES = 5_000
-MOST_CHARACTERS = 400_000
-#: Longer code is not coloured.
-MOST_COLOURED = 20_000
-MOST_CELL = 60
+MOST_LINES = 20_000
+MOST_CHARACTERS = 2_000_000
+#: Characters that are parsed together at first.
+WINDOW = 64_000
 
 TOO_DEEP = "Shown as plain text: its Markdown is nested too deeply or too long to be drawn."
 TOO_LONG = "The rest of this message is not drawn; copy it, or read it with `tui-agent sessions show`."
 
-_SIGNS = re.compile(r"[\[\]*_`~<&!|\\]")
-_BULLETS = "•◦▪‣"
-_STYLES = {"em": "italic", "strong": "bold", "s": "strike", "link": "underline"}
-_HEADING = {"h1": "bold $syntax-heading", "h2": "bold $syntax-heading"}
-_CODE = "$syntax-string on $surface-raised"
-
-
-class TextLine(Struct, frozen=True):
-    """One line before it is wrapped; `code` has a ground of its own."""
-
-    content: Content
-    code: bool = False
+_LONG = re.compile(rf"^.{{{MOST_IN_LINE + 1},}}$", re.MULTILINE)
 
 
 class Drawn(Struct, frozen=True):
-    """A text as lines. The first `settled` of them come from the first `read` characters, whatever is added below."""
+    """A text as lines. The first `kept` of them are those that were there before."""
 
-    text: str
-    lines: tuple[TextLine, ...]
-    read: int = 0
-    settled: int = 0
+    lines: tuple[AnyLine, ...] = ()
+    kept: int = 0
 
 
-class PygmentsColours(HighlightTheme):
-    """Pygments' tokens by the palette's meanings."""
+class Uncoloured(Struct, frozen=True):
+    """Code that is drawn without colours so far: the number of its first line, its language, and itself."""
 
-    STYLES: dict[tuple[str, ...], str] = {  # noqa: RUF012 — as its base declares it
-        Kind.Comment: "$syntax-comment italic",
-        Kind.Keyword: "$syntax-keyword",
-        Kind.Keyword.Constant: "$syntax-constant",
-        Kind.Literal.Number: "$syntax-number",
-        Kind.Literal.String: "$syntax-string",
-        Kind.Name.Builtin: "$syntax-function",
-        Kind.Name.Class: "$syntax-type",
-        Kind.Name.Decorator: "$syntax-function",
-        Kind.Name.Function: "$syntax-function",
-        Kind.Name.Tag: "$syntax-keyword",
-        Kind.Name.Attribute: "$syntax-constant",
-        Kind.Operator: "$syntax-operator",
-        Kind.Operator.Word: "$syntax-keyword",
-        Kind.Generic.Inserted: "$added",
-        Kind.Generic.Deleted: "$removed",
-        Kind.Generic.Heading: "$syntax-heading",
-    }
+    line: int
+    language: str
+    code: str
 
 
-def draw(text: str, *, parsed: bool = True, growing: bool = False, before: Drawn | None = None) -> Drawn:
-    """The text as lines; for a thread where it is long, since that takes time in proportion to its length.
+class _Fence(Struct):
+    """Code that is open at the end: its sign, indentation and language, the number of its first line, its lines."""
 
-    Of a text that is `growing`, code that is not complete has no colours yet. `before` is what was drawn of its
-    beginning: the blocks that were complete are kept.
-    """
-    text = clean(text)
-    notes = []
-    if len(text) > MOST_CHARACTERS or text.count("\n") >= MOST_LINES:
-        text = "\n".join(text[:MOST_CHARACTERS].split("\n")[:MOST_LINES])
-        notes.append(TOO_LONG)
-    if before is None or not text.startswith(before.text[: before.read]):
-        before = Drawn("", ())
-    rest = text[before.read :]
-    tokens = _tokens(rest) if parsed else None
-    settled, read = before.lines[: before.settled], before.read
-    if tokens is None:
-        notes += [TOO_DEEP] if parsed else []
-        lines = [TextLine(part) for line in text.split("\n") for part in _cut(Content(line))]
-    else:
-        if growing:
-            complete = _last_block(tokens)
-            settled += tuple(_Drawing(tokens[:complete], after=bool(settled)).lines())
-            tokens = tokens[complete:]
-            read += _offset(rest, tokens[0].map[0] if tokens and tokens[0].map else 0)
-        lines = [*settled, *_Drawing(tokens, after=bool(settled), coloured=not growing).lines()]
-    if len(lines) > MOST_LINES:
-        lines = lines[:MOST_LINES]
-        notes = [*(note for note in notes if note != TOO_LONG), TOO_LONG]
-    lines += [TextLine(Content.styled(note, "$muted")) for note in notes]
-    return Drawn(text, tuple(lines), read, len(settled))
+    sign: str
+    indent: int
+    info: str
+    first: int
+    code: list[str]
 
 
-def _last_block(tokens: Sequence[Token]) -> int:
-    """Where the last block begins that is in no other."""
-    return next(
-        (at for at in range(len(tokens) - 1, -1, -1) if tokens[at].level == 0 and tokens[at].nesting >= 0), 0
-    )
+class _Rows(Struct):
+    """A table that is open at the end: the two lines it begins with, the number of its first line, what rows share."""
+
+    head: str
+    first: int
+    table: Table
 
 
-def _offset(text: str, line: int) -> int:
-    """Where a line begins."""
-    at = 0
-    for _ in range(line):
-        at = text.index("\n", at) + 1
-    return at
+class Reading:
+    """Reads one text. `read` may be called again with a longer one; it is for a thread where much of it is new."""
 
+    def __init__(self, *, parsed: bool = True) -> None:
+        self._parsed = parsed
+        self._text = ""
+        self._ended = False
+        self._links: dict[str, Any] = {}
+        self._start_over()
 
-def _tokens(text: str) -> list[Token] | None:
-    """The blocks of the text; None where it is too deep or too dense to be parsed in good time."""
-    if any(len(line) > MOST_IN_LINE for line in text.split("\n")):
-        return None
-    if any(len(_SIGNS.findall(part)) > MOST_SIGNS for part in re.split(r"\n[ \t]*\n", text)):
-        return None
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_NESTED}).enable(
-        ["table", "strikethrough"]
-    )
-    tokens = parser.parse(text)
-    if any(token.level >= MOST_NESTED - 1 for token in tokens):
-        return None  # the parser leaves out what is deeper
-    return tokens
+    def _start_over(self) -> None:
+        self._read = 0
+        self._settled: list[AnyLine] = []
+        #: So many settled lines are those of the last reading.
+        self._kept = 0
+        self._within: Within | None = None
+        self._fence: _Fence | None = None
+        self._rows: _Rows | None = None
+        self._plain = self._tail_plain = False
+        #: Names in brackets that were no links when they were drawn.
+        self._labels: set[str] = set()
+        self.uncoloured: list[Uncoloured] = []
 
+    def read(self, text: str, *, growing: bool = False) -> Drawn:
+        """The text as lines; `growing`: more will come."""
+        notes = [TOO_LONG] if len(text) > MOST_CHARACTERS else []
+        text = text[:MOST_CHARACTERS]
+        if not text.startswith(self._text) or (self._ended and text != self._text):
+            self._links = {}
+            self._start_over()
+        self._text, self._ended = text, not growing
+        self._kept, self._tail_plain = len(self._settled), False
+        tail = self._go_on(growing)
+        lines = [*self._settled, *tail]
+        if len(lines) > MOST_LINES:
+            notes = [TOO_LONG]
+        notes += [TOO_DEEP] if self._plain or self._tail_plain else []
+        lines[MOST_LINES:] = []
+        lines += [TextLine(Content.styled(note, "$muted")) for note in notes]
+        return Drawn(tuple(lines), min(self._kept, len(self._settled), MOST_LINES))
 
-def _cut(line: Content) -> Iterator[Content]:
-    """A line in parts that are wrapped and drawn on their own."""
-    if len(line) <= MOST_TOGETHER:
-        yield line
-        return
-    for at in range(0, len(line), MOST_TOGETHER):
-        yield line[at : at + MOST_TOGETHER]
+    def colour(self, of: Uncoloured, contents: Sequence[Content], before: Drawn) -> Drawn:
+        """What was drawn before with these colours for code, unless that is there no more."""
+        if of not in self.uncoloured:
+            return before
+        self.uncoloured.remove(of)
+        fresh = [TextLine(part, code=True) for content in contents for part in cut(content)]
+        end = of.line + len(fresh)
+        self._settled[of.line : end] = fresh
+        return Drawn((*before.lines[: of.line], *fresh, *before.lines[end:]), of.line)
 
+    # ── from the first character that is not settled ─────────────────────────────────────────────────────
 
-class _Drawing:
-    """Goes through the blocks once and gives their lines, each behind the marks of the quotes and lists it is in."""
+    def _go_on(self, growing: bool) -> list[AnyLine]:
+        """Settle what is complete; the lines of what is not."""
+        if not self._parsed:
+            return self._read_plain(growing)
+        window = WINDOW
+        while len(self._settled) <= MOST_LINES:
+            if self._fence is not None:
+                if not self._read_code(self._fence, growing):
+                    return self._open_code(self._fence)
+                continue
+            before, left = self._read, len(self._text) - self._read
+            if not left:
+                return []
+            rest = self._text[before : before + window]
+            long = _LONG.search(rest)
+            if long is not None and not long.start():
+                if not self._read_long(growing):
+                    return self._long_line(self._text[before:])
+                continue
+            part = clean(rest[: long.start()] if long else rest)
+            tail = self._read_blocks(part, long is None and (growing or left > window))
+            if self._read == before and self._fence is None:
+                if left <= window:
+                    return tail
+                window *= 2
+        return []
 
-    def __init__(self, tokens: Sequence[Token], *, after: bool = False, coloured: bool = True) -> None:
-        """`after`: other blocks come before these."""
-        self._tokens = iter(tokens)
-        self._coloured = coloured
-        self._marks: list[str] = []  # before each line, from the outside in
-        self._first: list[str] = []  # the same for the next line only: bullets and numbers
-        self._lists: list[int | None] = []  # the number of the next item, None where items have none
-        self._style = ""
-        self._gap: int | None = 0 if after else None  # an empty line is due, behind so many of the marks
-        self._begun = after
+    def _read_plain(self, growing: bool) -> list[AnyLine]:
+        rest = self._text[self._read :]
+        end = rest.rfind("\n") + 1 if growing else len(rest)
+        self._read += end
+        if end:
+            self._settled += _plain_lines(rest[:end].removesuffix("\n") if growing else rest)
+        return _plain_lines(rest[end:]) if growing else []
 
-    def lines(self) -> Iterator[TextLine]:
-        for token in self._tokens:
-            match token.type:
-                case "blockquote_open":
-                    self._enter("▏ ", "▏ ")
-                case "bullet_list_open":
-                    self._lists.append(None)
-                case "ordered_list_open":
-                    self._lists.append(int(token.attrs.get("start", 1)))
-                case "list_item_open":
-                    self._enter_item()
-                case "blockquote_close" | "list_item_close":
-                    if self._first[-1] != self._marks[-1]:
-                        yield from self._put([Content()])  # an item with nothing in it
-                    self._marks.pop()
-                    self._first.pop()
-                    self._end_block(token.type == "blockquote_close")
-                case "bullet_list_close" | "ordered_list_close":
-                    self._lists.pop()
-                    self._end_block(not self._lists)
-                case "heading_open":
-                    self._style = _HEADING.get(token.tag, "bold")
-                    self._end_block()
-                case "heading_close":
-                    self._style = ""
-                    self._end_block()
-                case "paragraph_close":
-                    self._end_block(not token.hidden)
-                case "inline":
-                    yield from self._put(_styled(token, self._style).split("\n"))
-                case "fence" | "code_block":
-                    yield from self._put(_code(token, self._coloured).split("\n"), code=True)
-                    self._end_block()
-                case "hr":
-                    yield from self._put([Content.styled("─" * 24, "$faint")])
-                    self._end_block()
-                case "table_open":
-                    yield from self._put(self._table())
-                    self._end_block()
+    def _advance(self, lines: int) -> None:
+        """So many lines of the text that is left are settled."""
+        for _ in range(lines):
+            end = self._text.find("\n", self._read)
+            self._read = len(self._text) if end < 0 else end + 1
 
-    def _end_block(self, spaced: bool = True) -> None:
-        if spaced:
-            self._gap = len(self._marks) if self._gap is None else min(self._gap, len(self._marks))
+    def _read_blocks(self, part: str, growing: bool) -> list[AnyLine]:
+        """Settle the blocks of this text, of the last one what is complete where more may come; the lines of the rest.
 
-    def _enter(self, first: str, later: str) -> None:
-        self._first.append(first)
-        self._marks.append(later)
-
-    def _enter_item(self) -> None:
-        number = self._lists[-1]
-        if number is None:
-            mark = f"{_BULLETS[(self._lists.count(None) - 1) % len(_BULLETS)]} "
+        Where something was settled the rest is for the next call.
+        """
+        head = self._rows.head if self._rows else ""
+        skip = head.count("\n")
+        source = (head + part).split("\n")
+        env: dict[str, Any] = {"references": dict(self._links)}
+        units = units_of(PARSER.parse(head + part, env), source)
+        fence = units[-1] if units and is_open_fence(units[-1], source, growing) else None
+        waiting = 0 if not growing or fence is not None else may_change(units, source)
+        open_ = units[len(units) - waiting :]
+        rows = complete_rows(open_[0], source, skip) if len(open_) == 1 else None
+        closed = units[: len(units) - waiting - (fence is not None)]
+        if fence is not None:
+            end = fence.start
+        elif open_:
+            end = rows.end if rows else open_[0].start
         else:
-            mark = f"{number}. "
-            self._lists[-1] = number + 1
-        self._enter(mark, " " * len(mark))
+            end = skip if growing else len(source) - (source[-1] == "")
+        if self._finds_links(env["references"], end if growing else len(source)):
+            return []
+        if end <= skip and open_:
+            if open_[0].start >= skip:
+                self._rows = None  # the table has ended
+            return self._open_blocks(open_, source, env["references"])
+        self._settle([*closed, rows] if rows else closed, source, skip, open_[0] if open_ else None)
+        self._advance(end - skip)
+        if fence is not None:
+            self._enter_fence(fence.tokens[0].info, source[fence.start])
+            self._advance(1)
+        return []
 
-    def _put(self, contents: Sequence[Content], code: bool = False) -> Iterator[TextLine]:
-        if self._gap is not None and self._begun:
-            yield TextLine(Content.styled("".join(self._marks[: self._gap]).rstrip(), "$faint"))
-        self._gap, self._begun = None, True
-        for content in contents:
-            marks = Content.styled("".join(self._first), "$faint")
-            self._first = list(self._marks)
-            if code and self._marks:
-                content = content.stylize("on $surface-raised")
-            for part in _cut(marks + content):
-                yield TextLine(part, code and not self._marks)
+    def _finds_links(self, links: dict[str, Any], end: int) -> bool:
+        """Take the addresses given before that line. Where words that are drawn have one now, all is drawn again."""
+        fresh = {
+            name: link for name, link in links.items() if name not in self._links and link["map"][0] < end
+        }
+        self._links |= fresh
+        if self._labels.isdisjoint(fresh):
+            return False
+        self._start_over()
+        return True
 
-    def _table(self) -> list[Content]:
-        """The rows up to the end of the table, in columns."""
-        rows: list[list[Content]] = []
-        for token in self._tokens:
-            if token.type == "table_close":
+    def _settle(self, units: Sequence[Unit], source: Sequence[str], skip: int, open_: Unit | None) -> None:
+        drawer = self._drawer(source, units[0] if units else None, self._links)
+        for unit in units:
+            if skip and not unit.start and self._rows is not None:
+                self._add_rows(self._rows, drawer.rows(unit.tokens)[1:])
+            else:
+                self._settled += _drawn(drawer, unit, source, len(self._settled))
+            self._labels |= labels_of(unit.tokens) - self._links.keys()
+        self.uncoloured += [Uncoloured(*one) for one in drawer.uncoloured]
+        self._plain = self._plain or drawer.plain
+        self._within = None
+        if open_ is not None and open_.sign and not open_.opens:
+            self._within = Within(drawer.number, open_.sign, not source[open_.start - 1].strip())
+        if open_ is None or open_.kind != "table_open" or not skip or open_.start:
+            goes_on = units and open_ is not None and units[-1].start == open_.start
+            self._rows = self._open_table(units[-1], source) if goes_on else None
+
+    def _open_table(self, last: Unit, source: Sequence[str]) -> _Rows | None:
+        """The table that was settled last, where it may go on."""
+        first = len(self._settled) - sum(token.type == "tr_open" for token in last.tokens)
+        line = self._settled[first] if last.kind == "table_open" else None
+        if not isinstance(line, TableLine):
+            return None
+        return _Rows("".join(f"{text}\n" for text in source[last.start : last.start + 2]), first, line.table)
+
+    def _add_rows(self, there: _Rows, rows: Sequence[tuple[Content, ...]]) -> None:
+        table = Table.of(rows, there.table)
+        if table != there.table:
+            there.table = table
+            self._kept = min(self._kept, there.first)
+            self._settled[there.first :] = [
+                TableLine(table, line.cells, line.first)
+                for line in self._settled[there.first :]
+                if isinstance(line, TableLine)
+            ]
+        self._settled += [TableLine(table, row) for row in rows]
+
+    def _drawer(self, source: Sequence[str], first: Unit | None, links: dict[str, Any]) -> Blocks:
+        within = self._within
+        if within is not None and (first is None or first.start or first.sign != within.sign):
+            within = None
+        return Blocks(source, links, bool(self._settled), within)
+
+    def _open_blocks(
+        self, units: Sequence[Unit], source: Sequence[str], links: dict[str, Any]
+    ) -> list[AnyLine]:
+        """The last blocks, as far as they have come."""
+        drawer = self._drawer(source, units[0], links)
+        lines: list[AnyLine] = []
+        for unit in units:
+            if self._rows is not None and not unit.start:
+                lines += [TableLine(self._rows.table, row) for row in drawer.rows(unit.tokens)[1:]]
+            else:
+                lines += _drawn(drawer, unit, source, 0, colours=False)
+        self._tail_plain = drawer.plain
+        return lines
+
+    # ── code that is open at the end, and lines that are too long ────────────────────────────────────────
+
+    def _enter_fence(self, info: str, line: str) -> None:
+        found = FENCE.match(line)
+        assert found is not None
+        if self._settled:
+            self._settled.append(TextLine(Content()))
+        self._fence = _Fence(found[2], len(found[1]), info, len(self._settled), [])
+
+    def _read_code(self, fence: _Fence, growing: bool) -> bool:
+        """Add the lines that are complete; whether the code has ended."""
+        while True:
+            end = self._text.find("\n", self._read)
+            if end < 0 and growing:
+                return False
+            if self._read >= len(self._text):
                 break
-            if token.type == "tr_open":
-                rows.append([])
-            elif token.type == "inline":
-                rows[-1].append(_styled(token, "" if len(rows) > 1 else "bold"))
-        across = max(map(len, rows))
-        widths = [
-            min(MOST_CELL, max(cell_len(row[at].plain) if at < len(row) else 0 for row in rows))
-            for at in range(across)
-        ]
-        edge = Content.styled(" │ ", "$faint")
-        lines = [
-            edge.join(
-                [row[at].pad_right(max(0, widths[at] - cell_len(row[at].plain))) for at in range(len(row))]
+            line = clean(
+                (self._text[self._read :] if end < 0 else self._text[self._read : end]).removesuffix("\r")
             )
-            for row in rows
-        ]
-        return [lines[0], Content.styled("─┼─".join("─" * width for width in widths), "$faint"), *lines[1:]]
+            self._read = len(self._text) if end < 0 else end + 1
+            if closes(line, fence.sign):
+                break
+            line = line[min(fence.indent, len(line) - len(line.lstrip(" "))) :]
+            fence.code.append(line)
+            self._settled += [TextLine(part, code=True) for part in cut(Content(line))]
+        drawer = Blocks((), {}, False, None)
+        self._settled[fence.first :] = drawer.code("\n".join(fence.code), fence.info, fence.first)
+        self.uncoloured += [Uncoloured(*one) for one in drawer.uncoloured]
+        self._kept = min(self._kept, fence.first)
+        self._fence = None
+        return True
+
+    def _open_code(self, fence: _Fence) -> list[AnyLine]:
+        """The line of code that is not complete; the beginning of its end is not shown."""
+        line = clean(self._text[self._read :])
+        if fence.code and (not line or set(line.strip()) == {fence.sign[0]}):
+            return []
+        return [TextLine(part, code=True) for part in cut(Content(line))]
+
+    def _read_long(self, growing: bool) -> bool:
+        """Settle a line that is too long to be parsed; whether all of it is there."""
+        end = self._text.find("\n", self._read)
+        if end < 0 and growing:
+            return False
+        line = self._text[self._read :] if end < 0 else self._text[self._read : end]
+        self._settled += self._long_line(line.removesuffix("\r"))
+        self._read = len(self._text) if end < 0 else end + 1
+        self._plain, self._within, self._rows = True, None, None
+        return True
+
+    def _long_line(self, line: str) -> list[AnyLine]:
+        self._tail_plain = True
+        return [*([TextLine(Content())] if self._settled else []), *_plain_lines(line)]
 
 
-def _styled(token: Token, style: str = "") -> Content:
-    """The words of one paragraph, heading or cell. Entities are decoded by now, so the text is cleaned once more."""
-    words: list[str] = []
-    spans: list[Span] = []
-    open_at: list[tuple[str, int]] = []
-    links: list[str] = []
-    length = 0
-
-    def add(text: str, style: str = "") -> None:
-        nonlocal length
-        text = clean(text)
-        words.append(text)
-        if style:
-            spans.append(Span(length, length + len(text), style))
-        length += len(text)
-
-    for child in token.children or ():
-        kind, _, end = child.type.rpartition("_")
-        if end == "open":
-            open_at.append((_STYLES.get(kind, ""), length))
-            if kind == "link":
-                links.append(str(child.attrs.get("href", "")))
-        elif end == "close":
-            name, start = open_at.pop()
-            if name:
-                spans.append(Span(start, length, name))
-            if kind == "link" and (target := links.pop()) and target not in "".join(words[-8:]):
-                add(f" ({target})", "$muted")
-        elif child.type == "code_inline":
-            add(child.content, _CODE)
-        elif child.type == "image":
-            add(f"[{child.content}] ({child.attrs.get('src', '')})", "$muted")
-        elif child.type == "softbreak":
-            add(" ")
-        elif child.type == "hardbreak":
-            add("\n")
-        else:
-            add(re.sub(r"\s+", " ", child.content))
-    if style:
-        spans.insert(0, Span(0, length, style))
-    return Content("".join(words), spans)
+def draw(text: str, *, parsed: bool = True) -> Drawn:
+    """All of a text as lines, with the colours of its code."""
+    reading = Reading(parsed=parsed)
+    drawn = reading.read(text)
+    for code in list(reading.uncoloured):
+        drawn = reading.colour(code, coloured(code.code, code.language), drawn)
+    return drawn
 
 
-def _code(token: Token, coloured: bool) -> Content:
-    """Code; without the name of a language it stays plain, since guessing one loads every lexer there is."""
-    code = clean(token.content.rstrip("\n"))
-    language = token.info.split()[0] if token.info.strip() else ""
-    if (
-        not coloured
-        or not language
-        or len(code) > MOST_COLOURED
-        or any(len(line) > 1000 for line in code.split("\n"))
-    ):
-        return Content(code)
-    return highlight(code, language=language, theme=PygmentsColours)
+def _plain_lines(text: str) -> list[AnyLine]:
+    text = clean(f"{text}\n").removesuffix("\n")
+    return [TextLine(part) for line in text.split("\n") for part in cut(Content(line))]
+
+
+def _drawn(drawer: Blocks, unit: Unit, source: Sequence[str], at: int, colours: bool = True) -> list[AnyLine]:
+    if unit.too_deep:
+        drawer.skip(unit.tokens)
+        return [*drawer.text("\n".join(source[unit.start : unit.end]).rstrip("\n"))]
+    return [*drawer.lines(unit.tokens, at, colours)]

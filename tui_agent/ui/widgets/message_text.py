@@ -7,27 +7,33 @@ layout and styles. Here the text becomes lines in a thread, and only what is see
 from __future__ import annotations
 
 import asyncio
+import time
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import ClassVar
 
 from rich.segment import Segment
+from textual import events
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
-from textual.visual import Visual
 from textual.widget import Widget
 
-from tui_agent.ui.widgets.markdown import Drawn, TextLine, draw
+from tui_agent.ui.sink import one_line
+from tui_agent.ui.widgets.markdown import Drawn, Reading, Uncoloured
+from tui_agent.ui.widgets.markdown_blocks import coloured
+from tui_agent.ui.widgets.markdown_lines import MARGIN, TAB, AnyLine, DrawnRow
 
-#: Shorter text is parsed, and text of so many characters wrapped, at once; longer text in a thread.
+#: So many new characters are read, and text of so many wrapped, at once; more in a thread.
 AT_ONCE = 4_000
-#: Cells that code is indented on both sides.
-MARGIN = 1
+#: Lines that keep their cells; those far off the screen are drawn again when they are scrolled to.
+MOST_STRIPS = 300
+#: Seconds for which a thread finds colours before it lets the keyboard come first.
+SLICE = 0.002
 
 
 class MessageText(Widget):
@@ -45,45 +51,60 @@ class MessageText(Widget):
     def __init__(self, text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> None:
         super().__init__(classes=classes)
         self._text = text
-        self._parsed = parsed
         self._growing = growing
-        self._drawn = draw(text, parsed=parsed, growing=growing) if len(text) <= AT_ONCE else Drawn("", ())
+        self._reading = Reading(parsed=parsed)
+        at_once = len(text) <= AT_ONCE
+        self._drawn = self._reading.read(text, growing=growing) if at_once else Drawn()
+        self._read = len(text) if at_once else 0
         self._drawing = asyncio.Lock()
         #: How far down each line ends, at the width at which it was measured.
         self._ends: list[int] = []
         self._width = self._wanted = 0
         self._strips: dict[int, list[Strip]] = {}
+        self._colouring = False
 
     def on_mount(self) -> None:
-        if not self._drawn.lines:
+        if not self._read or self._reading.uncoloured:
             self.run_worker(partial(self.show, self._text, growing=self._growing), exit_on_error=False)
 
     async def show(self, text: str, *, growing: bool = False) -> None:
-        """Draw this text. Returns when it is on its way to the screen."""
-        self._text = text
+        """Draw this text. Returns when it is on its way to the screen; long code gets its colours later."""
+        self._text, self._growing = text, growing
         async with self._drawing:
             if text != self._text:
                 return  # a longer one waits
-            before = self._drawn
-            if len(text) <= AT_ONCE:
-                drawn = draw(text, parsed=self._parsed, growing=growing, before=before)
-            else:
-                drawn = await asyncio.to_thread(
-                    draw, text, parsed=self._parsed, growing=growing, before=before
-                )
-            kept = _same(before.lines, drawn.lines)
-            fresh, width = drawn.lines[kept:], self._width
-            if width:
-                heights = await _heights(fresh, width)
-            self._drawn = drawn
-            self._strips = {at: strips for at, strips in self._strips.items() if at < kept}
-            tall = self._ends[-1] if self._ends else 0
-            if width and width == self._width:
-                del self._ends[kept:]
-                self._ends += _sums(heights, self._ends[-1] if self._ends else 0)
-            else:
-                self._width = self._wanted = 0
-            self._redraw(kept, not self._width or tall != (self._ends[-1] if self._ends else 0))
+            read = partial(self._reading.read, text, growing=growing)
+            known = self._read if len(text) >= self._read else 0
+            drawn = read() if len(text) - known <= AT_ONCE else await asyncio.to_thread(read)
+            self._read = len(text)
+            await self._put(drawn)
+        if self._reading.uncoloured and not self._colouring:
+            self._colouring = True
+            self.run_worker(self._colour(), exit_on_error=False)
+
+    async def _put(self, drawn: Drawn) -> None:
+        """Put these lines in the place of those that are there."""
+        kept = _same(self._drawn.lines, drawn.lines, min(drawn.kept, len(self._drawn.lines)))
+        fresh, width = drawn.lines[kept:], self._width
+        heights = await _heights(fresh, width) if width else []
+        self._drawn = drawn
+        self._strips = {at: strips for at, strips in self._strips.items() if at < kept}
+        tall = self._ends[-1] if self._ends else 0
+        if width and width == self._width:
+            del self._ends[kept:]
+            self._ends += _sums(heights, self._ends[-1] if self._ends else 0)
+        else:
+            self._width = self._wanted = 0
+        self._redraw(kept, layout=not self._width or tall != (self._ends[-1] if self._ends else 0))
+
+    async def _colour(self) -> None:
+        """Give long code its colours, in a thread that lets the keyboard come first."""
+        while self._reading.uncoloured:
+            code = self._reading.uncoloured[0]
+            contents = await asyncio.to_thread(_in_slices, code)
+            async with self._drawing:
+                await self._put(self._reading.colour(code, contents, self._drawn))
+        self._colouring = False
 
     def _redraw(self, first: int, layout: bool) -> None:
         """Draw the lines from that one on; those before keep their cells."""
@@ -99,8 +120,8 @@ class MessageText(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         if width != self._width:
-            if sum(len(line.content) for line in self._drawn.lines) <= AT_ONCE:
-                self._measured(width, [_height(line, width) for line in self._drawn.lines])
+            if sum(len(line.plain) for line in self._drawn.lines) <= AT_ONCE:
+                self._measured(width, [line.height(width) for line in self._drawn.lines])
             elif width != self._wanted:
                 self._wanted = width
                 self.run_worker(partial(self._measure, width), group="measure", exclusive=True)
@@ -127,6 +148,12 @@ class MessageText(Widget):
 
     # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        if len(self._strips) > MOST_STRIPS or len(self._styles_cache._cache) > 3 * MOST_STRIPS:
+            self._strips.clear()
+            self._styles_cache.clear()
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         at = bisect_right(self._ends, y)
         if at >= len(self._ends):
@@ -138,37 +165,49 @@ class MessageText(Widget):
         return strips[from_top] if from_top < len(strips) else Strip.blank(self.size.width, self.rich_style)
 
     def _render_strips(self, at: int) -> list[Strip]:
-        line, style = self._drawn.lines[at], self.visual_style
-        content, selection = line.content, self.text_selection
+        line, selection = self._drawn.lines[at], self.text_selection
+        content = line.content
         if selection is not None and (span := selection.get_span(at)) is not None:
             start, end = span
             selected = Style.from_styles(self.screen.get_component_styles("screen--selection"))
             content = content.stylize(selected, start, len(content) if end == -1 else end)
-        if not line.code:
-            return [_placed(strip, at) for strip in self._wrapped(content, self._width, style)]
-        style += self.get_visual_style("message-text--code", partial=True)
-        edge = Segment(" " * MARGIN, style.rich_style)
-        width = self._width - 2 * MARGIN
-        return [
-            Strip.join(
-                [Strip([edge]), _placed(strip.extend_cell_length(width, style.rich_style), at), Strip([edge])]
-            )
-            for strip in self._wrapped(content, width, style)
-        ]
+        return [self._strip(row, at) for row in line.rows(self._width, content)]
 
-    def _wrapped(self, content: Content, width: int, style: Style) -> list[Strip]:
-        return Visual.to_strips(self, content, max(width, 1), None, style, apply_selection=False)
+    def _strip(self, row: DrawnRow, line: int) -> Strip:
+        """A row as cells, with the places of its letters in the text, which is what a selection by mouse goes by."""
+        style = self.visual_style
+        ground = style + self.get_visual_style("message-text--code", partial=True) if row.code else style
+        strips = []
+        for piece in row.pieces:
+            content = piece.content.expand_tabs(TAB) if "\t" in piece.content.plain else piece.content
+            if content:
+                rendered = content.render(ground, end="", parse_style=self._get_style)
+                strip = Strip([Segment(text, one.rich_style) for text, one in rendered])
+                strips.append(strip if piece.at < 0 else strip.apply_offsets(piece.at, line))
+        if row.code:
+            edge = Strip([Segment(" " * MARGIN, ground.rich_style)])
+            inner = Strip.join(strips).extend_cell_length(self._width - 2 * MARGIN, ground.rich_style)
+            return Strip.join([edge, inner, edge])
+        return Strip.join(strips) if strips else Strip([Segment("", style.rich_style)])
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
 
-    # ── selecting ────────────────────────────────────────────────────────────────────────────────────────
+    # ── links, selecting ─────────────────────────────────────────────────────────────────────────────────
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a link copies its address: nothing is followed by accident, nor on the wrong machine."""
+        address = event.style.meta.get("address")
+        if address:
+            event.stop()
+            self.app.copy_to_clipboard(address)
+            self.notify(f"{one_line(address)} is copied", markup=False)
 
     @property
     def plain(self) -> str:
         """All that is drawn, without styles."""
-        return "\n".join(line.content.plain for line in self._drawn.lines)
+        return "\n".join(line.plain for line in self._drawn.lines)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         return selection.extract(self.plain), "\n"
@@ -178,44 +217,36 @@ class MessageText(Widget):
         super().selection_updated(selection)
 
 
-def _placed(strip: Strip, line: int) -> Strip:
-    """The strip with the places of its letters in the text, which is what a selection by mouse goes by."""
-    first = next(iter(strip), None)
-    place = first.style.meta.get("offset") if first is not None and first.style is not None else None
-    return strip if place is None else strip.apply_offsets(place[0], line)
+def _in_slices(code: Uncoloured) -> list[Content]:
+    """The lines of code in its colours; a thread that never pauses holds up the keyboard for milliseconds."""
+    begun = time.monotonic()
+
+    def pause() -> None:
+        nonlocal begun
+        if time.monotonic() - begun > SLICE:
+            time.sleep(SLICE)
+            begun = time.monotonic()
+
+    return coloured(code.code, code.language, pause)
 
 
-def _height(line: TextLine, width: int) -> int:
-    width = max(1, width - 2 * MARGIN if line.code else width)
-    plain = line.content.plain
-    return (
-        1
-        if plain.isascii() and len(plain) <= width and "\t" not in plain
-        else line.content.get_height({}, width)
-    )
+async def _heights(lines: Sequence[AnyLine], width: int) -> list[int]:
+    if sum(len(line.plain) for line in lines) <= AT_ONCE:
+        return [line.height(width) for line in lines]
+    return await asyncio.to_thread(lambda: [line.height(width) for line in lines])
 
 
-async def _heights(lines: Sequence[TextLine], width: int) -> list[int]:
-    if sum(len(line.content) for line in lines) <= AT_ONCE:
-        return [_height(line, width) for line in lines]
-    return await asyncio.to_thread(lambda: [_height(line, width) for line in lines])
-
-
-def _sums(heights: Sequence[int], before: int = 0) -> list[int]:
+def _sums(heights: Iterable[int], before: int = 0) -> list[int]:
     return list(accumulate(heights, initial=before))[1:]
 
 
-def _same(before: Sequence[TextLine], after: Sequence[TextLine]) -> int:
-    """How many lines at the beginning are the same."""
-    pairs = zip(before, after, strict=False)
-    return next(
-        (at for at, (old, new) in enumerate(pairs) if not _equal(old, new)), min(len(before), len(after))
-    )
+def _same(before: Sequence[AnyLine], after: Sequence[AnyLine], kept: int) -> int:
+    """How many lines at the beginning are the same, of which so many are known to be."""
+    most = min(len(before), len(after))
+    return next((at for at in range(kept, most) if not _equal(before[at], after[at])), most)
 
 
-def _equal(old: TextLine, new: TextLine) -> bool:
+def _equal(old: AnyLine, new: AnyLine) -> bool:
     return old is new or (
-        old.code is new.code
-        and old.content.plain == new.content.plain
-        and old.content.spans == new.content.spans
+        old == new and old.content.spans == new.content.spans  # contents are compared by their letters alone
     )

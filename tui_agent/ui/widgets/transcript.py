@@ -120,8 +120,12 @@ class Transcript(VerticalScroll, can_focus=True):
     def _size_updated(
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
     ) -> bool:
-        """Messages that came or grew need no second layout: the scrollbar has its place in any case."""
-        return super()._size_updated(size, virtual_size, container_size, layout=False)
+        """Messages that came or grew need no second layout, unless there is a scrollbar now, or none any more."""
+        barred = self.show_vertical_scrollbar
+        resized = super()._size_updated(size, virtual_size, container_size, layout=False)
+        if self.show_vertical_scrollbar != barred:
+            self.call_next(self.refresh, layout=True)
+        return resized
 
     @property
     def following(self) -> bool:

@@ -1,0 +1,375 @@
+"""Blocks of Markdown, as a parser found them, drawn as lines; nothing in them can be followed by accident.
+
+What is inside a paragraph is parsed here, when its lines are made: what a parser could choke on (thousands of brackets,
+endless lines) stays the plain text that it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from msgspec import Struct
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Token as Kind
+from pygments.util import ClassNotFound
+from textual.content import Content, Span
+from textual.style import Style
+
+from tui_agent.files.visible import clean
+from tui_agent.ui.widgets.markdown_lines import AnyLine, Table, TableLine, TextLine
+
+#: Levels of quotes and lists inside each other, two for a list; deeper text is shown plain.
+MOST_NESTED = 40
+#: Signs in one paragraph that a parser has to pair, characters in one line, columns of a table.
+MOST_SIGNS = 2_000
+MOST_IN_LINE = 10_000
+MOST_COLUMNS = 100
+#: Characters of a line that are wrapped and drawn together.
+MOST_TOGETHER = 3_000
+#: Longer code gets its colours after it is drawn, in slices; still longer code none.
+COLOURED_AT_ONCE, MOST_COLOURED = 3_000, 200_000
+#: Code with a longer line is not coloured.
+LONGEST_COLOURED = 1_000
+
+_SIGNS = re.compile(r"[\[\]*_`~<&!|\\]")
+_TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_DONE, _OPEN = "✓ ", "○ "
+_BULLETS = "•◦▪‣"
+_STYLES = {"em": "italic", "strong": "bold", "s": "strike", "link": "underline"}
+_HEADING = {"h1": "bold $syntax-heading", "h2": "bold $syntax-heading"}
+_CODE = "$syntax-string on $surface-raised"
+COLOURS: dict[Any, str] = {
+    Kind.Comment: "$syntax-comment italic",
+    Kind.Keyword: "$syntax-keyword",
+    Kind.Keyword.Constant: "$syntax-constant",
+    Kind.Literal.Number: "$syntax-number",
+    Kind.Literal.String: "$syntax-string",
+    Kind.Name.Builtin: "$syntax-function",
+    Kind.Name.Class: "$syntax-type",
+    Kind.Name.Decorator: "$syntax-function",
+    Kind.Name.Function: "$syntax-function",
+    Kind.Name.Tag: "$syntax-keyword",
+    Kind.Name.Attribute: "$syntax-constant",
+    Kind.Operator: "$syntax-operator",
+    Kind.Operator.Word: "$syntax-keyword",
+    Kind.Generic.Inserted: "$added",
+    Kind.Generic.Deleted: "$removed",
+    Kind.Generic.Heading: "$syntax-heading",
+}
+
+#: Finds the blocks; what is in them is parsed by `Blocks`, with the addresses of links that are known by then.
+PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_NESTED}).enable(
+    ["table", "strikethrough"]
+)
+PARSER.core.ruler.enableOnly(["normalize", "block"])
+
+
+class Blocks:
+    """Goes through blocks once and gives their lines, each behind the marks of the quotes and lists it is in.
+
+    `source` are the lines that they were parsed from: parts of a list have a space between them where there is an
+    empty line, whatever comes later. `links` are the addresses of named links.
+    """
+
+    def __init__(
+        self, source: Sequence[str], links: dict[str, Any], begun: bool, within: Within | None
+    ) -> None:
+        """`begun`: other blocks come before these. `within`: the first of these goes on with a list."""
+        self._source = source
+        self._links = links
+        self._begun = begun
+        self._within = within
+        self._marks: list[str] = []  # before each line, from the outside in
+        self._first: list[str] = []  # the same for the next line only: bullets and numbers
+        self._fresh = False  # the quote or item that was opened last is empty so far
+        self._lists: list[_List] = []
+        self._style = ""
+        #: Whether something was too long or too dense to be parsed.
+        self.plain = False
+        #: Code that is to get its colours later: the number of its first line here, its language, itself.
+        self.uncoloured: list[tuple[int, str, str]] = []
+        self._made, self._colours = 0, True
+
+    @property
+    def number(self) -> int | None:
+        """The number of the next item of the list that is still open."""
+        return self._lists[0].number if self._lists else None
+
+    def lines(self, tokens: Sequence[Token], first: int, colours: bool = True) -> Iterator[AnyLine]:
+        """The lines of these blocks; the number of the `first` is used for code that gets its colours later."""
+        self._made, self._colours = first, colours
+        for line in self._lines(tokens):
+            self._made += 1
+            yield line
+
+    def code(self, code: str, info: str, first: int) -> list[TextLine]:
+        """The lines of code alone."""
+        self._made = first
+        return [*self._code(code, info)]
+
+    def skip(self, tokens: Sequence[Token]) -> None:
+        """These items of a list are shown in another way; the next ones go on behind them."""
+        if tokens[0].type in ("bullet_list_open", "ordered_list_open"):
+            self._enter_list(tokens[0])
+        if self._lists:
+            there = self._lists[0]
+            items = sum(token.type == "list_item_open" and token.level == 1 for token in tokens)
+            there.number = None if there.number is None else there.number + items
+            there.begun = True
+        if tokens[-1].type in ("bullet_list_close", "ordered_list_close"):
+            self._lists.pop()
+
+    def _lines(self, tokens: Sequence[Token]) -> Iterator[AnyLine]:
+        at = -1
+        while (at := at + 1) < len(tokens):
+            token = tokens[at]
+            match token.type:
+                case "blockquote_open":
+                    yield from self._space(token)
+                    self._enter("▏ ", "▏ ")
+                case "bullet_list_open" | "ordered_list_open":
+                    self._enter_list(token)
+                case "list_item_open":
+                    yield from self._space(token)
+                    self._lists[-1].begun = True
+                    self._enter_item(tokens[at + 1 : at + 3])
+                case "blockquote_close" | "list_item_close":
+                    if self._fresh:
+                        yield from self._put([Content()])  # nothing is in it
+                    self._marks.pop()
+                    self._first.pop()
+                case "bullet_list_close" | "ordered_list_close":
+                    self._lists.pop()
+                case "heading_open":
+                    yield from self._space(token)
+                    self._style = _HEADING.get(token.tag, "bold")
+                case "heading_close":
+                    self._style = ""
+                case "paragraph_open":
+                    yield from self._space(token)
+                case "inline":
+                    yield from self._put(self._words(token, self._style).split("\n"))
+                case "fence" | "code_block":
+                    yield from self._space(token)
+                    yield from self._code(token.content, token.info)
+                case "hr":
+                    yield from self._space(token)
+                    yield from self._put([Content.styled("─" * 24, "$faint")])
+                case "table_open":
+                    yield from self._space(token)
+                    end = next(end for end in range(at, len(tokens)) if tokens[end].type == "table_close")
+                    yield from self._table(tokens[at:end])
+                    at = end
+
+    def text(self, text: str) -> Iterator[TextLine]:
+        """A block as the plain text that it is."""
+        if self._begun:
+            yield TextLine(Content())
+        self._begun = self.plain = True
+        for line in text.split("\n"):
+            yield from (TextLine(part) for part in cut(Content(line)))
+
+    def _space(self, token: Token) -> Iterator[TextLine]:
+        """An empty line before a block: always between blocks, but in a list only where the source has one."""
+        if self._fresh or not self._begun:
+            return
+        lists = len(self._lists)
+        if token.type == "list_item_open" and not self._lists[-1].begun:
+            lists -= 1  # what comes is the list
+        if lists and token.map:
+            start = token.map[0]
+            blank = (
+                not self._source[start - 1].strip(" \t>") if start else self._within and self._within.blank
+            )
+            if not blank:
+                return
+        marks = "".join(self._marks).rstrip()
+        yield TextLine(Content.styled(marks, "$faint") if marks else Content())
+
+    def _enter(self, first: str, later: str) -> None:
+        self._first.append(first)
+        self._marks.append(later)
+        self._fresh = True
+
+    def _enter_list(self, token: Token) -> None:
+        number = int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None
+        if self._within is not None and not self._lists and token.map and token.map[0] == 0:
+            self._lists.append(_List(self._within.number, begun=True))
+        else:
+            self._lists.append(_List(number))
+
+    def _enter_item(self, ahead: Sequence[Token]) -> None:
+        """Begin an item; a mark for a task that is done or open takes the place of the bullet."""
+        there = self._lists[-1]
+        levels = sum(one.number is None for one in self._lists)
+        mark = f"{_BULLETS[(levels - 1) % len(_BULLETS)]} " if there.number is None else f"{there.number}. "
+        if there.number is not None:
+            there.number += 1
+        if len(ahead) == 2 and ahead[1].type == "inline" and (task := _TASK.match(ahead[1].content)):
+            ahead[1].content = ahead[1].content[task.end() :]
+            done = _OPEN if task[1] == " " else _DONE
+            mark = done if there.number is None else mark + done
+        self._enter(mark, " " * len(mark))
+
+    def _put(self, contents: Sequence[Content], code: bool = False) -> Iterator[TextLine]:
+        self._fresh, self._begun = False, True
+        hang = "".join(self._marks)
+        for content in contents:
+            marks = "".join(self._first)
+            self._first = list(self._marks)
+            for part in cut(content):
+                yield TextLine(
+                    Content.styled(marks, "$faint") + part if marks else part, code, len(marks), hang
+                )
+                marks = hang
+
+    def _words(self, token: Token, style: str = "") -> Content:
+        """The words of one paragraph, heading or cell."""
+        text = token.content
+        if len(text) > MOST_IN_LINE or len(_SIGNS.findall(text)) > MOST_SIGNS:
+            self.plain = True
+            return Content.styled(text, style) if style else Content(text)
+        children: list[Token] = []
+        PARSER.inline.parse(text, PARSER, {"references": self._links}, children)
+        return _styled(children, style)
+
+    def _code(self, code: str, info: str) -> Iterator[TextLine]:
+        """Code; without the name of a language it stays plain, since guessing one loads every lexer there is."""
+        code = clean(code.rstrip("\n"))
+        language = info.split()[0] if info.strip() and self._colours else ""
+        if language and len(code) > COLOURED_AT_ONCE:
+            if not self._marks and len(code) <= MOST_COLOURED:
+                self.uncoloured.append((self._made, language, code))
+            language = ""
+        yield from self._put(coloured(code, language), code=True)
+
+    def _table(self, tokens: Sequence[Token]) -> Iterator[AnyLine]:
+        rows = self.rows(tokens)
+        if len(rows[0]) > MOST_COLUMNS:
+            self.plain = True
+            start, end = tokens[0].map or (0, 0)
+            yield from self._put([Content(line) for line in self._source[start:end]])
+            return
+        table = Table.of(rows)
+        marks = "".join(self._first)
+        if marks != "".join(self._marks):
+            yield from self._put([Content()])  # the bullet has a line of its own
+        self._fresh, self._begun = False, True
+        hang = "".join(self._marks)
+        yield from (TableLine(table, row, not at, hang) for at, row in enumerate(rows))
+
+    def rows(self, tokens: Sequence[Token]) -> list[tuple[Content, ...]]:
+        """The cells of a table."""
+        rows: list[list[Content]] = []
+        for token in tokens:
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type == "inline":
+                rows[-1].append(self._words(token, "" if len(rows) > 1 else "bold"))
+        return [tuple(cell.simplify() for cell in row) for row in rows]
+
+
+class Within(Struct, frozen=True):
+    """A list that goes on: the number of its next item, the sign of its items, and whether an empty line is before."""
+
+    number: int | None
+    sign: str
+    blank: bool
+
+
+class _List(Struct):
+    number: int | None
+    begun: bool = False
+
+
+def cut(line: Content) -> Iterator[Content]:
+    """A line in parts that are wrapped and drawn on their own."""
+    if len(line) <= MOST_TOGETHER:
+        yield line
+        return
+    for at in range(0, len(line), MOST_TOGETHER):
+        yield line[at : at + MOST_TOGETHER]
+
+
+def coloured(code: str, language: str, pause: Callable[[], object] = lambda: None) -> list[Content]:
+    """The lines of code in the colours of its language; `pause` is called between the tokens."""
+    if not language or max(map(len, code.split("\n"))) > LONGEST_COLOURED:
+        return Content(code).split("\n", allow_blank=True)
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return Content(code).split("\n", allow_blank=True)
+    lines: list[Content] = []
+    words, spans, length = [], [], 0
+    for kind, token in lexer.get_tokens(code):
+        pause()
+        style = _style_of(kind)
+        for number, part in enumerate(token.split("\n")):
+            if number:
+                lines.append(Content("".join(words), spans))
+                words, spans, length = [], [], 0
+            if part:
+                words.append(part)
+                if style:
+                    spans.append(Span(length, length + len(part), style))
+                length += len(part)
+    return [*lines, Content("".join(words), spans)]
+
+
+@cache
+def _style_of(kind: Any) -> str:
+    while kind is not None:
+        if kind in COLOURS:
+            return COLOURS[kind]
+        kind = kind.parent
+    return ""
+
+
+def _styled(tokens: Sequence[Token], style: str) -> Content:
+    """Words with their styles. Entities are decoded by now, so the text is cleaned once more."""
+    words: list[str] = []
+    spans: list[Span] = []
+    open_at: list[tuple[str, int]] = []
+    links: list[str] = []
+    length = 0
+
+    def add(text: str, style: str | Style = "") -> None:
+        nonlocal length
+        text = clean(text)
+        words.append(text)
+        if style:
+            spans.append(Span(length, length + len(text), style))
+        length += len(text)
+
+    for child in tokens:
+        kind, _, end = child.type.rpartition("_")
+        if end == "open":
+            open_at.append((_STYLES.get(kind, ""), length))
+            if kind == "link":
+                links.append(str(child.attrs.get("href", "")))
+        elif end == "close":
+            name, start = open_at.pop()
+            if name:
+                spans.append(Span(start, length, name))
+            if kind == "link" and (target := links.pop()):
+                if target not in "".join(words[-8:]):
+                    add(f" ({target})", "$muted")
+                spans.append(Span(start, length, Style.from_meta({"address": clean(target)})))
+        elif child.type == "code_inline":
+            add(child.content, _CODE)
+        elif child.type == "image":
+            add(f"[{child.content}] ({child.attrs.get('src', '')})", "$muted")
+        elif child.type == "softbreak":
+            add(" ")
+        elif child.type == "hardbreak":
+            add("\n")
+        else:
+            add(re.sub(r"\s+", " ", child.content))
+    if style:
+        spans.insert(0, Span(0, length, style))
+    return Content("".join(words), spans)

@@ -1,0 +1,250 @@
+"""Lines of Markdown before they are wrapped, and how each is laid out in so many cells: text, code, rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from msgspec import Struct
+from rich._wrap import divide_line
+from rich.cells import cell_len, chop_cells
+from textual.content import Content
+
+#: Before what did not fit on the line of code above.
+GOES_ON = "↪ "
+#: Cells beside code, on its ground.
+MARGIN = 1
+TAB = 8
+EDGE = " │ "
+#: A column is not made narrower than this for the sake of the others, nor one of longer words than that.
+NARROWEST, LONGEST_WORD = 3, 30
+
+
+class Fragment(NamedTuple):
+    """A part of a row: `at` is where it begins in the text of its line, -1 where it has no place there."""
+
+    content: Content
+    at: int = -1
+
+
+class DrawnRow(NamedTuple):
+    """One row of cells."""
+
+    pieces: Sequence[Fragment]
+    code: bool = False
+
+
+class TextLine(Struct, frozen=True):
+    """One line before it is wrapped; `code` has a ground of its own.
+
+    Its first `marks` characters are bullets and bars; `hang` is what the rows below the first have in their place.
+    """
+
+    content: Content
+    code: bool = False
+    marks: int = 0
+    hang: str = ""
+
+    @property
+    def plain(self) -> str:
+        return self.content.plain
+
+    def height(self, width: int) -> int:
+        plain = self.content.plain
+        room = width - 2 * MARGIN if self.code else width
+        if len(plain) <= room and plain.isascii() and "\t" not in plain:
+            return 1
+        return len(self._cuts(width)) + 1
+
+    def rows(self, width: int, content: Content) -> Iterator[DrawnRow]:
+        """The rows in so many cells, of this content: it has the letters of the line, and may have other styles."""
+        marks, ends = self.marks, [self.marks, *self._cuts(width), len(content)]
+        hang = Content.styled(self.hang if self._hangs(width) else "", "$faint")
+        for number, (start, end) in enumerate(pairwise(ends)):
+            piece = content[start:end]
+            if end < len(content) and not self.code:
+                piece = piece.rstrip()
+            if not number:
+                yield DrawnRow(
+                    (Fragment(content[:marks], 0), Fragment(piece, start))
+                    if marks
+                    else (Fragment(piece, 0),),
+                    self.code,
+                )
+            elif self.code:
+                yield DrawnRow(
+                    (Fragment(hang), Fragment(Content.styled(GOES_ON, "$faint")), Fragment(piece, start)),
+                    True,
+                )
+            else:
+                yield DrawnRow((Fragment(hang), Fragment(piece, start)))
+
+    def _hangs(self, width: int) -> bool:
+        return 3 * len(self.hang) <= width
+
+    def _cuts(self, width: int) -> list[int]:
+        """Where the rows below the first begin, in characters."""
+        body = self.content.plain[self.marks :]
+        if not self.code:
+            room = max(width - (cell_len(self.hang) if self._hangs(width) else 0), 1)
+            return [self.marks + at for at in divide_line(body, room)]
+        room = max(width - 2 * MARGIN - (cell_len(self.hang) if self._hangs(width) else 0), 4)
+        if cell_len(body.expandtabs(TAB)) <= room:
+            return []
+        first = len(next(_chopped(body, room)))
+        parts = [body[:first], *_chopped(body[first:], room - len(GOES_ON))]
+        return list(accumulate(map(len, parts[:-1]), initial=self.marks))[1:]
+
+
+class Table(Struct, frozen=True):
+    """What the rows of a table share: for each column its name, its widest cell, and its longest word."""
+
+    names: tuple[str, ...]
+    widest: tuple[int, ...]
+    words: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Content]], before: Table | None = None) -> Table:
+        """The table of these rows and of those `before`, which have its names."""
+        names = before.names if before else tuple(cell.plain for cell in rows[0])
+        widest = list(before.widest) if before else [1] * len(names)
+        words = list(before.words) if before else [1] * len(names)
+        for row in rows:
+            for at, cell in enumerate(row[: len(names)]):
+                size = cell_len(cell.plain)
+                if size > widest[at]:
+                    widest[at] = size
+                if size > words[at]:
+                    words[at] = max(words[at], *(cell_len(word) for word in cell.plain.split() or [""]))
+        found = cls(names, tuple(widest), tuple(words))
+        return before if before == found and before is not None else found
+
+    def columns(self, width: int) -> list[int] | None:
+        """Cells for each column, so that words stay whole; None where they do not fit beside each other."""
+        room = width - len(EDGE) * (len(self.names) - 1)
+        if sum(self.widest) <= room:
+            return list(self.widest)
+        least = [
+            min(widest, max(NARROWEST, min(word, LONGEST_WORD)))
+            for widest, word in zip(self.widest, self.words, strict=True)
+        ]
+        spare = room - sum(least)
+        if spare < 0:
+            return None
+        wanted = [widest - cells for widest, cells in zip(self.widest, least, strict=True)]
+        total = sum(wanted)
+        return [cells + want * spare // total for cells, want in zip(least, wanted, strict=True)]
+
+
+class TableLine(Struct, frozen=True):
+    """A row of a table: cells beside each other, wrapped where they have to be; where even that has no room, below
+    each other behind the names of their columns."""
+
+    table: Table
+    cells: tuple[Content, ...]
+    first: bool = False
+    hang: str = ""
+
+    code = False
+
+    @property
+    def content(self) -> Content:
+        joined = Content(EDGE).join(self.cells)
+        return Content(self.hang) + joined if self.hang else joined
+
+    @property
+    def plain(self) -> str:
+        return self.hang + EDGE.join(cell.plain for cell in self.cells)
+
+    def height(self, width: int) -> int:
+        room = width - cell_len(self.hang)
+        columns = self.table.columns(room)
+        if columns is None:
+            return sum(1 for _ in self._card(room, self.content))
+        tall = (
+            max(len(_breaks(cell.plain, cells)) for cell, cells in zip(self.cells, columns, strict=False)) + 1
+        )
+        return tall + 1 if self.first else tall
+
+    def rows(self, width: int, content: Content) -> Iterator[DrawnRow]:
+        hang = Fragment(Content.styled(self.hang, "$faint"))
+        room = width - cell_len(self.hang)
+        columns = self.table.columns(room)
+        if columns is None:
+            yield from (DrawnRow((hang, *row.pieces)) for row in self._card(room, content))
+            return
+        wrapped = []
+        for start, cells in zip(self._starts(), columns, strict=False):
+            end = start + len(self.cells[len(wrapped)])
+            cell = content[start:end]
+            ends = [0, *_breaks(cell.plain, cells), len(cell)]
+            wrapped.append(
+                [Fragment(cell[left:right].rstrip(), start + left) for left, right in pairwise(ends)]
+            )
+        edge = Fragment(Content.styled(EDGE, "$faint"))
+        for number in range(max(map(len, wrapped))):
+            pieces = [hang]
+            for at, (parts, cells) in enumerate(zip(wrapped, columns, strict=False)):
+                pieces += [edge] if at else []
+                piece = parts[number] if number < len(parts) else Fragment(Content())
+                pieces.append(piece)
+                if at < len(wrapped) - 1:
+                    pieces.append(Fragment(Content(" " * max(cells - cell_len(piece.content.plain), 0))))
+            yield DrawnRow(pieces)
+        if self.first:
+            yield DrawnRow(
+                (hang, Fragment(Content.styled("─┼─".join("─" * cells for cells in columns), "$faint")))
+            )
+
+    def _starts(self) -> list[int]:
+        """Where each cell begins in the text of the line."""
+        starts, at = [], len(self.hang)
+        for cell in self.cells:
+            starts.append(at)
+            at += len(cell) + len(EDGE)
+        return starts
+
+    def _card(self, width: int, content: Content) -> Iterator[DrawnRow]:
+        """The cells below each other; of the first row, whose cells are the names, a line."""
+        if self.first:
+            yield DrawnRow((Fragment(Content.styled("─" * min(width, 24), "$faint")),))
+            return
+        for start, cell, name in zip(self._starts(), self.cells, self.table.names, strict=False):
+            label = Content.styled(f"{name}: " if name else "", "bold")
+            text = label + content[start : start + len(cell)]
+            ends = [0, *divide_line(text.plain, max(width, 1)), len(text)]
+            for left, right in pairwise(ends):
+                before = min(max(len(label) - left, 0), right - left)
+                part = text[left:right]
+                yield DrawnRow(
+                    (
+                        Fragment(part[:before]),
+                        Fragment(part[before:].rstrip(), start + max(left - len(label), 0)),
+                    )
+                )
+        yield DrawnRow((Fragment(Content.styled("─" * min(width, 24), "$faint")),))
+
+
+AnyLine = TextLine | TableLine
+
+
+def _chopped(text: str, room: int) -> Iterator[str]:
+    """The text in parts of at most so many cells; a tab goes to the next multiple of `TAB`."""
+    if "\t" not in text:
+        yield from chop_cells(text, room)
+        return
+    start = cells = 0
+    for at, letter in enumerate(text):
+        size = TAB - cells % TAB if letter == "\t" else cell_len(letter)
+        if cells + size > room and at > start:
+            yield text[start:at]
+            start, cells = at, 0
+        cells += size
+    yield text[start:]
+
+
+def _breaks(plain: str, cells: int) -> list[int]:
+    if len(plain) <= cells and plain.isascii():
+        return []
+    return divide_line(plain, max(cells, 1))
