@@ -21,6 +21,8 @@ PAGE = os.sysconf("SC_PAGESIZE")
 class FirstProcess:
     """The view's first process: starts commands, waits for all that ends, and ends with our side of the socket."""
 
+    look = LOOK
+
     def __init__(self, plan, line):
         self.plan, self.line = plan, line
         #: Process of each command that runs, and when it has to be gone once it was asked to stop.
@@ -35,7 +37,7 @@ class FirstProcess:
         poll.register(reading, select.POLLIN)
         looked = time.monotonic()
         while True:
-            for descriptor, _ in poll.poll(LOOK * 1000 if not self.ends else 20):
+            for descriptor, _ in poll.poll(self.look * 1000 if not self.ends else 20):
                 if descriptor == reading:
                     os.read(reading, 4096)
                 elif not self._message():
@@ -44,7 +46,7 @@ class FirstProcess:
             now = time.monotonic()
             for number in [number for number, end in self.ends.items() if end <= now]:
                 self._kill(number)
-            if now - looked >= LOOK:
+            if now - looked >= self.look:
                 looked = now
                 self._look()
 
