@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FallbackKind, FileAction, Plan
 from tui_agent.planning import candidates
@@ -40,11 +41,15 @@ _MADE: Final = re.compile(
 
 
 class FoundAction(Struct, frozen=True):
-    """One file or folder that the words ask for; `sure` where the index holds just what was named."""
+    """One file or folder that the words ask for; `sure` where the index holds what was named.
+
+    `plain`: a word of the language is called so, too; it says nothing of whether more is needed.
+    """
 
     at: int
     action: FileAction | DirectoryAction
     sure: bool
+    plain: bool = False
 
 
 class Words(Struct, frozen=True):
@@ -70,7 +75,8 @@ def read_words(request: str, index: Index, active: str = "") -> Words:
     files = tuple(one.action for one in found if isinstance(one.action, FileAction))
     folders = tuple(one.action for one in found if isinstance(one.action, DirectoryAction))
     plan = Plan("words", files[:MAX_ACTIONS], folders[:MAX_ACTIONS], _too_many(len(files)))
-    certain = bool(found) and all(one.sure for one in found) and not _VAGUE.search(request)
+    named = [one for one in found if not one.plain]
+    certain = bool(named) and all(one.sure for one in named) and not _VAGUE.search(request)
     return Words(plan, certain and len(files) <= MAX_ACTIONS)
 
 
@@ -98,7 +104,7 @@ def _phrases(masked: Masked, index: Index) -> Iterator[FoundAction]:
         patterns = candidates.chain_for_tests(tests.name)
         if _is_name(tests.name) or candidates.fits_something(patterns, index, MOST_NAMESAKES):
             action = FileAction(f"tests for {tests.name}", patterns, "its tests", False, "create_new")
-            yield FoundAction(tests.at, action, False)
+            yield FoundAction(tests.at, action, True)  # they are made where there are none
 
 
 def _is_name(word: str) -> bool:
@@ -266,15 +272,11 @@ def _file_name(reference: Reference, request: str, index: Index) -> FoundAction 
     text = reference.text
     if candidates.fits_something([f"**/{text}"], index, MOST_NAMESAKES):
         patterns = candidates.chain_for_path(text, index)
-        return _file(reference, text, patterns, "the request names it", _is_only(text, index))
+        return _file(reference, text, patterns, "the request names it", True)
     if not is_source_extension(text.rpartition(".")[2]) or text.lower() in PRODUCTS:
         return _module(reference, index)
     patterns = candidates.chain_for_path(text, index)
     return _file(reference, text, patterns, "the request names it", False, _fallback(reference, request))
-
-
-def _is_only(name: str, index: Index) -> bool:
-    return len(index.named([name])[name]) == 1
 
 
 def _module(reference: Reference, index: Index) -> FoundAction | None:
@@ -283,7 +285,7 @@ def _module(reference: Reference, index: Index) -> FoundAction | None:
     patterns = candidates.chain_for_module(parts)
     if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
         return None
-    return _file(reference, reference.text, patterns, "the module is named", False)
+    return _file(reference, reference.text, patterns, "the module is named", True)
 
 
 def _quoted(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
@@ -308,7 +310,9 @@ def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -
     same = [path for path in namesakes if _is_called(path, text)]
     if not 0 < len(same) <= MOST_NAMESAKES:
         return None
-    return _file(reference, text, tuple(same), "a file is called so", False, "skip")
+    named = quoted or looks_like_identifier(text)
+    one = _file(reference, text, tuple(same), "a file is called so", named, "skip")
+    return replace(one, plain=not named)
 
 
 def _is_called(path: str, name: str) -> bool:
@@ -337,7 +341,7 @@ def _action_for_identifier(reference: Reference, index: Index) -> FoundAction | 
     patterns = candidates.chain_for_identifier(text)
     if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
         return None
-    return _file(reference, text, patterns, "a file may be called after it", False, "skip")
+    return _file(reference, text, patterns, "a file may be called after it", True, "skip")
 
 
 def _called(reference: Reference) -> str:

@@ -123,6 +123,8 @@ def _usage(state: State, event: e.UsageCounted) -> State:
         usage = replace(usage, open=None)
     if event.purpose != "subtask":  # sub-tasks go on beside turns and have limits of their own
         usage = replace(usage, turn=state.usage.turn.plus(event.usage))
+    if event.purpose == "plan":
+        usage = replace(usage, planning=state.usage.planning.plus(event.usage))
     return replace(state, usage=_told(usage, event))
 
 

@@ -46,7 +46,7 @@ def _started(state: State, event: e.TurnStarted) -> State:
         input=replace(
             state.input, queue=queue, history=(*history, event.request)[-HISTORY_KEPT:], memory=memory
         ),
-        usage=replace(state.usage, turn=Usage()),
+        usage=replace(state.usage, turn=Usage(), planning=Usage()),
         chat=replace(state.chat, next_steps=()),
     )
     return say(state, ChatMessage(0, "person", event.turn, event.request))

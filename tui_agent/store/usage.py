@@ -79,6 +79,8 @@ class UsageSlice(Struct, frozen=True):
     counted: int = 0
     scale: float = 1.0
     last: Usage = Usage()
+    #: What asking a planner has cost in this turn, which is a part of `turn`.
+    planning: Usage = Usage()
     #: The request that is out now, None where none is.
     open: OpenRequest | None = None
     prefix_share: float = 0.0

@@ -82,6 +82,8 @@ def _counted(state: State) -> Iterator[Row]:
     begins = f"{usage.prefix_share:.1%} of the request before begin it; restarted {usage.resets} times so far"
     yield ((f"  {begins}", "$muted"),)
     yield ((f"  this turn      {_spent(usage.turn)}", "$text"),)
+    if usage.planning != Usage():
+        yield ((f"  of it the plan {_spent(usage.planning)}", "$muted"),)
     yield ((f"  this session   {_spent(usage.session)}", "$text"),)
 
 
