@@ -169,5 +169,6 @@ def _both(before: Change, change: Change) -> Change:
         ask=before.ask or change.ask,
         rung=change.rung if change.rung == before.rung else "",
         by_hand=before.by_hand or change.by_hand,
+        checks=tuple(dict.fromkeys((*before.checks, *change.checks))),
         comments=(*before.comments, *change.comments),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -14,10 +13,10 @@ import msgspec
 from tui_agent.checks.found import concerns, found_in
 from tui_agent.checks.output import counts, counts_of_report, places
 from tui_agent.errors import SessionError
-from tui_agent.files.private import write_private
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
+from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.commands import CommandRuns
 from tui_agent.settings.schema import CheckCommand, Settings
 from tui_agent.store import events as e
@@ -45,17 +44,17 @@ class Checks:
         workspace: Workspace,
         commands: CommandRuns,
         settings: Callable[[], Settings],
-        store: Path,
+        data: Path,
         *,
         unasked: bool,
     ) -> None:
-        """`unasked`: whether rounds begin by themselves for what no turn proposes."""
+        """`data` is the folder of sessions; `unasked`: whether rounds begin by themselves for what no turn proposes."""
         self._journal = journal
         self._workspace = workspace
         self._commands = commands
         self._settings = settings
-        #: What the person has said about found checks, by folder.
-        self._store = store
+        #: The found checks that the person has accepted; none of them where they were declined.
+        self._answers = FolderAnswers(data / STORE, workspace.root)
         self._one_at_a_time = asyncio.Lock()
         self._round: asyncio.Task[object] | None = None
         self._due: asyncio.TimerHandle | None = None
@@ -96,9 +95,7 @@ class Checks:
         offered = self.state.checks.offered
         if not offered:
             raise SessionError("No checks are offered", "name them in settings.toml, as [[checks.commands]]")
-        kept = await asyncio.to_thread(self._read)
-        kept[str(self._workspace.root)] = msgspec.to_builtins(offered if accepted else ())
-        await asyncio.to_thread(write_private, self._store, json.dumps(kept).encode())
+        await asyncio.to_thread(self._answers.keep, msgspec.to_builtins(offered if accepted else ()))
         self._journal.tell(e.ChecksOffered(()))
         if accepted and self.state.review.open:
             self._begin()
@@ -106,16 +103,9 @@ class Checks:
     def _accepted(self) -> list[CheckCommand] | None:
         """What was accepted for this folder; None where nothing was said yet."""
         try:
-            return msgspec.convert(self._read()[str(self._workspace.root)], list[CheckCommand])
-        except (KeyError, msgspec.ValidationError):
+            return msgspec.convert(self._answers.get(), list[CheckCommand])
+        except msgspec.ValidationError:
             return None
-
-    def _read(self) -> dict[str, object]:
-        try:
-            kept = json.loads(self._store.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return kept if isinstance(kept, dict) else {}
 
     # ── rounds ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -242,7 +232,8 @@ class Checks:
             passed,
             failed,
             round(ran.seconds, 3),
-            places=() if ran.ok else tuple(places(ran.output, self._is_there(root))),
+            # tracebacks name files from the root of the disk: a view is at the folder's own path
+            places=() if ran.ok else tuple(places(ran.output.replace(f"{root}/", ""), self._is_there(root))),
             run=ran.id,
         )
 

@@ -78,7 +78,7 @@ async def open_child(
         model=parent.models.paced(),
         model_name=parent.models.name,
         interactive=False,
-        part=SubTaskPart(part, capacity, parent.models.requests),
+        part=SubTaskPart(part, parent.workspace.root, capacity, parent.models.requests),
         open_child=open_child,
     )
     await journal.record(e.SessionStarted(folder.name, copy.root))

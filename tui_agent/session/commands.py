@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.checks.output import REPORT, REPORTING
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.private import write_private
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
+from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.running import SHOWN, RunningCommands, Start, same
 from tui_agent.session.servers import Server, Servers
-from tui_agent.session.trial_views import TrialViews, kept
+from tui_agent.session.trial_views import TrialViews
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
@@ -46,14 +46,16 @@ class CommandRuns:
         review: Review,
         settings: Settings,
         folders: Folders,
+        copied: Path | None = None,
     ) -> None:
+        """`copied` is the folder that the workspace is a copy of, whose virtual environment commands use."""
         self._journal = journal
         self._workspace = workspace
         self._blobs = blobs
         self._review = review
-        #: Folders in which the person lets commands run for real.
-        self._store = folders.data / STORE
-        self.views = TrialViews(journal, workspace, review, settings.trial, folders)
+        #: Whether the person lets commands run in the folder for real.
+        self._here_too = FolderAnswers(folders.data / STORE, workspace.root)
+        self.views = TrialViews(journal, workspace, review, settings.trial, folders, copied)
         self._running = RunningCommands(journal, blobs)
         self._stops = 0
         self._servers = Servers(journal.store, self.views, self._running.stop)
@@ -83,7 +85,14 @@ class CommandRuns:
         """
         _check(command)
         stops = self._stops
-        rung = await self.views.check_allowed(command, network=network, allowed=allowed)
+        if by == "check":  # the person has named it: nothing is asked, and without a view nothing is run
+            rung = await self.views.rung()
+            if rung.isolated == "none":
+                raise SessionError(
+                    f"There is no trial view here ({rung.why})", "run the checks after you apply"
+                )
+        else:
+            rung = await self.views.check_allowed(command, network=network, allowed=allowed)
         if rung.isolated == "none":
             return await self._here(command, by, timeout)
         prepared = await self.views.prepare(
@@ -248,13 +257,12 @@ class CommandRuns:
     @call(changes=False)
     def may_run_here(self) -> bool:
         """Whether the person has said that commands may run in this folder itself."""
-        return str(self._workspace.root) in kept(self._store)
+        return self._here_too.get() is True
 
     @call(changes=True)
     def allow_here(self) -> None:
         """Let commands run in this folder itself from now on, in later sessions too. Raises OSError."""
-        paths = sorted({*kept(self._store), str(self._workspace.root)})
-        write_private(self._store, json.dumps(paths).encode())
+        self._here_too.keep(True)
 
     @call(changes=True)
     async def stop(self) -> None:

@@ -30,7 +30,6 @@ from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
 from tui_agent.review.unfinished import SAVE, settle_others
 from tui_agent.session.chat import Chat
-from tui_agent.session.checks import STORE as CHECKS
 from tui_agent.session.checks import Checks
 from tui_agent.session.commands import CommandRuns
 from tui_agent.session.files import Files
@@ -149,13 +148,14 @@ class Session:
             self.review,
             loaded.settings,
             folders,
+            part.folder if part else None,
         )
         self.checks = Checks(
             journal,
             workspace,
             self.commands,
             lambda: self.loaded.settings,
-            folders.data / CHECKS,
+            folders.data,
             unasked=part is None and not follows,
         )
         self.subscribe(self._on_event)

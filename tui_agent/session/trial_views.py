@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.files.git_folder import find_git_folder
-from tui_agent.files.private import write_private
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
+from tui_agent.session.answers import FolderAnswers
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import TrialSettings
 from tui_agent.store import events as e
@@ -56,12 +55,16 @@ class TrialViews:
         review: Review,
         settings: TrialSettings,
         folders: Folders,
+        copied: Path | None = None,
     ) -> None:
+        """`copied` is the folder that the workspace is a copy of, if it is one."""
         self._journal = journal
         self._root = str(workspace.root)
         self._review = review
         self._settings = settings
         self._folders = folders
+        self._copied = str(copied) if copied else ""
+        self._before = FolderAnswers(folders.data / LAST, workspace.root)
         self._parent = folders.state / "trials"
         self._hidden: dict[str, HiddenFiles] = {}
         self._rung: Rung | None = None
@@ -91,20 +94,17 @@ class TrialViews:
         """Say so where it is weaker than it was in this workspace, and keep what it is."""
         from tui_agent.trial.rungs import WORDS, below
 
-        others = kept(self._folders.data / LAST)
-        others = others if isinstance(others, dict) else {}
-        last = others.get(self._root)
+        found = self._before.get()
+        last = next((isolated for isolated in WORDS if isolated == found), None)
         if last == rung.isolated:
             return
-        if last in WORDS and below(rung.isolated, last):
+        if last and below(rung.isolated, last):
             await self.say_once(
                 f"Commands ran {WORDS[last].partition(',')[0]} here; that does not work any more ({rung.why})",
                 "warning",
             )
         with suppress(OSError):
-            write_private(
-                self._folders.data / LAST, json.dumps({**others, self._root: rung.isolated}).encode()
-            )
+            self._before.keep(rung.isolated)
 
     async def check_allowed(self, command: str, *, network: bool, allowed: bool) -> Rung:
         """What the command would run in. Raises `AnswerNeeded` where the person has not said yes to that."""
@@ -158,7 +158,7 @@ class TrialViews:
                 Path(self._root),
                 seeds=[*seeds, *more, *owned],
                 git_folders=folders,
-                tools=self._settings.tools,
+                tools=(*self._settings.tools, *self._environments),
                 hidden=(*map(str, (self._folders.config, self._folders.data, self._folders.state)),),
                 network=network,
                 isolated=isolated,
@@ -172,7 +172,9 @@ class TrialViews:
             raise SessionError(f"There is no trial view of this folder: {why}", "run it with !!") from error
         if why:
             await self.say_once(why, "warning")
-        chosen, environment = variables(made.root, made.places, os.environ, self._settings.env)
+        chosen, environment = variables(
+            self._copied or made.root, made.places, os.environ, self._settings.env
+        )
         if colours:
             chosen = {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "PY_COLORS": "1", **chosen}
         if environment:
@@ -184,6 +186,11 @@ class TrialViews:
                 "warning",
             )
         return Prepared(made, chosen, pending, key, folder)
+
+    @property
+    def _environments(self) -> Iterable[str]:
+        """Virtual environments of the folder that this one is a copy of."""
+        return [f"{self._copied}/{name}" for name in (".venv", "venv")] if self._copied else []
 
     async def key(self) -> str:
         """The same as long as nothing else is pending or unsaved."""
@@ -226,14 +233,6 @@ class TrialViews:
         if sentence not in self._said:
             self._said.add(sentence)
             await self._journal.record(e.NoticeGiven(level, sentence))
-
-
-def kept(path: Path) -> Any:
-    """What is kept in a small file of ours, as JSON; nothing where it cannot be read."""
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return []
 
 
 def _digest(seeds: Sequence[Seed]) -> str:

@@ -121,3 +121,16 @@ def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
         words = f"{MARKS[result.state]} {result.name} {amount}".rstrip()
         found.append(CheckMark(result.state, words, result.name))
     return [*found, *(CheckMark("running", f"{MARKS['running']} {name}", name) for name in checks.running)]
+
+
+#: More checks than this are told together where they all passed.
+MOST_APART = 2
+
+
+def in_short(found: Sequence[CheckMark]) -> list[CheckMark]:
+    """The same for a line of its own: of many, those that passed are one."""
+    passed = [mark for mark in found if mark.look == "passed"]
+    if len(found) <= MOST_APART or len(passed) < 2:
+        return [*found]
+    together = CheckMark("passed", f"{MARKS['passed']} {len(passed)} checks", "")
+    return [*(mark for mark in found if mark.look != "passed"), together]

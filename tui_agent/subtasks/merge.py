@@ -61,7 +61,7 @@ class ResultMerger:
             proposed: dict[str, Change] = {}
             events: list[e.Event] = []
             for result in results(ended.changed, ended.changes):
-                change, *told = await self._proposed(event.id, result, ended.changes, len(proposed))
+                change, *told = await self._proposed(event.id, result, ended, len(proposed))
                 proposed[result.path] = change
                 events += told
             todos = self._todos(event.id, ended, proposed)
@@ -72,11 +72,11 @@ class ResultMerger:
             await self._journal.record(event, *(_with_todo(told, tied) for told in events))
 
     async def _proposed(
-        self, task: str, result: FileResult, said: Sequence[Change], ahead: int
+        self, task: str, result: FileResult, ended: RunOutcome, ahead: int
     ) -> tuple[Change, *tuple[e.Event, ...]]:
         """What a task did to one file, together with what others have proposed for it; and what says so."""
         number = sum(change.turn == TURN for change in self.state.review.changes) + ahead + 1
-        alone = await asyncio.to_thread(self._change, f"s{number}", task, result, said)
+        alone = await asyncio.to_thread(self._change, f"s{number}", task, result, ended)
         while True:
             beside = self.beside(alone.path)
             change = await self.together(beside, alone)
@@ -102,8 +102,8 @@ class ResultMerger:
             return change
         return await self._on_newest(change)
 
-    def _change(self, name: str, task: str, result: FileResult, said: Sequence[Change]) -> Change:
-        mine = [change for change in said if result.path in (change.path, change.rename_to)]
+    def _change(self, name: str, task: str, result: FileResult, ended: RunOutcome) -> Change:
+        mine = [change for change in ended.changes if result.path in (change.path, change.rename_to)]
         base, new = text_under(self._blobs, result.before), text_under(self._blobs, result.after)
         return with_texts(
             Change(
@@ -116,6 +116,7 @@ class ResultMerger:
                 rung=mine[0].rung if len(mine) == 1 else "",
                 ask=next((change.ask for change in mine if change.ask), ""),
                 tasks=(task,),
+                checks=ended.checks,
             ),
             base or "",
             new or "",

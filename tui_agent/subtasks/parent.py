@@ -126,8 +126,12 @@ class Parent:
 
 
 class SubTaskPart(Struct, frozen=True):
-    """What makes a session that of a sub-task's run: its hand-over, and what it shares with its parent."""
+    """What makes a session that of a sub-task's run: its hand-over, and what it shares with its parent.
+
+    folder: the one that its copy was made of.
+    """
 
     handover: str
+    folder: Path
     capacity: Capacity
     requests: Allowance

@@ -36,7 +36,8 @@ LONGEST_LINE = 300
 
 
 class RunOutcome(Struct, frozen=True):
-    """What came of a run. `changes` are the child's own, for what they say of each path."""
+    """What came of a run. `changes` are the child's own, for what they say of each path; `checks` are those that its
+    work did not pass in its own tree."""
 
     state: Literal["completed", "failed", "cancelled"] = "completed"
     summary: str = ""
@@ -44,6 +45,7 @@ class RunOutcome(Struct, frozen=True):
     cause: Cause = ""
     changed: tuple[FileStep, ...] = ()
     changes: tuple[Change, ...] = ()
+    checks: tuple[str, ...] = ()
     todos: tuple[Todo, ...] = ()
     tokens: int = 0
     cost: float | None = 0.0
@@ -204,6 +206,7 @@ def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
         cause=cause,
         changed=() if reason else _steps(state),
         changes=state.review.changes,
+        checks=tuple(result.name for result in state.checks.results if result.state != "passed"),
         todos=() if reason else state.todos,
         tokens=used.input + used.output,
         cost=used.cost,

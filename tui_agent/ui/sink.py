@@ -95,7 +95,7 @@ def rich_label(text: str, style: str = "") -> Text:
 
 def check_pieces(marks: Iterable[CheckMark]) -> list[tuple[str, str]]:
     """Checks behind something else, each in its colour."""
-    return [(f"  {mark.words}", CHECK_INKS[mark.look]) for mark in marks]
+    return [(f" {mark.words}", CHECK_INKS[mark.look]) for mark in marks]
 
 
 def _part(piece: str | tuple[str, str] | Content) -> Content:

@@ -16,7 +16,7 @@ from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
-from tui_agent.store.checks import CheckMark
+from tui_agent.store.checks import CheckMark, in_short
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.panes.review_body import ReviewBody
 from tui_agent.ui.panes.review_decisions import ReviewDecisions
@@ -107,8 +107,9 @@ class ReviewPane(Pane):
     def draw(self) -> None:
         change, position = change_at(self.changes, self.position), self.position
         state = self.session.state
-        marks = check_pieces(state.check_marks)
-        self.title_text = parts(title(self.TITLE, self.changes, position), *marks)
+        marks = check_pieces(in_short(state.check_marks))
+        place = title("", self.changes, position)
+        self.title_text = parts(self.TITLE, *marks, place)
         rows = self.query_one(Rows)
         found = place_rows(state)
         rows.set_rows([*change_rows(self.changes), *found], cursor=change.id if change else "")

@@ -13,6 +13,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.store.checks import in_short
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
 from tui_agent.ui.keys.keymap import Keys
@@ -144,14 +145,14 @@ def _facts(state: State, model: str) -> Iterable[Piece]:
         yield (state.session.not_kept, "$error")
     if state.session.read_only:
         yield ("read only: open elsewhere", "$warning")
+    for mark in in_short(state.check_marks):
+        yield (mark.words, CHECK_INKS[mark.look])
     name = state.model.name or model
     yield (name or "no model", "$text" if name else "$warning")
     if state.model.status in ("starting", "failed"):
         yield (state.model.status, "$error" if state.model.status == "failed" else "$muted")
     if state.turn.number:
         yield (f"turn {state.turn.number}", "$running" if state.turn.running else "$muted")
-    for mark in state.check_marks:
-        yield (mark.words, CHECK_INKS[mark.look])
     yield from _commands(state)
     yield from _usage(state)
     yield from _git(state)

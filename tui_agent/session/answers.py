@@ -1,0 +1,31 @@
+"""What is kept of a folder for later sessions, such as an answer of the person: JSON, an entry by each path."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tui_agent.files.private import write_private
+
+
+class FolderAnswers:
+    """The answers to one question, of which this folder's is read and written."""
+
+    def __init__(self, store: Path, folder: Path) -> None:
+        self._store = store
+        self._folder = str(folder)
+
+    def get(self) -> object:
+        """None where nothing was said, or the file cannot be read. Blocking."""
+        return self._all().get(self._folder)
+
+    def keep(self, answer: object) -> None:
+        """Blocking. Raises OSError."""
+        write_private(self._store, json.dumps({**self._all(), self._folder: answer}).encode())
+
+    def _all(self) -> dict[str, object]:
+        try:
+            kept = json.loads(self._store.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return kept if isinstance(kept, dict) else {}
