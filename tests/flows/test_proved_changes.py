@@ -1,0 +1,86 @@
+"""A change is proved before it is applied: on a real Python and a real Node project, with a provider on loopback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from support.openai_wire import Answer
+from support.program import json_lines, of_type, run
+from support.provider import Provider
+from support.repositories import git, repository
+
+from tui_agent.checks.found import found_in
+
+PYTHON = {
+    "shop/__init__.py": "",
+    "shop/price.py": "def total(prices):\n    return sum(prices)\n",
+    "tests/test_price.py": (
+        "import pytest\n\nfrom shop.price import total\n\n\n"
+        "@pytest.mark.parametrize('prices', [[], [1], [1, 2]])\n"
+        "def test_total(prices):\n    assert total(prices) == sum(prices)\n"
+    ),
+    "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['.']\n",
+}
+NODE = {
+    "price.js": "exports.total = (prices) => prices.reduce((a, b) => a + b, 0);\n",
+    "test/price.test.js": (
+        "const test = require('node:test');\nconst assert = require('node:assert');\n"
+        "const { total } = require('../price.js');\n"
+        "for (const prices of [[], [1], [1, 2]]) {\n"
+        "  test(`total of ${prices}`, () => assert.equal(total(prices), prices.length && eval(prices.join('+'))));\n"
+        "}\n"
+    ),
+    "package.json": '{"name": "shop", "version": "1.0.0", "scripts": {"test": "node --test test/"}}\n',
+}
+#: Files, the changed one, its line, what takes its place at first and when it is put right, and where the test fails.
+PROJECTS = {
+    "python": (
+        PYTHON, "shop/price.py", "    return sum(prices)",
+        "    return prices[0] + sum(prices[1:])", "    return 0 + sum(prices)", "shop/price.py:2",
+    ),
+    "node": (
+        NODE, "price.js", "prices.reduce((a, b) => a + b, 0)",
+        "prices.reduce((a, b) => a + b)", "prices.reduce((a, b) => b + a, 0)", "price.js:1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PROJECTS)
+def test_a_broken_test_is_found_and_put_right_before_anything_is_written(tmp_path: Path, kind: str) -> None:
+    files, path, old, wrong, right, place = PROJECTS[kind]
+    work = repository(tmp_path / "work", files)
+    (check,) = found_in(work)
+    seen: list[str] = []
+
+    def reply(new: str) -> Any:
+        def answer(request: Any) -> Answer:
+            seen.append((work / path).read_text())
+            change = {"path": path, "edits": [{"search": old, "replace": new}]}
+            return Answer(json.dumps({"summary": "Changed.", "fileChanges": [change]}))
+
+        return answer
+
+    with Provider() as provider:
+        provider.answer(reply(wrong), reply(right))
+        done = run(
+            "run", "--json", "--apply", "checked", "--model", "openai/test-model", "--protocol", "structured",
+            "--set", f"checks.commands={msgspec.json.encode([check]).decode()}", "--set", "planner_model=none",
+            f"Write the total in {path} differently", folder=work, environment=provider.environment,
+        )  # fmt: skip
+        told = str(provider.requests[1].body["messages"][-1]["content"])
+    lines = json_lines(done)
+    assert done.returncode == 0, done.stderr + done.stdout
+    found = [(line["state"], line["passed"], line["failed"]) for line in of_type(lines, "check")]
+    assert found == [("failed", 2, 1), ("passed", 3, 0)]
+    assert f"## CHECK {check.name}" in told
+    assert place in told
+    assert seen == [files[path]] * 2  # nothing was written while the model was asked
+    assert right in (work / path).read_text()
+    assert git(work, "status", "--porcelain") == f" M {path}\n"
+    outside = subprocess.run(check.command, shell=True, cwd=work, check=False, capture_output=True, text=True)
+    assert outside.returncode == 0, outside.stdout
