@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 from support.screens import on_screen
+from textual.content import Content
 
+from tui_agent.trial.rungs import WITHOUT
+from tui_agent.ui.widgets.command_output import CommandOutput
 from tui_agent.ui.widgets.prompt import Prompt
 
 
@@ -59,6 +62,63 @@ async def test_a_command_in_the_real_folder_is_asked_about_and_then_writes(work:
         await it.press(*"!!echo y > b.txt", "enter")
         await it.shows("✓ echo y > b.txt")
         assert (work / "b.txt").read_text() == "y\n"
+
+
+async def test_output_keeps_its_colours_and_leads_to_the_files(work: Path) -> None:
+    (work / "b.py").write_text("\n" * 40 + "here = 1\n" + "\n" * 40)
+    async with on_screen(work) as it:
+        words = r"printf '\033[31mred\033[0m \033]0;title\007\033[2Jb.py:41: wrong\n10%%\r100%%\n'; exit 1"
+        await it.press(*f"!{words}", "enter")
+        await it.shows("exit 1")
+        (block,) = it.app.screen.query("CommandOutput")
+        assert isinstance(block, CommandOutput)
+        block.focus()
+        await it.press("enter")
+        await it.shows("red b.py:41: wrong")
+        assert "\n100%" in (result := it.session.state.commands.results[-1]).output
+        assert result.coloured.startswith("\x1b[31mred\x1b[0m b.py")
+        content = block.visual
+        assert isinstance(content, Content)
+        at = content.plain.index("red b.py")
+        assert any(span.start == at and "$error" in str(span.style) for span in content.spans), content.spans
+        await it.press("o")
+        await it.until(lambda: it.session.state.buffers.active == "b.py", "the file")
+        await it.until(lambda: "here = 1" in it.text, "the line")
+        assert it.session.state.buffers.get("b.py").cursor[0] == 40  # type: ignore[union-attr]
+
+
+async def test_the_commands_that_ran_are_listed_and_opened(work: Path) -> None:
+    async with on_screen(work) as it:
+        await it.press(*"!echo first; exit 4", "enter")
+        await it.shows("exit 4")
+        await it.press(*"!sleep 600", "enter")
+        await it.until(lambda: "● sleep 600 " in it.text.splitlines()[-1], "the status line")
+        await it.press("ctrl+o", "H")
+        await it.shows("Commands: Enter shows what one printed")
+        await it.until(lambda: "exit 4" in it.text and "● sleep 600" in it.text, "the list")
+        await it.press(*"first", "enter")
+        await it.shows("What it printed")
+        await it.shows("first")
+        await it.press("escape", "escape", "f10")
+        await it.shows("stopped")
+
+
+async def test_a_weaker_view_is_asked_about(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(WITHOUT, "overlay,bubblewrap")
+    async with on_screen(work) as it:
+        await it.press(*"!cat a.txt", "enter")
+        await it.shows("Run cat a.txt")
+        await it.shows("which is weaker")
+        await it.press("enter")
+        await it.until(lambda: it.one(Prompt).text == "!cat a.txt", "the text again")
+        assert not it.session.state.commands.results
+        await it.press("enter")
+        await it.shows("Run cat a.txt")
+        await it.press("down", "enter")
+        await it.shows("✓ cat a.txt")
+        await it.until(lambda: "(Landlock)" in it.text, "what it ran in")
+        await it.press("ctrl+o", "I")
+        await it.shows("with the network of this machine")
 
 
 async def test_a_running_command_is_told_and_stopped_by_key(work: Path) -> None:

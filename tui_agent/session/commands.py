@@ -131,7 +131,9 @@ class CommandRuns:
     async def _start_again(self) -> None:
         """What a changed proposal has stopped is wanted again."""
         for server in self._servers.to_start_again():
-            await self.run(server.command, by=server.by, background=True, allowed=True)
+            number = await self.run(server.command, by=server.by, background=True, allowed=True)
+            if number in self._running.runs:
+                await self._begun(number, *self._running.runs[number])
             said = f"Started again on what is pending now: {server.command}"
             await self._journal.record(e.NoticeGiven("info", said))
 

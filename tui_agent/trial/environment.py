@@ -23,6 +23,7 @@ _TOLD = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "SSH_AUTH_SOCK", "DBUS_*"
 _FIXED = {
     "TUI_AGENT_TRIAL": "1",
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "DEBIAN_FRONTEND": "noninteractive",
