@@ -13,6 +13,7 @@ import pytest
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.edits.change import Pick
+from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
@@ -221,3 +222,47 @@ async def test_found_checks_are_offered_once_and_run_when_they_are_accepted(root
     async with open_session(root, interactive=True) as session:
         assert not session.state.checks.offered
         assert [check.name for check in session.checks.chosen()] == ["unittest"]
+
+
+async def test_on_a_copy_the_same_is_done_and_what_it_cannot_promise_is_said(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_TRIAL_WITHOUT", "overlay,bubblewrap")
+    replies = [reply("Wrong.", fileChanges=[WRONG]), reply("Right.", fileChanges=[RIGHT])]
+    async with open_session(root, replies, **checks(TEST)) as session:
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert [result.isolated for result in session.state.commands.results] == ["landlock"] * 2
+        assert [mark.look for mark in session.state.check_marks] == ["passed"]
+        assert any("on a copy under Landlock, which is weaker" in n.text for n in session.state.notices.items)
+        with pytest.raises(SessionError, match="which is weaker"):  # a check is no answer for other commands
+            await session.commands.run("true")
+    assert (root / "a.py").read_text() == "def f():\n    return 1\n"
+
+
+async def test_without_any_view_proposals_are_not_checked_and_the_folder_is_by_key(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_TRIAL_WITHOUT", "overlay,bubblewrap,landlock,sandbox-exec")
+    async with open_session(root, [reply("It.", fileChanges=[RIGHT])], **checks(TEST)) as session:
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert session.state.turn.ok
+        assert not session.state.commands.results
+        assert "No checks: There is no trial view here" in session.state.notices.items[-1].text
+        await session.review.apply()
+        await session.checks.again()
+        await session.checks.settled()
+        assert session.state.check_marks[0].look == "passed"
+
+
+@pytest.mark.parametrize("value", [2, 3])
+async def test_what_applies_itself_waits_for_the_person_where_a_check_failed(root: Path, value: int) -> None:
+    change = {"path": "a.py", "edits": [{"search": "return 1", "replace": f"return {value}"}]}
+    settings = checks(TEST, repairs=0)
+    settings["overrides"] += ("autonomy=auto", "auto_apply=true")
+    async with open_session(root, [reply("It.", fileChanges=[change])], **settings) as session:
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert bool(session.state.review.open) == (value == 3)
+    assert ("return 2" in (root / "a.py").read_text()) == (value == 2)

@@ -49,7 +49,7 @@ from tui_agent.subtasks.subtasks import SubTasks, left_running
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.texts import Texts
-from tui_agent.workspace.workspace import FileChange, Workspace
+from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
@@ -106,7 +106,7 @@ class Session:
         self._freshness = freshness = FreshnessWatch(journal, workspace, self._open_files)
         workspace.listen(
             on_index=freshness.on_index,
-            on_batch=self._on_batch,
+            on_batch=lambda changes: (freshness.on_batch(changes), self.checks.on_batch(changes)),
             on_status=freshness.on_status,
             on_watch=freshness.on_watch,
             on_notice=freshness.on_notice,
@@ -300,10 +300,6 @@ class Session:
         """Warnings that `start_services` gives, when a front end is there to show them."""
         self._opening_notices += sentences
 
-    def _on_batch(self, changes: Sequence[FileChange]) -> None:
-        self._freshness.on_batch(changes)
-        self.checks.on_batch(changes)
-
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.TurnStarted) and not state.session.read_only:
             self.models.renew()
@@ -312,6 +308,9 @@ class Session:
         """With autonomy `auto` and `auto_apply` write what is proposed; what must be asked about stays."""
         settings = self.loaded.settings
         if settings.autonomy != "auto" or not settings.auto_apply or not self.state.review.open:
+            return
+        if doubt := self.state.check_doubt:
+            await self.notice(f"Not applied by itself. {doubt}", "warning")
             return
         try:
             await self.review.apply()

@@ -50,7 +50,7 @@ class GitStatus(Struct, frozen=True):
 #: (how many files, whether the listing is complete)
 OnIndex = Callable[[int, bool], None]
 #: What changed on disk, in one go; nothing where anything may have, while nobody watched.
-OnBatch = Callable[[Sequence[FileChange]], None]
+OnBatch = Callable[[Sequence[FileChange]], object]
 OnStatus = Callable[[GitStatus], None]
 #: (how changes are seen, why that is not by the system's events or not at all)
 OnWatch = Callable[[Watching, str], None]
