@@ -16,7 +16,7 @@ COLLECT_AFTER = 10_000
 #: Seconds without a key before everything is collected.
 QUIET = 0.25
 #: The share of the time that may go into it.
-SHARE = 0.005
+SHARE = 0.01
 
 
 class Garbage:
