@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +55,12 @@ def open_screen(options: ScreenOptions) -> int:
             theme=settings.theme,
             keys=settings.keys,
             folders=(folders.config, *own),
-            reopen=lambda choice: (
-                _open_rehearsal() if choice.rehearsal else _open(options, choice.session, choice.read_only)
-            ),
+            reopen=partial(_reopened, options),
             pick_from=(folders.data, options.workspace) if options.resume == "" else None,
         )
 
 
-async def _open(options: ScreenOptions, session: str, read_only: bool = False) -> Any:
+async def _open(options: ScreenOptions, session: str, read_only: bool = False, draft: str = "") -> Any:
     """The session behind the first frame: what it needs is imported only now."""
     from tui_agent.session.opening import Opening, open_session
 
@@ -75,14 +74,18 @@ async def _open(options: ScreenOptions, session: str, read_only: bool = False) -
             started_from=Path.cwd(),
             interactive=True,
             read_only=read_only,
+            draft=draft,
         )
     )
 
 
-async def _open_rehearsal() -> Any:
-    from tui_agent.rehearsal.demo import rehearsal
+async def _reopened(options: ScreenOptions, choice: Any) -> Any:
+    """The session that was chosen on the screen."""
+    if choice.rehearsal:
+        from tui_agent.rehearsal.demo import rehearsal
 
-    return await rehearsal()
+        return await rehearsal()
+    return await _open(options, choice.session, choice.read_only, choice.draft)
 
 
 def open_rehearsal() -> int:

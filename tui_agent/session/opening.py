@@ -126,11 +126,11 @@ async def _begin(
                 new_id, str(opening.workspace), str(replay or ""), opening.rehearsal, __version__
             )
         )
-        if opening.draft:
-            journal.grow(e.DraftChanged(opening.draft))
         await session.settle_others()
     else:
         await session.take_up()
+    if opening.draft:
+        journal.grow(e.DraftChanged(opening.draft))
     session.say_what_is_held()
     journal.tell(e.SessionOpened(trusted, opening.read_only, not_kept))
     _describe(session, opening.started_from)

@@ -53,6 +53,9 @@ _ANYWHERE = [
     Action("session.export", "Write this session to a Markdown file"),
     Action("session.summary", "Read and edit the summary of older messages", writes=True),
     Action("session.model", "Choose the model that answers", writes=True),
+    Action(
+        "session.edit_earlier", "Edit a message you sent, and send it again from before (a fork)", writes=True
+    ),
     Action("session.rename", "Name this session", writes=True),
     Action("session.context", "Show what the model has in view: tokens, instructions, files"),
     Action("session.sent", "Show what the model was sent"),

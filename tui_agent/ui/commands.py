@@ -30,6 +30,7 @@ DIALOGS = {
     "session.context": "context:show_context",
     "session.sent": "context:show_sent",
     "session.summary": "drafts:edit_summary",
+    "session.edit_earlier": "transcript:edit_earlier",
     "session.model": "models:choose_model",
     "session.clean": "questions:clean_up",
     "session.trust": "questions:ask_for_trust",

@@ -23,6 +23,8 @@ class Choice(NamedTuple):
     session: str
     read_only: bool = False
     rehearsal: bool = False
+    #: What is in the prompt then.
+    draft: str = ""
 
 
 Reopen = Callable[[Choice], Awaitable["Session"]]

@@ -16,6 +16,7 @@ from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State
 from tui_agent.ui.actions import SLASH
+from tui_agent.ui.panes.chat_actions import find_message, find_sent, open_block, retry, tell_output
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
@@ -70,7 +71,11 @@ class ChatPane(Pane):
             "go_on": lambda: self._go_on(),
             "reasoning": lambda: self.transcript.unfold_reasoning(),
             "copy": self._copy,
-            "tell_output": self._tell_output,
+            "blocks": lambda: self.transcript.walk(),
+            "search": lambda: self.run_worker(find_message(self)),
+            "history": lambda: self.run_worker(find_sent(self)),
+            "retry": lambda: retry(self),
+            "tell_output": lambda: tell_output(self),
             "unqueue": self._unqueue,
             "drop_queue": lambda: self.act(self.session.chat.set_queue(()), text_waits=False),
             "outside": lambda: self._write_outside(),
@@ -196,7 +201,7 @@ class ChatPane(Pane):
             if text.startswith("!"):
                 (self._run_here if text.startswith("!!") else self._run_in_view)(text)
             else:
-                self.act(self._send(text), text_waits=False)
+                self.act(self.send(text), text_waits=False)
 
     def _missing(self) -> str:
         """What is missing so that a message could be answered: then it stays in the prompt, and no turn begins."""
@@ -217,7 +222,8 @@ class ChatPane(Pane):
         ):
             self.prompt.set_value(turn.request)
 
-    async def _send(self, text: str) -> None:
+    async def send(self, text: str) -> None:
+        """Send a message or run a command; it comes back into the prompt where that is refused."""
         try:
             await self.session.chat.submit(text)
         except TuiAgentError:
@@ -276,16 +282,6 @@ class ChatPane(Pane):
         elif text != before:
             self.prompt.set_value(text)
 
-    def _tell_output(self) -> None:
-        """Put the last command and what it printed into the prompt, to be sent with a question."""
-        try:
-            text = self.session.commands.last_output()
-        except TuiAgentError as error:
-            self.ask(self.session.notice(str(error), "error"))
-        else:
-            self.prompt.put_before(text)
-            self.prompt.focus()
-
     @on(PlacePressed)
     def _open_place(self, message: PlacePressed) -> None:
         """Open a file that a command named, by its path as it was printed."""
@@ -329,12 +325,14 @@ class ChatPane(Pane):
 
     # ── files and commands to pick ───────────────────────────────────────────────────────────────────────
 
-    def on_prompt_picking(self, message: Prompt.Picking) -> None:
+    @on(Prompt.Picking)
+    def _offer(self, message: Prompt.Picking) -> None:
         picker = self.query_one(CompletionList)
         picker.offer(message.sign, message.query)
         self.prompt.picking = picker.display
 
-    def on_prompt_picker_key(self, message: Prompt.PickerKey) -> None:
+    @on(Prompt.PickerKey)
+    def _press_in_list(self, message: Prompt.PickerKey) -> None:
         picker = self.query_one(CompletionList)
         if message.key == "tab" and picker.sign == "/":
             self.prompt.set_value(f"/{picker.chosen}")
@@ -381,6 +379,16 @@ class ChatPane(Pane):
     @on(Transcript.Behind)
     def _count_new(self, message: Transcript.Behind) -> None:
         self.query_one(NewBelow).show(message.count)
+
+    @on(Transcript.BlockAsked)
+    def _take_block(self, message: Transcript.BlockAsked) -> None:
+        if message.what == "leave":
+            self.prompt.focus()
+        elif message.what == "copy":
+            self.app.copy_to_clipboard(message.block.text)
+            self.ask(self.session.notice(f"Copied {message.block.words}"))
+        else:
+            self.act(open_block(self, message.block), changes=("buffers",))
 
     def _copy(self) -> None:
         answers = [message for message in self.session.state.chat.messages if message.kind == "agent"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, NamedTuple, Protocol
 
+from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.message import Message
@@ -13,6 +14,7 @@ from textual.widgets import Static
 
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
 from tui_agent.ui.sink import parts
+from tui_agent.ui.widgets.blocks import TextBlock, blocks_of
 from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, facts_of
 
 
@@ -86,6 +88,14 @@ class Transcript(VerticalScroll, can_focus=True):
             super().__init__()
             self.stand = stand
 
+    class BlockAsked(Message):
+        """The chosen block is to be copied or opened, or the person goes back: `copy`, `open`, `leave`."""
+
+        def __init__(self, block: TextBlock, what: str) -> None:
+            super().__init__()
+            self.block = block
+            self.what = what
+
     class Behind(Message):
         """So many messages came below the part in view."""
 
@@ -110,12 +120,15 @@ class Transcript(VerticalScroll, can_focus=True):
         self._going_back = False
         self._told = stand
         self._timer: Timer | None = None
+        #: The size at which the person last scrolled, and where they were then: it is kept when the size changes.
+        self._seen: tuple[Size, ScrollPosition | None] = Size(), None
+        self._chosen: TextBlock | None = None
 
     def on_mount(self) -> None:
         self.anchor()
         if self._back_to is not None:
             self.release_anchor()
-            self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._go_back())
+        self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._go_back())
 
     def _size_updated(
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
@@ -133,14 +146,76 @@ class Transcript(VerticalScroll, can_focus=True):
         at_the_end = not self.max_scroll_y or self.scroll_y >= self.max_scroll_y - 1
         return at_the_end and not self._apart and self._back_to is None
 
+    def on_resize(self) -> None:
+        """What the person read stays in view: another width makes other lines of it."""
+        size, stand = self._seen
+        if stand is not None and size != self.size:
+            self._back_to = stand
+            self._go_back()
+        self._seen = self.size, stand
+
     def follow(self) -> None:
         """Go to the newest message and stay with what comes."""
         self._back_to = None
+        self._seen = self.size, None
         if self._apart:
             self._start_over()
         self._say_behind(0)
         self.anchor()
         self.scroll_end(animate=False)
+
+    def go_to(self, number: int) -> None:
+        """Bring a message into view, wherever it is."""
+        self.release_anchor()
+        self._back_to = ScrollPosition(number)
+        self._seen = self.size, self._back_to
+        if number in self._blocks:
+            self._go_back()
+            return
+        for block in self._blocks.values():
+            block.remove()
+        self._blocks = {}
+        self._page_once(self._draw_around(self._back_to))
+
+    # ── blocks ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def walk(self) -> None:
+        """Choose the newest block, and take the keys."""
+        found = self._all_blocks()
+        if found:
+            self.focus()
+            self._choose(found[-1])
+
+    def _all_blocks(self) -> list[TextBlock]:
+        drawn = (self._blocks[number].message for number in sorted(self._blocks))
+        return [block for message in drawn if message is not None for block in blocks_of(message)]
+
+    def _choose(self, block: TextBlock | None) -> None:
+        self._chosen = block
+        for number, one in self._blocks.items():
+            one.set_class(block is not None and block.message == number, "-chosen")
+        if block is not None:
+            self.scroll_to_widget(self._blocks[block.message], animate=False)
+            self.app.notify(
+                f"{block.words} · y copies · o opens it · ↑ ↓ walk · Esc", timeout=4, markup=False
+            )
+
+    def on_blur(self) -> None:
+        self._choose(None)
+
+    def on_key(self, event: events.Key) -> None:
+        block = self._chosen
+        if block is None or event.key not in ("up", "down", "y", "o", "escape", "enter"):
+            return
+        event.stop()
+        event.prevent_default()
+        if event.key in ("up", "down"):
+            found = self._all_blocks()
+            at = found.index(block) if block in found else len(found)
+            self._choose(found[max(0, min(len(found) - 1, at + (1 if event.key == "down" else -1)))])
+        else:
+            what = {"y": "copy", "o": "open"}.get(event.key, "leave")
+            self.post_message(self.BlockAsked(block, what))
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -229,9 +304,10 @@ class Transcript(VerticalScroll, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if not self._going_back:
+        if not self._going_back and self._seen[0] in (Size(), self.size):
             self._back_to = None
             self._tell_soon()
+            self._seen = self.size, self.stand
         if self._behind and self.following:
             self._say_behind(0)
         oldest, newest = min(self._blocks, default=1), max(self._blocks, default=0)

@@ -1,0 +1,100 @@
+"""Looking back in the chat: found words, messages sent before, blocks, a retry, the place kept at another size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.screens import on_screen
+from support.sessions import open_session, reply
+
+from tui_agent.errors import TimedOut
+from tui_agent.session.session import Session
+from tui_agent.ui.host import Choice
+from tui_agent.ui.widgets.blocks import blocks_of
+from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.transcript import Transcript
+
+CODE = "Like this:\n\n```python\nx = 1\ny = 2\n```\n\nand done."
+LONG = "\n\n".join(
+    f"Paragraph {number} of a long answer, which is as long as a line or two." for number in range(60)
+)
+
+
+async def test_blocks_are_walked_copied_and_opened_and_words_are_found(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, [reply("First.", message=CODE), reply("Second.", message=LONG)]) as it:
+        for words in ("show me", "tell me"):
+            await it.session.chat.submit(words)
+            await it.session.chat.finished()
+        await it.shows("Paragraph 59")
+        answer = next(message for message in it.session.state.chat.messages if message.summary == "First.")
+        assert [block.words for block in blocks_of(answer)] == ["the message", "python, 2 lines"]
+        await it.press("ctrl+f", *"y = 2", "enter")
+        await it.shows("Like this")
+        assert not it.one(Transcript).following
+        await it.press("ctrl+o", "Z", "up", "up", "y")
+        await it.asked()
+        assert it.app.clipboard == "x = 1\ny = 2\n"
+        await it.press("o")
+        await it.until(lambda: it.session.state.layout.focus == "buffers")
+        buffer = it.session.state.buffers.get("block-1.py")
+        assert buffer is not None and buffer.text == "x = 1\ny = 2\n" and buffer.unsaved
+        assert not (tmp_path / "block-1.py").exists()
+        await it.press("f7", *"mine", "ctrl+r", *"show", "enter")
+        await it.until(lambda: it.one(Prompt).text == "show me\nmine", "both texts")
+
+
+async def test_what_is_read_stays_in_view_at_another_size(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, [reply("Long.", message=LONG)], size=(160, 48)) as it:
+        await it.session.chat.submit("tell me")
+        await it.session.chat.finished()
+        await it.shows("Paragraph 59")
+        transcript = it.one(Transcript)
+        await it.press("f7", "pageup", "pageup")
+        await it.until(lambda: not transcript.following)
+        top = transcript.stand
+        assert top is not None
+        await it.press("f9")
+        await it.pilot.pause(0.2)
+        zoomed = transcript.stand
+        await it.press("f9")
+        await it.pilot.pause(0.2)
+        assert zoomed is not None and zoomed.message == top.message and transcript.stand == top
+
+
+async def test_what_failed_is_sent_again_by_a_key(tmp_path: Path) -> None:
+    async with on_screen(
+        tmp_path, [TimedOut("The model was silent for 120 s", "try again"), reply("Hi.")]
+    ) as it:
+        await it.press(*"hello", "enter")
+        await it.until(lambda: it.one(Prompt).text == "hello")
+        await it.press("ctrl+o", "comma")
+        await it.shows("Hi.")
+        assert it.one(Prompt).text == "" and it.session.state.turn.request == "hello"
+        await it.press("ctrl+o", "comma")
+        await it.shows("Nothing failed")
+
+
+async def test_an_earlier_message_is_edited_in_a_copy_from_before_it(tmp_path: Path) -> None:
+    chosen: list[Choice] = []
+
+    async def reopen(choice: Choice) -> Session:
+        raise AssertionError("the app is left before it opens another")
+
+    async with on_screen(tmp_path, [reply("One."), reply("Two.")]) as it:
+        for words in ("first wish", "second wish"):
+            await it.session.chat.submit(words)
+            await it.session.chat.finished()
+        it.app.reopen = reopen
+
+        async def switch(choice: Choice) -> None:
+            chosen.append(choice)
+
+        it.app.switch = switch
+        await it.press("ctrl+o", "H", *"second", "enter")
+        await it.until(lambda: chosen)
+        folders = it.session.folders
+    async with open_session(
+        tmp_path, session=chosen[0].session, draft=chosen[0].draft, services=False
+    ) as copy:
+        assert copy.state.turn.number == 1 and copy.state.input.draft == "second wish"
+        assert copy.folders == folders

@@ -1,0 +1,98 @@
+"""Looking back: words in the transcript, a message sent before, one to be sent otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.log.fork import fork
+from tui_agent.store.state import ChatMessage
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
+from tui_agent.ui.host import Choice, Host
+from tui_agent.ui.sink import label, one_line, parts
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+#: Messages of the transcript that are looked through, the newest, and letters of a line around what was found.
+LOOKED_THROUGH, AROUND = 5_000, 60
+_WHO = {"person": "you", "agent": "agent", "note": "note", "command": "command"}
+
+
+async def find_in_transcript(app: App[object], session: Session) -> int | None:
+    """The number of the message that the person chose among those that hold what is typed; None for none."""
+    messages: list[ChatMessage] = list(session.state.chat.messages)
+
+    async def get() -> None:
+        if messages and messages[0].number > 1:
+            messages[:0] = await session.chat.earlier(messages[0].number, LOOKED_THROUGH)
+
+    chosen = await app.push_screen_wait(
+        Chooser("Find in the chat", lambda words: found_rows(words, messages), "type words", get())
+    )
+    return int(chosen) if chosen else None
+
+
+def found_rows(words: str, messages: Sequence[ChatMessage]) -> list[ChooserRow]:
+    """The messages that hold the words, the newest first, each with the first line that does."""
+    wanted = words.strip().lower()
+    rows = []
+    for message in reversed(messages):
+        text = "\n".join(part for part in (message.summary, message.text) if part)
+        at = text.lower().find(wanted)
+        if wanted and at >= 0:
+            start = max(0, text.rfind("\n", 0, at) + 1, at - AROUND // 2)
+            line = text[start : start + AROUND].partition("\n")[0] or text[at : at + AROUND]
+            who = _WHO.get(message.kind, message.kind)
+            rows.append(ChooserRow(str(message.number), parts((f"{who:<8}", "$muted"), one_line(line))))
+    return rows
+
+
+async def find_in_history(app: App[object], session: Session) -> str | None:
+    """The message of the person's that they chose among those that hold what is typed; None for none."""
+    history = list(reversed(session.state.input.history))
+
+    def rows(words: str) -> list[ChooserRow]:
+        wanted = words.strip().lower()
+        return [
+            ChooserRow(str(at), label(one_line(text)))
+            for at, text in enumerate(history)
+            if wanted in text.lower()
+        ]
+
+    chosen = await app.push_screen_wait(Chooser("Messages you sent", rows))
+    return history[int(chosen)] if chosen else None
+
+
+async def edit_earlier(app: Host, session: Session) -> None:
+    """Go on from before a message that was sent, in a copy of the session (a fork), with its text to be edited."""
+    if app.reopen is None:
+        app.notify("Only `tui-agent` itself can go on in a copy here.", severity="warning")
+        return
+    sent = {
+        message.turn: message.text
+        for message in (*await session.chat.earlier(session.state.chat.total + 1, LOOKED_THROUGH),)
+        if message.kind == "person"
+    }
+
+    def rows(words: str) -> list[ChooserRow]:
+        return [
+            ChooserRow(str(turn), parts((f"turn {turn:<4}", "$muted"), one_line(text)))
+            for turn, text in reversed(sent.items())
+            if words.strip().lower() in text.lower()
+        ]
+
+    chosen = await app.push_screen_wait(Chooser("Edit and send again, in a copy from before", rows))
+    if not chosen:
+        return
+    turn = int(chosen)
+    try:
+        data, name = session.folders.data, session.state.session.id
+        copy = (await asyncio.to_thread(fork, data, name, turn - 1)).id if turn > 1 else ""
+        await app.switch(Choice(copy, draft=sent[turn]))
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")

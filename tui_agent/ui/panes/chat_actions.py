@@ -1,0 +1,83 @@
+"""What the keys of the chat do with what was said: find it, send it again, open it, tell the model of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Protocol
+
+from textual.app import App
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.ui.widgets.blocks import TextBlock
+from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.transcript import Transcript
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+
+class Conversing(Protocol):
+    """The chat pane, as far as it is needed here."""
+
+    session: Session
+
+    @property
+    def app(self) -> App[Any]: ...
+    @property
+    def prompt(self) -> Prompt: ...
+    @property
+    def transcript(self) -> Transcript: ...
+    def ask(self, call: Coroutine[Any, Any, object]) -> None: ...
+    def act(self, call: Coroutine[Any, Any, object], *, text_waits: bool = True) -> None: ...
+    def send(self, text: str) -> Coroutine[Any, Any, None]: ...
+    def go_to(self, name: str) -> None: ...
+
+
+async def find_message(pane: Conversing) -> None:
+    """Bring the message that the person finds into view."""
+    from tui_agent.ui.dialogs.transcript import find_in_transcript
+
+    if (number := await find_in_transcript(pane.app, pane.session)) is not None:
+        pane.transcript.go_to(number)
+
+
+async def find_sent(pane: Conversing) -> None:
+    """Put a message that was sent into the prompt; what is being written stays, after it."""
+    from tui_agent.ui.dialogs.transcript import find_in_history
+
+    if (text := await find_in_history(pane.app, pane.session)) is not None:
+        pane.prompt.put_before(text)
+
+
+def retry(pane: Conversing) -> None:
+    """Send the message of a turn that failed once more; where it is in the prompt, from there."""
+    turn = pane.session.state.turn
+    if turn.running or turn.ok or not turn.request:
+        pane.ask(pane.session.notice("Nothing failed that could be sent again"))
+        return
+    if pane.prompt.value == turn.request:
+        pane.prompt.set_value("")
+    pane.act(pane.send(turn.request), text_waits=False)
+
+
+async def open_block(pane: Conversing, block: TextBlock) -> None:
+    """Put a block into the editor as a new file, which is on disk once it is saved."""
+    files = pane.session.files
+    taken = {*files.paths(), *(buffer.path for buffer in pane.session.state.buffers.open)}
+    names = (f"block-{number}.{block.ending}" for number in itertools.count(1))
+    name = next(name for name in names if name not in taken)
+    await files.open(name)
+    files.edit(name, block.text, (0, 0), (0, 0))
+    pane.go_to("buffers")
+
+
+def tell_output(pane: Conversing) -> None:
+    """Put the last command and what it printed into the prompt, to be sent with a question."""
+    try:
+        text = pane.session.commands.last_output()
+    except TuiAgentError as error:
+        pane.ask(pane.session.notice(str(error), "error"))
+    else:
+        pane.prompt.put_before(text)
+        pane.prompt.focus()
