@@ -51,6 +51,16 @@ async def test_a_command_sees_what_is_pending_and_unsaved_and_changes_nothing(ro
         assert session.state.chat.messages[-1].command == result
 
 
+async def test_ignored_files_and_caches_are_not_among_what_it_changed(root: Path) -> None:
+    (root / ".gitignore").write_text("*.log\nbuild/\n")
+    async with open_session(root, []) as session:
+        await session.commands.run(
+            "mkdir -p build __pycache__ .pytest_cache; touch x.log build/x __pycache__/x .pytest_cache/x kept"
+        )
+        await session.commands.ended()
+        assert session.state.commands.results[-1].changed == ("kept",)
+
+
 async def test_it_is_told_while_it_runs_and_can_be_stopped(root: Path) -> None:
     begun = asyncio.Event()
 

@@ -84,7 +84,9 @@ async def test_output_keeps_its_colours_and_leads_to_the_files(work: Path) -> No
         await it.press("o")
         await it.until(lambda: it.session.state.buffers.active == "b.py", "the file")
         await it.until(lambda: "here = 1" in it.text, "the line")
-        assert it.session.state.buffers.get("b.py").cursor[0] == 40  # type: ignore[union-attr]
+        buffer = it.session.state.buffers.get("b.py")
+        assert buffer is not None
+        assert buffer.cursor[0] == 40
 
 
 async def test_the_commands_that_ran_are_listed_and_opened(work: Path) -> None:

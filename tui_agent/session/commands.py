@@ -56,7 +56,7 @@ class CommandRuns:
         #: Whether the person lets commands run in the folder for real.
         self._here_too = FolderAnswers(folders.data / STORE, workspace.root)
         self.views = TrialViews(journal, workspace, review, settings.trial, folders, copied)
-        self._running = RunningCommands(journal, blobs)
+        self._running = RunningCommands(journal, blobs, workspace.ignored)
         self._stops = 0
         self._servers = Servers(journal.store, self.views, self._running.stop)
 

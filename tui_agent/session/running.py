@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -42,8 +43,12 @@ class Start(NamedTuple):
 class RunningCommands:
     """Those that run, by their ids, and what the newest of them wrote."""
 
-    def __init__(self, journal: Journal, blobs: Blobs) -> None:
+    def __init__(
+        self, journal: Journal, blobs: Blobs, ignored: Callable[[Sequence[str]], Awaitable[set[str]]]
+    ) -> None:
+        """`ignored` tells which paths git would not take: what is written there is nobody's proposal."""
         self._journal = journal
+        self._ignored = ignored
         self._blobs = blobs
         self._number = 0
         #: What the newest commands wrote, by their ids.
@@ -78,7 +83,7 @@ class RunningCommands:
                 background=what.background,
             )
             try:
-                result = await start(run)
+                result = await self._of_the_person(await start(run))
                 ended = await asyncio.to_thread(self._result, ran, result, what.pending)
                 newest = list(self.written.items())[: KEPT_WRITTEN - 1]
                 self.written = {number: result.changes, **dict(newest)}
@@ -117,6 +122,13 @@ class RunningCommands:
             known.set()
         told(run.output)  # what came before it was known to run
         return number
+
+    async def _of_the_person(self, result: RunResult) -> RunResult:
+        """Without what was written to ignored files."""
+        paths = [change.path for change in result.changes if change.path != REPORT]
+        ignored = await self._ignored(paths) if paths else set()
+        left = tuple(change for change in result.changes if change.path not in ignored)
+        return dataclasses.replace(result, changes=left)
 
     async def result_of(self, number: str) -> CommandResult:
         """What comes of a command; one that nobody waits for any more is stopped."""

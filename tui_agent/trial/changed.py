@@ -18,6 +18,10 @@ from tui_agent.trial.plan import MEGABYTE, Seed
 #: A larger file is listed without its content.
 MAX_CONTENT = 5 * MEGABYTE
 
+#: What programs make for themselves, and what git keeps: nobody proposes that.
+_LEFT_OUT = frozenset(
+    {".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis"}
+)
 #: Size, time and mode of each file of a copy when it was made, by its relative path.
 Copied = Mapping[str, tuple[int, int, int]]
 Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
@@ -45,7 +49,7 @@ class Written:
 def written(layer: int, root: str, seeds: Iterable[Seed], since: float) -> list[Written]:
     """What is in the layer of a workspace (a descriptor of its folder), in the order of the paths. Blocking.
 
-    since: when the view was made, in seconds since the epoch. What git keeps is left out.
+    since: when the view was made, in seconds since the epoch. What git and caches keep is left out.
     """
     return list(_Comparison(root, _of_workspace(root, seeds), since).folder(layer, ""))
 
@@ -55,16 +59,22 @@ def written_to_copy(
 ) -> list[Written]:
     """The same of a copy of a workspace, where `files` says what it held. Blocking."""
     compared = _Comparison(root, _of_workspace(root, seeds), since)
-    gone = [path for path in files if ".git" not in path.split("/") and not os.path.lexists(f"{copy}/{path}")]
+    gone = [
+        path
+        for path in files
+        if _LEFT_OUT.isdisjoint(path.split("/")) and not os.path.lexists(f"{copy}/{path}")
+    ]
     found = [written for path in gone for written in compared.gone(path)]
     for folder, folders, names in os.walk(copy):
         prefix = os.path.relpath(folder, copy) + "/" if folder != copy else ""
         links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
-        folders[:] = [name for name in folders if name != ".git" and name not in links]
+        folders[:] = [name for name in folders if name not in _LEFT_OUT and name not in links]
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for name in (*names, *links):
-                if name != ".git" and files.get(prefix + name) != state_of(os.lstat(name, dir_fd=descriptor)):
+                if name not in _LEFT_OUT and files.get(prefix + name) != state_of(
+                    os.lstat(name, dir_fd=descriptor)
+                ):
                     found += compared.entry(descriptor, name, prefix + name)
         finally:
             os.close(descriptor)
@@ -94,7 +104,7 @@ class _Comparison:
             for name in sorted(gone):
                 yield from self.gone(prefix + name)
         for name in names:
-            if name != ".git":
+            if name not in _LEFT_OUT:
                 yield from self.entry(descriptor, name, prefix + name, opaque=opaque)
 
     def entry(self, folder: int, name: str, path: str, *, opaque: bool = False) -> Iterator[Written]:
@@ -159,7 +169,7 @@ class _Comparison:
             return
         if isinstance(before, os.stat_result) and stat.S_ISDIR(before.st_mode):
             for name in sorted(self._below(f"{path}/")):
-                if name != ".git":
+                if name not in _LEFT_OUT:
                     yield from self.gone(f"{path}/{name}")
             return
         content, executable = self._content(path, before)
