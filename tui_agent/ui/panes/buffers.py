@@ -39,6 +39,7 @@ class BuffersPane(Pane):
         super().__init__(session)
         self._editors: dict[str, Editor] = {}
         self._timer: Timer | None = None
+        self._banner = Content()
 
     can_focus = True
 
@@ -145,7 +146,9 @@ class BuffersPane(Pane):
                 (f"Read only: {count:,} lines, shown in parts. ", "$muted"), (key, "$accent"), " goes to any."
             )
         banner.display = bool(words)
-        banner.update(words)
+        if not words.is_same(self._banner):  # each update is another layout of the whole screen
+            self._banner = words
+            banner.update(words)
 
     def _show_empty(self, empty: bool) -> None:
         line = self.query_one("#no-file", Static)

@@ -5,17 +5,26 @@ from __future__ import annotations
 from heapq import nlargest
 
 from rich.cells import cell_len
+from textual.document._document import EditResult
+from textual.document._edit import Edit
 from textual.document._wrapped_document import WrappedDocument
+from textual.expand_tabs import get_tab_widths
 from textual.geometry import Size
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
 
 from tui_agent.edits.overlay import Overlay
 from tui_agent.store.files import Buffer
 from tui_agent.ui.letting_go import let_go
 from tui_agent.ui.widgets.syntax import LineHighlights, language_of
-from tui_agent.ui.widgets.text_area import WritingArea, ending_of
+from tui_agent.ui.widgets.text_area import CodeDocument, WritingArea, ending_of
 
+Place = tuple[int, int]
+#: Seconds without an edit after which a text is parsed again.
+PARSED_AFTER = 0.1
+#: Longer texts are not measured whole after each key.
+MEASURED_WHOLE = 500
 #: So many of the longest lines, by characters, are measured in cells.
 _MEASURED = 64
 
@@ -37,6 +46,26 @@ class CountedDocument(WrappedDocument):
     def height(self) -> int:
         return len(self._offset_to_line_info)
 
+    def wrap_range(self, start: Place, old_end: Place, new_end: Place) -> None:
+        """Where nothing is wrapped, row and line are one: only the tabs of the changed lines are looked at."""
+        last = len(self._wrap_offsets) - 1
+        top, bottom = sorted((min(start[0], last), min(old_end[0], last)))
+        end = max(top, new_end[0])
+        if self._width or len(self._offset_to_line_info) != last + 1 or end >= self.document.line_count:
+            super().wrap_range(start, old_end, new_end)
+            return
+        self._tab_width_cache[top : bottom + 1] = [
+            [width for _, width in get_tab_widths(line, self._tab_width)]
+            for line in self.document.lines[top : end + 1]
+        ]
+        count = last + 1 + end - bottom
+        for rows in (self._wrap_offsets, self._offset_to_line_info, self._line_index_to_offsets):
+            del rows[count:]
+        for row in range(last + 1, count):
+            self._wrap_offsets.append([])
+            self._offset_to_line_info.append((row, 0))
+            self._line_index_to_offsets.append([row])
+
 
 def widest(lines: list[str], tab_width: int) -> int:
     """Cells of the widest line, of which not all are measured after each key; wide letters count double."""
@@ -50,14 +79,17 @@ MOST_LINES, PART = 50_000, 10_000
 #: Files with more characters than this are shown without colours: the first parse takes longer than a frame.
 COLOURED_TO = 400_000
 
-Place = tuple[int, int]
-
 
 class Editor(WritingArea):
     """Holds the text of one buffer; the truth is the session's."""
 
     class Scrolled(Message):
         """Another part of the text is in view."""
+
+    #: Cells of the widest line, and the first and last line that the edit under way changes.
+    _widest = 0
+    _touched: tuple[int, int] | None = None
+    _parsing: Timer | None = None
 
     DEFAULT_CSS = """
     Editor { height: 1fr; padding: 0; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
@@ -80,8 +112,10 @@ class Editor(WritingArea):
         self.first_line = 0
 
     def _build_highlight_map(self) -> None:
-        """Textual would query the whole tree here; the lines ask for themselves when they are drawn."""
-        self._line_cache.clear()
+        """Textual would query the whole tree here; the lines ask for themselves when they are drawn.
+
+        A line is drawn again where its text or its colours are others, so what is drawn stays.
+        """
         self._highlights.clear()
 
     @property
@@ -102,10 +136,41 @@ class Editor(WritingArea):
     def on_unmount(self) -> None:
         let_go(self.document)
 
+    def edit(self, edit: Edit) -> EditResult:
+        top = edit.top[0]
+        self._touched = (top, max(top, edit.bottom[0]) + edit.text.count("\n"))
+        self._parse_soon()
+        return super().edit(edit)
+
+    def _parse_soon(self) -> None:
+        """Look at the syntax again once nobody has typed for a moment; until then colours move with their text."""
+        if self._parsing is not None:
+            self._parsing.stop()
+        if isinstance(self.document, CodeDocument):
+            self._parsing = self.set_timer(PARSED_AFTER, self._parse)
+
+    async def _parse(self) -> None:
+        document = self.document
+        if not isinstance(document, CodeDocument):
+            return
+        if not await document.parse():
+            self._parse_soon()
+        elif document is self.document:
+            self._build_highlight_map()
+            self.refresh()
+
     def _refresh_size(self) -> None:
-        width = widest(self.document.lines, self.indent_width)
-        self.virtual_size = Size(width + self.gutter_width + 1, self.document.line_count)
-        self._refresh_scrollbars()
+        """The room that the text takes: in a long one only what was changed is measured, and no line gets shorter."""
+        lines, touched, gutter = self.document.lines, self._touched, self.gutter_width
+        self._touched = None
+        if touched is not None and len(lines) > MEASURED_WHOLE:
+            self._widest = max(self._widest, widest(lines[touched[0] : touched[1] + 1], self.indent_width))
+        else:
+            self._widest = widest(lines, self.indent_width)
+        size = Size(self._widest + gutter + 1, len(lines))
+        if size != self.virtual_size:  # as a reactive it would lay out the whole screen
+            self.set_reactive(Editor.virtual_size, size)
+            self._scroll_update(size)
 
     def on_mount(self) -> None:
         self.use_colours(self._first)

@@ -3,6 +3,7 @@ every character kept as it is."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import ClassVar, Protocol, runtime_checkable
 
 from rich.text import Text
@@ -11,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.document._document import Document, EditResult, Location
 from textual.document._syntax_aware_document import SyntaxAwareDocument
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import TextArea
 
 from tui_agent.ui.sink import clean
@@ -77,9 +79,43 @@ class _Exact(Document):
         return super().replace_range(start, end, _Pieces.of(text, self.newline))
 
 
-class _ExactCode(SyntaxAwareDocument):
+class CodeDocument(SyntaxAwareDocument):
+    """Moves its syntax tree along with each edit, and leaves it to the editor when it is parsed again: that takes
+    50 ms in a file of 5,000 lines, and Textual's own way, which asks for each line several times, twice as long."""
+
+    #: Edits so far, and those that the tree knows of.
+    edits = parsed = 0
+
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
-        return super().replace_range(start, end, _Pieces.of(text, self.newline))
+        top, bottom = sorted((start, end))
+        first, last = self._bytes_before(top), self._bytes_before(bottom)
+        points = self._location_to_point(top), self._location_to_point(bottom)
+        result = Document.replace_range(self, start, end, _Pieces.of(text, self.newline))
+        if self._syntax_tree is not None:
+            self._syntax_tree.edit(
+                start_byte=first,
+                old_end_byte=last,
+                new_end_byte=first + len(text.encode(errors="replace")),
+                start_point=points[0],
+                old_end_point=points[1],
+                new_end_point=self._location_to_point(result.end_location),
+            )
+        self.edits += 1
+        return result
+
+    def _bytes_before(self, place: Location) -> int:
+        row, column = place
+        above = "".join(f"{line}{self.newline}" for line in self._lines[:row])
+        return len((above + self._lines[row][:column]).encode(errors="replace"))
+
+    async def parse(self) -> bool:
+        """Parse the text as it is now, in a thread; whether the tree is that of the text then."""
+        edits, text = self.edits, self.text.encode(errors="replace")
+        assert self._parser is not None
+        tree = await asyncio.to_thread(self._parser.parse, text, self._syntax_tree.copy())
+        if self.edits == edits and self._syntax_tree is not None:
+            self._syntax_tree, self.parsed = tree, edits
+        return self.parsed == self.edits
 
 
 def ending_of(text: str) -> str:
@@ -116,7 +152,7 @@ class WritingArea(TextArea, inherit_bindings=False):
     def _set_document(self, text: str, language: str | None) -> None:
         super()._set_document(_Pieces.of(text, ending_of(text)), language)
         coloured = isinstance(self.document, SyntaxAwareDocument)
-        self.document.__class__ = _ExactCode if coloured else _Exact
+        self.document.__class__ = CodeDocument if coloured else _Exact
 
     def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
         """What is typed or pasted gets the line ending that the text has."""
@@ -160,3 +196,31 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     def get_line(self, line_index: int) -> Text:
         return Text(clean(self.document.get_line(line_index)), end="", no_wrap=True)
+
+    def render_line(self, y: int) -> Strip:
+        """Textual asks for the whole text, to know whether it is empty, for each line that it draws."""
+        document = self.document
+        if document.line_count == 1 and not document.get_line(0):
+            return super().render_line(y)
+        row = self.scroll_offset.y + y
+        selection = self.selection
+        if self.soft_wrap or row >= document.line_count:
+            return self._render_line(y)
+        key = (
+            self.size,
+            self.gutter_width,
+            self.scroll_offset.x,
+            row,
+            document.get_line(row),
+            tuple(self._highlights[row]),
+            selection if selection.contains_line(row) else selection.end[0] == row,
+            self.theme,
+            self._matching_bracket_location,
+            self.read_only,
+            self.suggestion,
+            self._draw_cursor if selection.end[0] == row else None,
+        )
+        line = self._line_cache.get(key)
+        if line is None:
+            line = self._line_cache[key] = self._render_line(y)
+        return line
