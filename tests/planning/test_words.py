@@ -157,6 +157,14 @@ def test_what_happens_when_nothing_is_found(request_text: str, fallback: str, re
 
 
 @pytest.mark.parametrize(
+    "request_text", ["rename shop/cli.py to b.txt", "Move shop/cli.py into `shop/b.txt`"]
+)
+def test_nobody_is_asked_which_file_a_new_name_is(request_text: str) -> None:
+    action, target = plan_from_words(request_text, INDEX).files
+    assert (action.name, target.fallback, target.required) == ("shop/cli.py", "create_new", False)
+
+
+@pytest.mark.parametrize(
     ("request_text", "certain"),
     [
         ("Fix shop/cli.py and shop/errors.py", True),
@@ -167,6 +175,7 @@ def test_what_happens_when_nothing_is_found(request_text: str, fallback: str, re
         ("Where is UserCard drawn?", True),
         ("the errors in shop/cli.py are about settings", True),
         ("add tests for orders.py", True),
+        ("rename shop/cli.py to b.txt", True),
         ("Fix shop/cli.py and wherever it is used", False),
         ("Fix shop/api/orders.py", False),
         ("rename parseConfig", True),

@@ -35,6 +35,11 @@ _VAGUE: Final = re.compile(
 #: A name that more files than this share is not a name.
 MOST_NAMESAKES: Final = 3
 SHORTEST_WORD: Final = 3
+#: What comes before the name that a file is to get.
+_TARGET: Final = re.compile(
+    r"\b(?:rename|renames|move|moves|copy|copies|extract|split)\b[^\n]{0,70}\b(?:to|into|as)\s+[\"'`@]?\Z",
+    re.I,
+)
 _MADE: Final = re.compile(
     r"\b(?:create|creates|add|adds|write|make|generate|new|introduce)\s+(?:\S+\s+){0,4}\Z", re.I
 )
@@ -251,7 +256,14 @@ def _path(reference: Reference, request: str, index: Index) -> FoundAction | Non
         return FoundAction(reference.at, DirectoryAction(bare), True)
     if re.search(r"[^/.]\.[A-Za-z]\w{0,7}$", bare):
         patterns = candidates.chain_for_path(bare, index)
-        return _file(reference, bare, patterns, "the request names it", False, _fallback(reference, request))
+        return _file(
+            reference,
+            bare,
+            patterns,
+            "the request names it",
+            _is_target(reference, request),
+            _fallback(reference, request),
+        )
     if text.endswith("/") and candidates.folder_called(bare, index):
         return FoundAction(reference.at, DirectoryAction(candidates.folder_called(bare, index)), False)
     first = bare.partition("/")[0]
@@ -264,7 +276,13 @@ def _path(reference: Reference, request: str, index: Index) -> FoundAction | Non
 
 def _fallback(reference: Reference, request: str) -> FallbackKind:
     """A file that is to be made need not be there."""
-    return "create_new" if _MADE.search(request[: reference.at][-80:]) else "ask_user"
+    made = _MADE.search(request[: reference.at][-80:]) or _is_target(reference, request)
+    return "create_new" if made else "ask_user"
+
+
+def _is_target(reference: Reference, request: str) -> bool:
+    """Whether the request gives a file this name: there need be none yet, and nobody has to look for one."""
+    return _TARGET.search(request[: reference.at][-80:]) is not None
 
 
 def _file_name(reference: Reference, request: str, index: Index) -> FoundAction | None:
@@ -276,7 +294,14 @@ def _file_name(reference: Reference, request: str, index: Index) -> FoundAction 
     if not is_source_extension(text.rpartition(".")[2]) or text.lower() in PRODUCTS:
         return _module(reference, index)
     patterns = candidates.chain_for_path(text, index)
-    return _file(reference, text, patterns, "the request names it", False, _fallback(reference, request))
+    return _file(
+        reference,
+        text,
+        patterns,
+        "the request names it",
+        _is_target(reference, request),
+        _fallback(reference, request),
+    )
 
 
 def _module(reference: Reference, index: Index) -> FoundAction | None:
