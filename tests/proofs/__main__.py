@@ -1,4 +1,4 @@
-"""The long proofs: `python -m tests.proofs attacks|faults|fuzz|soak [NAME] [--scale N]`, as `make` calls them.
+"""The long proofs: `python -m tests.proofs attacks|faults|fuzz|soak|local [NAME] [--scale N]`, as `make` calls them.
 
 Each module `tests/<proof>/prove_*.py` has a function `prove(tally, scale)` that counts its cases. `scale` is 1.0 for
 the figures that the documents promise; less is a quick look. The table of each module is written into the proof's
@@ -21,6 +21,7 @@ DOCUMENTS = {
     "faults": ROOT / "docs" / "reliability.md",
     "soak": ROOT / "docs" / "reliability.md",
     "fuzz": ROOT / "docs" / "edits.md",
+    "local": ROOT / "docs" / "local-models.md",
 }
 
 
