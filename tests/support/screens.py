@@ -15,6 +15,7 @@ from textual.widget import Widget
 from tui_agent.session.session import Session
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.screen import WorkspaceScreen
+from tui_agent.ui.themes import Depth
 from tui_agent.ui.widgets.pane import Pane
 
 Found = TypeVar("Found", bound=Widget)
@@ -74,6 +75,7 @@ async def on_screen(
     size: tuple[int, int] = (160, 48),
     prepare: Callable[[Session], None] | None = None,
     keys: str = "default",
+    depth: Depth = "colors",
     **options: Any,
 ) -> AsyncGenerator[Driven]:
     """The application with every pane in place; `options` go to the session."""
@@ -82,7 +84,7 @@ async def on_screen(
         async def opened() -> Session:
             return session
 
-        app = WorkspaceApp(opened, keys=keys)
+        app = WorkspaceApp(opened, keys=keys, depth=depth)
         async with app.run_test(size=size, notifications=True) as pilot:
             driven = Driven(app, session, pilot)
             await driven.until(lambda: driven.screen.ready, "the panes in place")

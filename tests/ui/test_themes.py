@@ -10,7 +10,7 @@ import pytest
 
 from tui_agent.settings.folders import themes_folder
 from tui_agent.ui import themes
-from tui_agent.ui.themes import editor_theme, load_palette, names, theme_of
+from tui_agent.ui.themes import Depth, depth_of, editor_theme, load_palette, names, theme_of
 
 UI = Path(themes.__file__).parent
 SHIPPED = ["dark", "high-contrast", "light", "no-colour"]
@@ -20,23 +20,58 @@ def test_the_shipped_palettes() -> None:
     assert names() == SHIPPED
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_each_names_every_meaning(name: str) -> None:
+DEPTHS = ("colors", "colors-256", "colors-16")
+ALL = [(name, depth) for name in SHIPPED for depth in DEPTHS]
+
+
+@pytest.mark.parametrize(("name", "depth"), ALL)
+def test_each_names_every_meaning(name: str, depth: Depth) -> None:
     with (themes_folder() / f"{name}.toml").open("rb") as file:
-        colors = tomllib.load(file)["colors"]
-    palette = load_palette(name)
+        colors = tomllib.load(file)[depth]
+    palette = load_palette(name, depth=depth)
     assert palette.faults == ()
-    assert set(colors) == set(palette.colors)
+    assert set(colors) == set(palette.colors) == set(load_palette("dark").colors)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_words_can_be_read_on_every_surface(name: str) -> None:
+#: What text can lie on; what is a line, or a word that is switched off; all others are text.
+GROUNDS = (
+    "background", "surface", "surface-raised", "overlay", "accent-surface", "cursor-line", "selection",
+    "added-surface", "added-word", "removed-surface", "removed-word",
+)  # fmt: skip
+FAINT = ("faint", "line")
+FAINT_ON = ("background", "surface", "surface-raised", "overlay", "accent-surface", "cursor-line")
+
+
+@pytest.mark.parametrize(("name", "depth"), ALL)
+def test_everything_can_be_read_on_every_ground(name: str, depth: Depth) -> None:
+    """4.5:1 for each text on each ground, 3:1 for lines and what is switched off (WCAG 2.2, 1.4.3 and 1.4.11)."""
     from textual.color import Color
 
-    colors = {key: Color.parse(value) for key, value in load_palette(name).colors.items()}
-    for surface in ("background", "surface", "surface-raised", "overlay", "added-surface", "removed-surface"):
-        assert contrast(colors["text"], colors[surface]) >= 7
-        assert contrast(colors["muted"], colors[surface]) >= 4 or surface.endswith(("ed-surface", "overlay"))
+    colors = {key: Color.parse(value) for key, value in load_palette(name, depth=depth).colors.items()}
+    texts = [key for key in colors if key not in (*GROUNDS, *FAINT, "cursor")]
+    pairs = [(text, ground, 4.5) for text in texts for ground in GROUNDS]
+    pairs += [(text, ground, 3.0) for text in FAINT for ground in FAINT_ON]
+    pairs.append(("background", "cursor", 4.5))
+    short = [pair for pair in pairs if contrast(colors[pair[0]], colors[pair[1]]) < pair[2]]
+    assert short == []
+
+
+@pytest.mark.parametrize(("depth", "system"), [("colors-256", "256"), ("colors-16", "standard")])
+@pytest.mark.parametrize("name", ["dark", "light", "high-contrast"])
+def test_colours_survive_where_there_are_few(name: str, depth: Depth, system: str) -> None:
+    """As the terminal gets them, red, green and the accent are three colours, and none of them is a grey."""
+    from rich.color import Color, ColorSystem
+
+    numbers = {"256": ColorSystem.EIGHT_BIT, "standard": ColorSystem.STANDARD}
+    assert depth_of(system) == depth
+    colors = load_palette(name, depth=depth).colors
+    sent = {
+        key: Color.parse(colors[key]).downgrade(numbers[system]) for key in ("added", "removed", "accent")
+    }
+    assert len({color.number for color in sent.values()}) == 3
+    for color in sent.values():
+        red, green, blue = color.get_truecolor()
+        assert max(red, green, blue) - min(red, green, blue) > 30
 
 
 def contrast(one, other) -> float:
@@ -53,9 +88,10 @@ def luminance(color) -> float:
 
 
 def test_the_palette_without_colours_has_none() -> None:
-    for name, color in load_palette("no-colour").colors.items():
-        red, green, blue = (color[i : i + 2] for i in (1, 3, 5))
-        assert red == green == blue, name
+    for depth in DEPTHS:
+        for name, color in load_palette("no-colour", depth=depth).colors.items():
+            red, green, blue = (color[i : i + 2] for i in (1, 3, 5))
+            assert red == green == blue, (depth, name)
 
 
 def test_style_sheets_use_variables_only() -> None:

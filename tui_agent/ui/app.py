@@ -29,7 +29,7 @@ from tui_agent.ui.letting_go import mend_strips, mend_styles_cache
 from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
-from tui_agent.ui.themes import NO_COLOUR, Palette, load_palette, names, theme_of
+from tui_agent.ui.themes import NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
 from tui_agent.ui.widgets.session_calls import GROUP, ask
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ class WorkspaceApp(Host, inherit_bindings=False):
         folders: Sequence[Path] = (),
         reopen: Reopen | None = None,
         pick_from: tuple[Path, Path] | None = None,
+        depth: Depth | None = None,
     ) -> None:
-        """`folders` may hold `keys.toml` and `themes/`; the nearest is last.
+        """`folders` may hold `keys.toml` and `themes/`; the nearest is last. `depth` is what the terminal can show,
+        where it is not to be asked.
 
         `reopen` opens a session that was chosen on the screen; with `pick_from` (the data folder and the
         workspace) one is chosen before any is opened.
@@ -78,6 +80,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         mend_strips()
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
+        self._depth = depth or depth_of(self.console.color_system)
         self._theme_folders = [folder / "themes" for folder in folders]
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
@@ -201,14 +204,18 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if os.environ.get("TMUX") and self._driver is not None:
             self._driver.write(through_tmux(text))
 
-    def next_theme(self) -> None:
-        """Take the next palette by name, at once."""
-        known = names(self._theme_folders)
-        at = known.index(self.palette.name) if self.palette.name in known else -1
-        self.palette = self._use(known[(at + 1) % len(known)])
+    @property
+    def themes(self) -> list[str]:
+        """The names of all that there are."""
+        return names(self._theme_folders)
+
+    def use_theme(self, name: str) -> None:
+        """Draw everything in another theme, for this run."""
+        if name != self.palette.name:
+            self._use(name)
 
     def _use(self, name: str) -> Palette:
-        palette = load_palette(name, self._theme_folders)
+        palette = load_palette(name, self._theme_folders, self._depth)
         self.register_theme(theme_of(palette))
         self.palette = palette
         self.theme = palette.name

@@ -77,7 +77,7 @@ class ScreenCommands:
             "app.palette": self._open_palette,
             "app.help": self._open_help,
             "app.leader": lambda: screen.leader.begin(screen.host.keys.after_leader()),
-            "app.theme": lambda: screen.host.next_theme(),
+            "app.theme": self._open_themes,
             "app.suspend": self._suspend,
             "session.compact": self._compact,
             "turn.stop": self._stop,
@@ -115,6 +115,18 @@ class ScreenCommands:
                 await screen.do(action_id)
 
         screen.host.push_screen(Chooser("Do", rows, "type what it does"), do)
+
+    def _open_themes(self) -> None:
+        """Each theme is seen while the cursor is on it; left without a choice, the one before is back."""
+        from tui_agent.ui.dialogs.chooser import Chooser
+        from tui_agent.ui.dialogs.palette import theme_rows
+
+        host = self._screen.host
+        before = host.theme
+        rows = partial(theme_rows, names=host.themes, now=before)
+        host.push_screen(
+            Chooser("Theme", rows, seen=host.use_theme), lambda chosen: host.use_theme(chosen or before)
+        )
 
     def _open_help(self) -> None:
         from tui_agent.ui.dialogs.palette import KeyHelp

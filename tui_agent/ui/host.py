@@ -42,8 +42,13 @@ class Host(App[int], inherit_bindings=False):
         """Close this session and go on with another."""
         raise NotImplementedError
 
-    def next_theme(self) -> None:
-        """Take the next palette by name, at once."""
+    @property
+    def themes(self) -> list[str]:
+        """The names of all that there are."""
+        raise NotImplementedError
+
+    def use_theme(self, name: str) -> None:
+        """Draw everything in another theme, for this run."""
         raise NotImplementedError
 
     async def hand_over(self, words: Sequence[str]) -> int:

@@ -1,11 +1,14 @@
-"""Palettes from `themes/*.toml`, made into themes of Textual with one variable for each meaning."""
+"""Palettes from `themes/*.toml`, made into themes of Textual with one variable for each meaning.
+
+A file has one for each depth of colour that a terminal can have: `[colors]`, `[colors-256]` and `[colors-16]`.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from textual.theme import Theme
@@ -18,6 +21,15 @@ if TYPE_CHECKING:
 
 DEFAULT = "dark"
 NO_COLOUR = "no-colour"
+#: The table of a theme's file for what a terminal can show.
+Depth = Literal["colors", "colors-256", "colors-16"]
+FULL: Depth = "colors"
+_DEPTHS: dict[str, Depth] = {"256": "colors-256", "standard": "colors-16", "windows": "colors-16"}
+
+
+def depth_of(color_system: str | None) -> Depth:
+    """The depth for what Rich found out about the terminal; in full where it found nothing."""
+    return _DEPTHS.get(color_system or "", FULL)
 
 
 class Palette(Struct, frozen=True):
@@ -35,13 +47,16 @@ def names(folders: Sequence[Path] = ()) -> list[str]:
     return sorted({path.stem for path in files})
 
 
-def load_palette(name: str, folders: Sequence[Path] = ()) -> Palette:
-    """The palette of that name: the user's own before the shipped one; what it leaves out is filled in."""
+def load_palette(name: str, folders: Sequence[Path] = (), depth: Depth = FULL) -> Palette:
+    """The palette of that name: the user's own before the shipped one; what it leaves out is filled in.
+
+    A theme without colours for a depth has those that it has in full, over the shipped ones for that depth.
+    """
     for folder in (*reversed(folders), themes_folder()):
         path = folder / f"{name}.toml"
         if path.is_file():
-            return _read(path)
-    shipped = _read(themes_folder() / f"{DEFAULT}.toml")
+            return _read(path, depth)
+    shipped = _read(themes_folder() / f"{DEFAULT}.toml", depth)
     known = ", ".join(names(folders))
     fault = f"There is no theme {name!r}: choose one of {known}"
     return Palette(shipped.name, shipped.dark, shipped.colors, (fault,))
@@ -108,21 +123,21 @@ _KEYWORDS = (
 )
 
 
-def _read(path: Path) -> Palette:
+def _read(path: Path, depth: Depth) -> Palette:
     try:
         found = tomllib.loads(read_own(path.parents[1], path.parent.name, path.name).decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        return _filled(path.stem, True, {}, [f"The theme {path} cannot be read ({error}): correct it"])
-    colors = found.get("colors", {})
+        return _filled(path.stem, True, {}, [f"The theme {path} cannot be read ({error}): correct it"], depth)
+    colors = next((found[table] for table in (depth, FULL) if isinstance(found.get(table), dict)), {})
     texts = {name: color for name, color in colors.items() if isinstance(color, str)}
-    return _filled(path.stem, bool(found.get("dark", True)), texts, [])
+    return _filled(path.stem, bool(found.get("dark", True)), texts, [], depth)
 
 
-def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str]) -> Palette:
+def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str], depth: Depth) -> Palette:
     """The palette with every name: what is missing or no colour comes from the shipped one of its kind."""
     base = themes_folder() / ("dark.toml" if dark else "light.toml")
     with base.open("rb") as file:
-        shipped: dict[str, str] = tomllib.load(file)["colors"]
+        shipped: dict[str, str] = tomllib.load(file)[depth]
     usable = {key: color for key, color in colors.items() if _is_color(color)}
     faults += [
         f"The theme {name} has a colour {key!r} that nothing uses: see dark.toml for the names"
@@ -146,8 +161,11 @@ def _is_color(text: str) -> bool:
 
 
 def _textual_names(colors: dict[str, str]) -> dict[str, str]:
-    """Variables that Textual's own widgets are drawn with, by our meanings."""
+    """Variables that Textual's own widgets are drawn with, by our meanings; and the edge of a pane without the focus,
+    which is seen only where the shade of the pane does not tell it from the ground."""
+    flat = colors["background"] == colors["surface"]
     return {
+        "edge": colors["line"] if flat else colors["surface"],
         "block-cursor-background": colors["accent-surface"],
         "block-cursor-foreground": colors["text"],
         "block-cursor-text-style": "none",

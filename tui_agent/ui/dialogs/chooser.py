@@ -54,13 +54,16 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         to_type: str = "type to narrow",
         getting: Coroutine[Any, Any, object] | None = None,
         following: Callable[[Callable[..., None]], Callable[[], None]] | None = None,
+        seen: Callable[[str], object] | None = None,
     ) -> None:
-        """`getting` gets what `rows` needs: they are made again when it is done.
+        """`getting` gets what `rows` needs: they are made again when it is done. `seen` is told the value that the
+        cursor is on.
 
         `following` takes what is to be called when the rows may be others, and returns how to end that.
         """
         super().__init__()
         self._following = following
+        self._seen = seen
         self._unfollow: Callable[[], None] | None = None
         self._getting = getting
         self._title = title
@@ -115,6 +118,10 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         options = self.query_one(OptionList)
         options.set_options([row.words for row in self._rows])
         options.highlighted = 0 if self._rows else None
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        if self._seen is not None and event.option_index < len(self._rows):
+            self._seen(self._rows[event.option_index].value)
 
     def on_input_submitted(self) -> None:
         self._choose(self.query_one(OptionList).highlighted)

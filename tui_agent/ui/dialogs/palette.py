@@ -42,6 +42,15 @@ def palette_rows(words: str, keys: Keys, pane: str) -> list[ChooserRow]:
     ]
 
 
+def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
+    """The themes whose names hold what is typed, the one in use first."""
+    found = [name for name in names if words.lower() in name]
+    found.sort(key=lambda name: name != now)
+    return [
+        ChooserRow(name, parts(f"{name:<20}", ("in use" if name == now else "", "$muted"))) for name in found
+    ]
+
+
 def notice_rows(words: str, notices: Sequence[Notice]) -> list[ChooserRow]:
     """The notices that hold what is typed, the newest first."""
     found = [notice for notice in reversed(notices) if words.lower() in notice.text.lower()]

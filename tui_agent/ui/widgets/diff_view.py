@@ -189,7 +189,7 @@ class DiffView(Lined):
                 Segment(f"{number:>{self.shown.digits}} ", self.ink("muted") + ground),
                 Segment(
                     f"{sign} ",
-                    self.ink(line.kind if state == "pending" and sign != " " else "muted") + ground,
+                    self.ink(line.kind if state != "skipped" and sign != " " else "muted") + ground,
                 ),
             ]
         )
@@ -226,6 +226,8 @@ class DiffView(Lined):
         if self._colours is None:
             self._find_colours(shown.diff)
             return words
+        if line.hunk >= 0 and self._is_flat:
+            return words
         code = [
             Coloured(shown.column(line, start), shown.column(line, end), style)
             for start, end, style in self._colours.of(line)
@@ -251,7 +253,17 @@ class DiffView(Lined):
         return line.hunk < 0 or self.state_of(line.hunk) == "pending"
 
     def _text_style(self, line: DiffLine) -> Style:
+        """Code in its colours over a ground; what was applied keeps the colour of its kind, without the ground."""
+        applied = line.hunk >= 0 and self.state_of(line.hunk) == "applied"
+        if line.hunk >= 0 and (applied or (self._is_flat and self._is_due(line))):
+            return self.ink(line.kind)
         return self.ink("") if self._is_due(line) else self.ink("muted")
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether the theme has no grounds for changed lines: then their text has the colour."""
+        colours = self.app.theme_variables
+        return colours.get("added-surface") == colours.get("surface")
 
     def _ground(self, line: DiffLine) -> Style:
         if line.hunk < 0 or not self._is_due(line):

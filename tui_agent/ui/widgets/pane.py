@@ -47,7 +47,7 @@ class Pane(Container):
     Pane {
         width: 1fr; height: 1fr;
         background: $surface; color: $text;
-        border-left: wide $surface;
+        border-left: wide $edge;
     }
     Pane:focus-within, Pane:focus { border-left: wide $accent; }
     """
