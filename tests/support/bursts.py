@@ -159,7 +159,7 @@ class Typist:
                 await asyncio.sleep(0.002)
                 continue
             bridge.flush()
-            await app.keyboard._drawn()
+            await app.keyboard.drawn()
             if not self._works():
                 return
 

@@ -19,9 +19,9 @@ OTHER = SubTask("ui", "Do it", dependencies=("api",))
 
 
 CASES = (
-    (Settings(), (TICKED, OTHER), "2 sub-tasks wait · ^O R run 1 ticked · ^O s look"),
-    (Settings(), (OTHER,), "1 sub-task waits for you · ^O s look, then r run"),
-    (Settings(autonomy="manual"), (TICKED,), "1 sub-task waits for you · ^O s look, then r run"),
+    (Settings(), (TICKED, OTHER), "2 sub-tasks wait · Ctrl+O R run 1 ticked · Ctrl+O s look"),
+    (Settings(), (OTHER,), "1 sub-task waits for you · Ctrl+O s look, then r run"),
+    (Settings(autonomy="manual"), (TICKED,), "1 sub-task waits for you · Ctrl+O s look, then r run"),
     (Settings(autonomy="auto"), (TICKED, OTHER), ""),
     (Settings(), (replace(TICKED, wanted=True), OTHER), ""),
     (Settings(), (replace(TICKED, state="completed"),), ""),

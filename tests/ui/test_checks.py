@@ -36,7 +36,7 @@ async def test_what_failed_is_beside_the_proposal_and_said_before_all_is_applied
         await it.press(*"change f in a.py", "enter")
         await it.until(lambda: it.text.count("✗ ruff 1") == 3, "in the title, the chat and the status line")
         title = str(it.one(ReviewPane).title_text)
-        assert title == "Review ✗ ruff 1 · a.py · hunk 1/1"
+        assert title == "Review ●1 ✗ ruff 1 · a.py · hunk 1 of 1"
         it.one(PlaceLink).focus()
         await it.press("enter")
         await it.until(
@@ -65,7 +65,7 @@ async def test_a_hunk_that_is_skipped_makes_it_stale_and_a_key_runs_it_again(wor
 async def test_found_checks_are_offered_and_accepted_by_key(work: Path) -> None:
     (work / "test_a.py").write_text("import unittest\n")
     async with on_screen(work, interactive=True) as it:
-        await it.shows("Checks found: unittest · ^O A run them")
+        await it.shows("Checks found: unittest · Ctrl+O A run them")
         await it.press("ctrl+o", "A")
         await it.shows("unittest: python -m unittest discover -q")
         await it.press("enter")

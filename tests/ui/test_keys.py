@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE
 from tui_agent.ui.keys.keymap import LEADER, conflicts, load_keys, spelled
+from tui_agent.ui.keys.leader import menu_pages
 
 #: What terminals, tmux and screen keep for themselves.
 TAKEN = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+q", "ctrl+z", "ctrl+c"}
@@ -95,12 +97,19 @@ def test_second_keys_are_not_in_the_keymap() -> None:
     keys = load_keys()
     assert not [key for key in keys.keymap().values() if LEADER in key]
     assert keys.after_leader()["u"].id == "changes.undo"
-    assert keys.shown("changes.undo") == "^O u"
+    assert keys.shown("changes.undo") == "Ctrl+O u"
 
 
 @pytest.mark.parametrize(
     ("key", "shown"),
-    [("ctrl+p", "^P"), ("shift+f6", "Shift+F6"), ("escape", "Esc"), ("?", "?"), ("shift+u", "U"), ("]", "]")],
+    [
+        ("ctrl+p", "Ctrl+P"),
+        ("shift+f6", "Shift+F6"),
+        ("escape", "Esc"),
+        ("?", "?"),
+        ("shift+u", "U"),
+        ("]", "]"),
+    ],
 )
 def test_keys_are_spelled_for_the_eye(key: str, shown: str) -> None:
     assert spelled(key) == shown
@@ -139,3 +148,24 @@ def test_keys_of_a_workspace_are_not_read_through_a_link(tmp_path: Path) -> None
     (folder / "keys.toml").symlink_to("../theirs.toml")
     keys = load_keys(folders=(folder,))
     assert keys.by_action == load_keys().by_action and "cannot be read" in keys.faults[0]
+
+
+def test_a_function_key_is_never_the_only_one() -> None:
+    """Laptops and some terminals send none of them."""
+    function = re.compile(r"(shift\+)?f\d+$")
+    for name in ("default", "vim"):
+        only = [a for a, keys in load_keys(name).by_action.items() if keys and all(map(function.match, keys))]
+        assert only == []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 48)])
+def test_the_menu_of_the_leader_is_whole_on_every_screen(size: tuple[int, int]) -> None:
+    width, height = size
+    after = load_keys().after_leader()
+    pages = menu_pages(after, width - 4, int(height * 0.75) - 2)
+    said = "\n".join(line.plain for page in pages for line in page)
+    assert all(len(page) <= height * 0.75 and line.cell_length <= width for page in pages for line in page)
+    assert "…" not in said and all(f"{spelled(key)} " in said for key in after)
+    assert {"Go to", "Changes", "Session", "Editor", "Panes"} <= {
+        part.strip() for line in said.splitlines() for part in line.split("   ")
+    }

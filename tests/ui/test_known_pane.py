@@ -51,7 +51,7 @@ async def test_stale_files_stand_first_and_are_counted():
     async with app.run_test(size=(60, 8)):
         order = [line.strip("▎▌ ").split()[0] for line in app.text.split("\n")[1:4]]
         assert order == ["src/utils.py", "old.py", "src/api.py"]
-        assert str(app.pane.title_text) == "Known 3 · ⚠ 2"
+        assert str(app.pane.title_text) == "Known 3 ⚠2"
 
 
 async def test_a_file_is_opened_by_key_and_by_mouse():

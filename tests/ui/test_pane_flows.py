@@ -29,7 +29,7 @@ async def proposed(it: Driven) -> None:
     await it.session.chat.submit("Add timeouts in src/api.py")
     await it.until(lambda: len(it.session.state.review.open) == 2, "two changes")
     await it.press("f5")
-    await it.shows("Review · api.py 1/2 · hunk 1/2")
+    await it.shows(" · api.py 1 of 2 · hunk 1 of 2")
 
 
 async def test_one_hunk_applied_one_skipped_and_all_of_it_undone(workspace: Path) -> None:
@@ -37,17 +37,17 @@ async def test_one_hunk_applied_one_skipped_and_all_of_it_undone(workspace: Path
     async with on_screen(workspace, [reply(fileChanges=CHANGES, todos=TODOS)]) as it:
         await proposed(it)
         await it.press("a")
-        await it.shows("Review · api.py 1/2 · hunk 2/2")
+        await it.shows(" · api.py 1 of 2 · hunk 2 of 2")
         assert api.read_text() == API.replace("get(url)", "get(url, 5)")
         await it.press("s")
-        await it.shows("Review · test_api.py 2/2 · hunk 1/1")
+        await it.shows(" · test_api.py 2 of 2 · hunk 1 of 1")
         await it.press("a")
         await it.shows("2 applied")
         assert new.read_text() == "def test_fetch():\n    pass\n"
         await it.shows("Todos 2/2")
         await it.press("u")
         await it.until(lambda: not new.exists(), "the new file gone")
-        await it.shows("Review · test_api.py 2/2 · hunk 1/1")
+        await it.shows(" · test_api.py 2 of 2 · hunk 1 of 1")
         await it.press("u")
         await it.until(lambda: api.read_text() == API, "the text as it was")
 
@@ -56,9 +56,9 @@ async def test_a_session_opens_where_the_review_was_left(workspace: Path) -> Non
     async with on_screen(workspace, [reply(fileChanges=CHANGES)]) as it:
         await proposed(it)
         await it.press("]")
-        await it.shows("Review · test_api.py 2/2 · hunk 1/1")
+        await it.shows(" · test_api.py 2 of 2 · hunk 1 of 1")
     async with on_screen(workspace, session="last") as it:
-        await it.shows("Review · test_api.py 2/2 · hunk 1/1")
+        await it.shows(" · test_api.py 2 of 2 · hunk 1 of 1")
         await it.shows("def test_fetch():")
 
 

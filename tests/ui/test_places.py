@@ -9,6 +9,7 @@ from textual.geometry import Region, Size
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.layout.areas import Axis, areas, mode_of, resized
+from tui_agent.ui.layout.needs import AT_FIRST, Need, Needs
 from tui_agent.ui.panes import PANES
 
 SIZES = st.builds(Size, st.integers(20, 400), st.integers(6, 120))
@@ -18,9 +19,18 @@ HIDDEN = st.integers(0, 2 ** len(PANES) - 2).map(
 )
 
 
-@given(SIZES, HIDDEN)
-def test_every_pane_that_is_not_hidden_has_one_place(size: Size, hidden: tuple[str, ...]) -> None:
-    found = [pane for place in areas(size, LayoutSlice(hidden=hidden)) for pane in place.panes]
+#: Any panes that have something to show, of which some want little room.
+NEEDS = st.dictionaries(
+    st.sampled_from([*PANES]),
+    st.builds(Need, st.sampled_from([1, 6, 999]), st.sampled_from([20, 999]), st.booleans()),
+).map(lambda found: {**AT_FIRST, **found})
+
+
+@given(SIZES, HIDDEN, NEEDS)
+def test_every_pane_that_is_not_hidden_has_one_place(
+    size: Size, hidden: tuple[str, ...], needs: Needs
+) -> None:
+    found = [pane for place in areas(size, LayoutSlice(hidden=hidden), needs) for pane in place.panes]
     assert sorted(found) == sorted(set(PANES) - set(hidden))
 
 
@@ -30,21 +40,24 @@ STEPS = st.lists(
 )
 
 
-@given(SIZES, HIDDEN, STEPS)
-def test_places_lie_on_the_screen_and_do_not_overlap(size: Size, hidden: tuple[str, ...], steps) -> None:
+@given(SIZES, HIDDEN, STEPS, NEEDS)
+def test_places_lie_on_the_screen_and_do_not_overlap(
+    size: Size, hidden: tuple[str, ...], steps, needs: Needs
+) -> None:
     layout = LayoutSlice(hidden=hidden)
     for pane, axis, count in steps:
-        layout = resized(size, layout, pane, axis, count)
-    found = areas(size, layout)
+        layout = resized(size, layout, pane, axis, count, needs)
+    found = areas(size, layout, needs)
     taken = [region for place in found for region in (place.header, place.body) if region]
     for at, region in enumerate(taken):
         assert region in size.region
         assert not [other for other in taken[at + 1 :] if region.overlaps(other)]
 
 
-@given(SIZES, st.sampled_from([*PANES]))
-def test_the_pane_with_the_focus_is_in_front(size: Size, pane: str) -> None:
-    assert pane in [place.front for place in areas(size, LayoutSlice(focus=pane))]
+@given(SIZES, st.sampled_from([*PANES]), NEEDS)
+def test_the_pane_with_the_focus_is_in_front(size: Size, pane: str, needs: Needs) -> None:
+    found = next(place for place in areas(size, LayoutSlice(focus=pane), needs) if place.front == pane)
+    assert found.body.height > 1 or size.height < 12
 
 
 @given(SIZES, st.sampled_from([*PANES]))
@@ -95,3 +108,53 @@ def test_three_columns_two_or_one() -> None:
         2,
         1,
     ]  # the third column of three ends in two panes side by side
+
+
+WIDE, USUAL = Size(160, 48), LayoutSlice()
+
+
+def heights(needs: Needs, layout: LayoutSlice = USUAL, size: Size = WIDE) -> dict[str, int]:
+    """The rows of each pane that is seen, titles left out."""
+    return {place.front: place.body.height for place in areas(size, layout, needs) if place.front}
+
+
+def test_what_is_empty_is_a_title_and_an_empty_column_leaves_its_place() -> None:
+    found = areas(WIDE, LayoutSlice(), AT_FIRST)
+    assert {place.front for place in found} == {"files", "chat", ""}
+    assert [place.panes for place in found if not place.front] == [
+        ("plan", "known"), ("buffers", "review", "todos", "subtasks"),
+    ]  # fmt: skip
+    chat = next(place.body for place in found if place.front == "chat")
+    assert chat.height == WIDE.height - 2 and chat.width > 115
+
+
+def test_the_review_takes_the_column_or_two_thirds_of_it() -> None:
+    waits = {**AT_FIRST, "review": Need(waits=True)}
+    assert heights(waits)["review"] == WIDE.height - 2
+    both = heights({**waits, "buffers": Need()})
+    assert both["review"] + 1 == 32 and both["buffers"] == 16
+    decided = heights({**waits, "review": Need(), "buffers": Need()})
+    assert decided["buffers"] == 24
+
+
+def test_sizes_of_ones_own_win() -> None:
+    needs = {**AT_FIRST, "review": Need(waits=True), "buffers": Need()}
+    layout = resized(WIDE, LayoutSlice(), "buffers", "height", 10, needs)
+    assert heights(needs, layout)["buffers"] == 26
+    assert heights({**needs, "buffers": Need(0)}, layout)["review"] == WIDE.height - 2
+    assert heights(needs, layout)["buffers"] == 26
+
+
+def test_todos_and_sub_tasks_share_by_need() -> None:
+    few = {**AT_FIRST, "todos": Need(3, 20)}
+    (place,) = [place for place in areas(WIDE, LayoutSlice(), few) if place.front == "todos"]
+    assert place.panes == ("todos", "subtasks") and place.body.height == 3
+    both = areas(WIDE, LayoutSlice(), {**few, "subtasks": Need(12, 96)})
+    widths = {place.front: place.body.width for place in both}
+    assert widths["subtasks"] > 2 * widths["todos"]
+
+
+def test_a_wide_screen_has_room_for_the_graph() -> None:
+    needs = {**AT_FIRST, "todos": Need(3, 30), "subtasks": Need(20, 96), "review": Need(waits=True)}
+    shown = {p.front: p.body.width for p in areas(Size(220, 50), LayoutSlice(), needs)}
+    assert shown["subtasks"] > 60 and shown["review"] > 80

@@ -140,7 +140,7 @@ async def test_escape_leads_back_to_the_chat(workspace: Path) -> None:
 async def test_what_is_worth_a_look_comes_to_the_front_without_taking_the_focus(workspace: Path) -> None:
     change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
     async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(100, 30)) as it:
-        assert it.pane("buffers").display and not it.pane("review").display
+        assert it.pane("files").display and not it.pane("review").display
         await it.press(*"change src/api.py", "enter")
         await it.until(lambda: it.pane("review").display, "the review in front")
         assert it.pane("plan").display
@@ -167,7 +167,8 @@ async def test_titles_of_tabs_always_fit(workspace: Path) -> None:
             await it.pilot.resize_terminal(width, 24)
             await it.press("f5")
             await it.pilot.pause()
-            assert "Known" in it.text.splitlines()[0] or width < 60
+            titles = it.text.splitlines()[0]
+            assert " K" in titles and "●1" in titles, "counts are left in titles that are cut"
 
 
 async def test_the_palette_does_what_it_says(workspace: Path) -> None:
@@ -179,11 +180,36 @@ async def test_the_palette_does_what_it_says(workspace: Path) -> None:
 
 
 async def test_the_leader_shows_what_can_follow(workspace: Path) -> None:
-    async with on_screen(workspace) as it:
+    """What can be done now, in groups, and another page at a key; the second key is the same on every page."""
+    async with on_screen(workspace, size=(80, 24)) as it:
         await it.press("ctrl+o")
+        await it.shows("Go to")
+        assert (
+            "Sub-tasks" in it.text
+            and "Undo the last apply" not in it.text
+            and "Close the file" not in it.text
+        )
+        assert "page 2 of 2" in it.text and "Zoom the pane" not in it.text
+        await it.press("tab")
+        assert "Zoom the pane" in it.text and it.screen.leader.waiting is not None
+        await it.press("t", "down")
+        await it.until(lambda: it.app.theme == "high-contrast", "a theme is seen before it is chosen")
+        await it.press("escape")
+        await it.until(lambda: it.app.theme == "dark", "the theme as before")
+
+
+async def test_the_palette_has_what_was_done_last_first_and_says_what_cannot_be_done(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.press("ctrl+p", *"zoom", "enter")
+        await it.until(lambda: it.session.state.layout.zoomed)
+        await it.press("ctrl+p")
+        await it.shows("recent")
+        assert "Zoom the pane" in next(line for line in it.text.splitlines() if "recent" in line)
+        await it.press(*"the last apply")
+        await it.shows("nothing was applied")
+        await it.press("escape", "f1", *"ctrl+o u")
         await it.shows("Undo the last apply")
-        await it.press("t")
-        await it.until(lambda: it.app.theme != "dark", "another theme")
+        assert "Name this session" not in it.text
 
 
 async def test_the_key_help_begins_with_the_pane(workspace: Path) -> None:
@@ -197,10 +223,10 @@ async def test_the_key_help_begins_with_the_pane(workspace: Path) -> None:
 async def test_every_theme_is_drawn(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         seen = set()
-        for _ in range(4):
-            await it.press("f12")
-            await it.pilot.pause()
-            seen.add((it.app.theme, it.pane("files").styles.background.hex))
+        for name in it.app.themes:
+            await it.press("f12", *name, "enter")
+            await it.until(lambda name=name: it.app.theme == name and it.app.screen is it.screen)
+            seen.add(it.pane("files").styles.background.hex)
         assert len(seen) == 4
 
 
@@ -257,3 +283,33 @@ async def test_nothing_is_drawn_while_nothing_happens(workspace: Path) -> None:
             if timer._active.is_set()
         ]
         assert [timer for timer in timers if timer._repeat is None] == []
+
+
+async def test_the_first_screen_is_help_until_something_is_said(workspace: Path) -> None:
+    """Empty panes are titles, a digit tries something, and what comes opens its pane without taking the focus."""
+    change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
+    async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])]) as it:
+        assert "Three things to try" in it.text and it.pane("chat").region.width > 110
+        assert not it.pane("review").display and "Review" in it.text.splitlines()[-2]
+        await it.press("1")
+        assert it.one(Prompt).text.startswith("What does this project do")
+        await it.press("backspace", *"change src/api.py", "enter")
+        await it.until(lambda: it.pane("review").display, "the review opened")
+        assert it.one(Prompt).has_focus and "Three things to try" not in it.text
+        assert it.pane("review").region.height == 45 and "Review ●1" in it.text
+
+
+async def test_nothing_moves_while_a_text_is_written(workspace: Path) -> None:
+    """A pane that gets something to show opens when the writing pauses, or before a key that is no part of it."""
+    async with on_screen(workspace) as it:
+        width = it.pane("chat").region.width
+        await it.press("a")
+        await it.session.files.open("README.md")
+        await it.press("b")
+        assert it.pane("chat").region.width == width
+        await it.press("end")
+        assert it.pane("chat").region.width < width and it.one(Prompt).has_focus
+        await it.press("c")
+        await it.session.files.close("README.md")
+        await it.until(lambda: it.pane("chat").region.width == width, "room again, after a pause")
+        assert it.one(Prompt).text == "abc"

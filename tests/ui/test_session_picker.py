@@ -140,7 +140,7 @@ async def refuses_every_text(driven: Driven) -> None:
     ):
         await driven.press(*keys)
     driven.app.post_message(events.Paste("lost"))
-    said = "^O b continues in a copy"
+    said = "Ctrl+O b continues in a copy"
     await driven.until(lambda: any(said in notice.text for notice in session.state.notices.items), said)
     await driven.press("ctrl+c")
     toasts = [toast.message for toast in driven.app._notifications]

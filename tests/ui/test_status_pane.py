@@ -66,8 +66,8 @@ def test_hints_come_from_the_table_of_actions() -> None:
     keys = load_keys()
     line = hint_line(keys, "review", 80).plain
     assert line.startswith("  a apply  s skip")
-    assert line.endswith("^P palette  F1 keys")
-    assert hint_line(keys, "review", 24).plain.strip() == "^P palette  F1 keys"
+    assert line.endswith("Ctrl+P palette  F1 keys")
+    assert hint_line(keys, "review", 28).plain.strip() == "Ctrl+P palette  F1 keys"
 
 
 async def test_notices_are_shown_once_and_kept(tmp_path: Path) -> None:
@@ -87,5 +87,8 @@ async def test_notices_are_shown_once_and_kept(tmp_path: Path) -> None:
 async def test_the_hints_follow_the_focus(tmp_path: Path) -> None:
     async with on_screen(tmp_path) as it:
         assert "Enter send" in it.text.splitlines()[-1]
+        await it.press("f3")
+        await it.until(lambda: "/ find" in it.text.splitlines()[-1])
         await it.press("f5")
-        await it.until(lambda: "a apply" in it.text.splitlines()[-1])
+        await it.until(lambda: "/ find" not in it.text.splitlines()[-1])
+        assert "apply" not in it.text.splitlines()[-1], "nothing waits, so that nothing is to be applied"

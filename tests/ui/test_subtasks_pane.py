@@ -33,7 +33,7 @@ async def test_the_graph_stands_from_left_to_right():
         await pilot.pause()
         lines = [line.strip("▎ ") for line in app.text.split("\n")]
         assert lines[:2] == ["api ● ──┐", "ui  ✓ ──┴─▶ tests ◉"]
-        assert str(app.pane.title_text) == "Sub-tasks 1/3 · ● 1"
+        assert str(app.pane.title_text) == "Sub-tasks 1/3 ●1"
 
 
 async def test_a_narrow_pane_lists_the_tasks_by_layer():
@@ -168,7 +168,7 @@ async def test_what_failed_says_why_and_changes_outside_the_scope_are_named():
     app = drawn(failed, beyond)
     async with app.run_test(size=(110, 20)) as pilot:
         await pilot.pause()
-        assert "The provider said no: try later" in app.text and str(app.pane.title_text).endswith("✗ 1")
+        assert "The provider said no: try later" in app.text and str(app.pane.title_text).endswith("✗1")
         await pilot.press("n")
         await pilot.pause()
         assert "outside its scope: net.py" in app.text
@@ -204,7 +204,7 @@ async def test_done_ones_are_hidden_and_shown_again():
     async with app.run_test(size=(60, 16)) as pilot:
         await pilot.press("z")
         await pilot.pause()
-        assert not app.line_with("ui  ") and str(app.pane.title_text) == "Sub-tasks 1/3 · ● 1 · 1 hidden"
+        assert not app.line_with("ui  ") and str(app.pane.title_text) == "Sub-tasks 1/3 ●1 · 1 hidden"
         assert app.noted.state.layout.place["subtasks"]["folded"] is True
         await pilot.press("z")
         await pilot.pause()
@@ -267,11 +267,11 @@ async def test_autonomy_and_what_is_used_of_the_limits_stand_above():
     )
     async with app.run_test(size=(100, 16)) as pilot:
         await pilot.pause()
-        line = app.line_with("auto · 1/2 run")
+        line = app.line_with("auto · 1 of 2 run")
         assert "9.5k of 20k tokens, $0.25 of $2 · each at most 9k tokens, 30:00" in line
         await pilot.resize_terminal(30, 16)
         await pilot.pause()
-        assert app.line_with("auto · 1/2 run").endswith("$0.25/$2")
+        assert app.line_with("auto · 1 of 2 run").endswith("$0.25/$2")
 
 
 async def test_its_changes_are_gone_to_or_said_to_be_none():

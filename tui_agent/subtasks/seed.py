@@ -21,11 +21,11 @@ Texts = dict[str, str | None]
 
 
 def why_blocked(state: State, task: SubTask) -> str:
-    """Why a sub-task cannot begin although all that it waits for is done; empty where it can."""
+    """What a sub-task waits for although all before it is done (`a decision in a.py`); empty where it can begin."""
     wanted = _paths_before(state, task)
     for change in state.review.changes:
         if change.state == "conflict" and change.path in wanted:
-            return f"the conflict in {change.path} waits to be settled"
+            return f"a decision in {change.path}"
     return ""
 
 

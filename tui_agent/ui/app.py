@@ -133,8 +133,11 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     async def _handle(self, event: Typed) -> None:
         screen = self.screen
-        if isinstance(screen, WorkspaceScreen) and await screen.take_after_leader(event):
-            return
+        if isinstance(screen, WorkspaceScreen):
+            if screen.make_room(event):
+                await self.keyboard.drawn()
+            if await screen.take_after_leader(event):
+                return
         await super().on_event(event)
 
     def _is_urgent(self, event: Typed) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from textual.widgets import Input
 
 from tui_agent.errors import TuiAgentError
+from tui_agent.ui.availability import why_not
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.leader import Leader
 from tui_agent.ui.layout.arrangement import Arrangement
@@ -47,6 +48,8 @@ DIALOGS = {
 STOP_WITHIN = 3.0
 #: Letters of a reply that are shown nowhere and belong to no change: the braces and names around what it says.
 FRAME = 200
+#: Actions that the palette remembers.
+RECENT = 5
 
 
 class Commanded(Protocol):
@@ -73,10 +76,12 @@ class ScreenCommands:
         self._screen = screen
         #: Whether the next press of the key that closes stops a turn that writes changes.
         self._stopping = False
+        #: What was chosen in the palette, the newest first.
+        self._recent: list[str] = []
         self.table: Mapping[str, Callable[[], object]] = {
             "app.palette": self._open_palette,
             "app.help": self._open_help,
-            "app.leader": lambda: screen.leader.begin(screen.host.keys.after_leader()),
+            "app.leader": self._begin_leader,
             "app.theme": self._open_themes,
             "app.suspend": self._suspend,
             "session.compact": self._compact,
@@ -101,17 +106,27 @@ class ScreenCommands:
             group = action.partition(".")[0]
             self._screen.run_worker(dialog(self._screen.host, session), group=group, exclusive=True)
 
+    def _begin_leader(self) -> None:
+        actions = self._screen.host.keys.after_leader()
+        session = self._screen.session
+        can = {key: it for key, it in actions.items() if session and not why_not(it.id, session.state)}
+        self._screen.leader.begin(actions, can if session else actions)
+
     def _open_palette(self) -> None:
         from tui_agent.ui.dialogs.chooser import Chooser
         from tui_agent.ui.dialogs.palette import palette_rows
 
         screen = self._screen
 
+        def why(action_id: str) -> str:
+            return why_not(action_id, screen.session.state) if screen.session else ""
+
         def rows(words: str) -> list[ChooserRow]:
-            return palette_rows(words, screen.host.keys, screen.arrangement.layout.focus)
+            return palette_rows(words, screen.host.keys, screen.arrangement.layout.focus, self._recent, why)
 
         async def do(action_id: str | None) -> None:
             if action_id:
+                self._recent = [action_id, *(name for name in self._recent if name != action_id)][:RECENT]
                 await screen.do(action_id)
 
         screen.host.push_screen(Chooser("Do", rows, "type what it does"), do)
@@ -129,9 +144,11 @@ class ScreenCommands:
         )
 
     def _open_help(self) -> None:
-        from tui_agent.ui.dialogs.palette import KeyHelp
+        from tui_agent.ui.dialogs.chooser import Chooser
+        from tui_agent.ui.dialogs.palette import help_rows
 
-        self._screen.host.push_screen(KeyHelp(self._screen.host.keys, self._screen.arrangement.layout.focus))
+        rows = partial(help_rows, keys=self._screen.host.keys, first=self._screen.arrangement.layout.focus)
+        self._screen.host.push_screen(Chooser("Keys", rows, "type a key, or what it does"))
 
     async def _suspend(self) -> None:
         if not isinstance(self._screen.host.focused, Input):  # where the key means undo, or nothing

@@ -20,8 +20,8 @@ from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.commands import ScreenCommands
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keyboard import Typed
-from tui_agent.ui.keys.leader import Leader, is_modifier
-from tui_agent.ui.layout.arrangement import Arrangement
+from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
+from tui_agent.ui.layout.arrangement import Arrangement, Room
 from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
 from tui_agent.ui.sink import plain
@@ -48,6 +48,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self.ready = False
         self.leader = Leader()
         self._commands = ScreenCommands(self)
+        self._room = Room(self, self.arrangement)
         #: The pane that keys wait for, by its id or (while it is not known yet) empty, and what tells that it is there.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None
@@ -81,13 +82,14 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
                 await self._put(pane, bridge)
             bridge.attach(self.query_one(ApprovalLine))
             await self.query("#opening").remove()
-            self.workspace.arranged(self.arrangement.layout)
+            self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
         for pane in AFTER_THE_CHAT:
             pane_class = await asyncio.to_thread(pane.load)  # an import on the loop would hold up the keys
             await self.wait_for_refresh()
             await self._put(pane_class(session), bridge)
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))
+        bridge.attach(self._room)
         self.run_worker(_get_ready_for_answers())
         self.ready = True
 
@@ -155,6 +157,14 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             self._arriving.set_result(None)
             self._arriving = None
 
+    def make_room(self, event: Typed) -> bool:
+        """Before what is typed or clicked is handled, give each pane its room, unless a text is being written.
+
+        What a click or a key that moves something means depends on where things are, so that it must not depend on
+        how fast it came. Returns whether anything moved.
+        """
+        return self._room.make(event)
+
     async def take_after_leader(self, event: Typed) -> bool:
         """Whether the event was taken as the second key after the leader's."""
         if self.leader.waiting is None or not isinstance(event, events.Key | events.Paste | events.MouseDown):
@@ -162,6 +172,9 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         if isinstance(event, events.Key) and is_modifier(event):
             return True
         action = self.leader.action_of(event) if isinstance(event, events.Key) else None
+        if action is None and isinstance(event, events.Key) and event.key == PAGE:
+            self.leader.turn_page()
+            return True
         self.leader.end()
         if action:
             await self.do(action.id)

@@ -33,7 +33,22 @@ _RENDITION = re.compile(r"\x1b\[([0-9;:]*)m")
 _COLOURS = ("$muted", "$error", "$success", "$warning", "$accent", "$running", "$accent", "")
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 
-__all__ = ["check_pieces", "clean", "coloured", "label", "one_line", "parts", "plain", "rich_label"]
+__all__ = [
+    "check_pieces",
+    "clean",
+    "coloured",
+    "counted",
+    "label",
+    "one_line",
+    "parts",
+    "plain",
+    "rich_label",
+]
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def plain(text: str, style: str = "") -> Content:

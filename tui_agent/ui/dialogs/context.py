@@ -20,7 +20,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.store.usage import Usage
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.sink import clean, label, one_line, parts
+from tui_agent.ui.sink import clean, counted, label, one_line, parts
 
 #: How many touches are shown, the newest first.
 TOUCHES_SHOWN = 100
@@ -167,7 +167,7 @@ class SentView(Dialog[None], inherit_bindings=False):
 def _head(exchange: Exchange) -> str:
     restarted = " · restarted" if exchange.reset else ""
     count = len(exchange.messages)
-    size = f"{exchange.tokens:,} tokens{restarted} · {count} new messages"
+    size = f"{exchange.tokens:,} tokens{restarted} · {counted(count, 'new message')}"
     return f"turn {exchange.turn} · {exchange.purpose} · {exchange.model} · {size}"
 
 

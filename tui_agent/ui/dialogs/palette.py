@@ -1,44 +1,61 @@
-"""What can be done, to be found: the rows of the palette, the help with all keys, the notices."""
+"""What can be done, to be found: the rows of the palette, the help with all keys, the themes, the notices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
 
 from textual.app import App
-from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
-from textual.widget import Widget
-from textual.widgets import Static
 
 from tui_agent.session.session import Session
 from tui_agent.store.state import Notice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action, actions_of
-from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
-from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.sink import parts
+from tui_agent.ui.widgets.lines import column
 
 _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 
 
-def palette_rows(words: str, keys: Keys, pane: str) -> list[ChooserRow]:
-    """Every action whose words hold what is typed, word by word; those of the pane with the focus first."""
-    wanted = words.lower().split()
-    found = [action for action in ACTIONS.values() if all(word in _searched(action) for word in wanted)]
-    found.sort(key=lambda action: (action.pane != pane, action.pane != ANYWHERE))
+def palette_rows(
+    words: str, keys: Keys, pane: str, recent: Sequence[str], why_not: Callable[[str], str]
+) -> list[ChooserRow]:
+    """Every action whose words hold what is typed, word by word: those done last first, then those of the pane.
+
+    What cannot be done now says why, in place of where it belongs.
+    """
+    order = {name: at for at, name in enumerate(recent)}
+    found = [action for action in ACTIONS.values() if _holds(action, words)]
+    found.sort(key=lambda it: (order.get(it.id, MOST), it.pane != pane, it.pane != ANYWHERE))
+    return [_palette_row(action, keys, why_not(action.id), action.id in order) for action in found]
+
+
+def _palette_row(action: Action, keys: Keys, why: str, recent: bool) -> ChooserRow:
+    where = "recent" if recent else PANES[action.pane].title if action.pane in PANES else ""
+    words = parts(
+        (column(action.words, 44), "$muted" if why else "$text"),
+        (f" {column(keys.shown(action.id), 13)} ", "$muted" if why else "$accent"),
+        (why or where, "$warning" if why else "$muted"),
+    )
+    return ChooserRow(action.id, words)
+
+
+def help_rows(words: str, keys: Keys, first: str) -> list[ChooserRow]:
+    """Every key with what it does and where, those of the pane with the focus first; narrowed by what is typed."""
+    places = dict.fromkeys((first, APP, ANYWHERE, *PANES))
     return [
         ChooserRow(
             action.id,
             parts(
-                (f"{action.words:<48}", "$text"),
-                (f"{keys.all_shown(action.id):<14}", "$accent"),
-                (action.pane, "$faint"),
+                (f"{column(keys.all_shown(action.id), 22)} ", "$accent"),
+                (column(action.words, 36), "$text"),
+                (f" {PANES[place].title if place in PANES else 'anywhere'}", "$muted"),
             ),
         )
-        for action in found
+        for place in places
+        for action in actions_of(place)
+        if _holds(action, words, keys.all_shown(action.id))
     ]
 
 
@@ -60,49 +77,9 @@ def notice_rows(words: str, notices: Sequence[Notice]) -> list[ChooserRow]:
     ]
 
 
-def _searched(action: Action) -> str:
-    return f"{action.words} {action.pane} {action.id}".lower()
-
-
-class KeyHelp(Dialog[None], inherit_bindings=False):
-    """Scrolls; Esc, `q` or the key for help closes it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,f1,enter", "dismiss(None)", show=False)
-    ]
-    DEFAULT_CSS = """
-    KeyHelp {
-        align: center middle; background: $background 40%;
-        & > VerticalScroll {
-            width: 84; max-width: 96%; height: 90%;
-            background: $overlay; padding: 1 2; scrollbar-size-vertical: 1;
-        }
-        & Static { height: auto; }
-    }
-    """
-
-    def __init__(self, keys: Keys, first: str) -> None:
-        """`first` is the pane whose keys are at the top."""
-        super().__init__()
-        self._keys = keys
-        self._first = first
-
-    def compose(self) -> Iterable[Widget]:
-        with VerticalScroll():
-            yield Static(self._table(), markup=False)
-
-    def _table(self) -> Content:
-        places = dict.fromkeys((self._first, ANYWHERE, *PANES))
-        lines: list[Content] = []
-        for place in places:
-            rows = actions_of(APP) + actions_of(ANYWHERE) if place == ANYWHERE else actions_of(place)
-            lines.append(parts((PANES[place].title if place in PANES else "Anywhere", "bold $accent")))
-            lines += [
-                parts((f"  {self._keys.all_shown(action.id):<16}", "$text"), (f" {action.words}", "$muted"))
-                for action in rows
-            ]
-            lines.append(parts(""))
-        return Content("\n").join(lines)
+def _holds(action: Action, words: str, more: str = "") -> bool:
+    searched = f"{action.words} {action.pane} {action.id} {more}".lower()
+    return all(word in searched for word in words.lower().split())
 
 
 async def show_notices(app: App[object], session: Session) -> None:

@@ -24,7 +24,7 @@ from tui_agent.log.fork import fork
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.host import Choice, Host, Reopen
-from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.sink import counted, label, parts, plain
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -65,7 +65,9 @@ def _turn_row(line: FoundLine) -> ChooserRow:
     return ChooserRow(str(line.turn), parts((f"turn {line.turn:>3}  ", "$muted"), words))
 
 
-HINTS = "Enter opens · F3 here or everywhere · F4 sort · F2 rename · F6 fork at a turn · F9 delete · Esc back"
+HINTS = (
+    "Enter opens · Ctrl+T all folders · Ctrl+O sort · Ctrl+R rename · Ctrl+G fork · Ctrl+L delete · Esc back"
+)
 
 
 class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
@@ -74,11 +76,11 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", show=False),
-        Binding("f2", "rename", show=False),
-        Binding("f3", "everywhere", show=False),
-        Binding("f4", "sort", show=False),
-        Binding("f6", "fork", show=False),
-        Binding("f9", "delete", show=False),
+        Binding("f2,ctrl+r", "rename", show=False),
+        Binding("f3,ctrl+t", "everywhere", show=False),
+        Binding("f4,ctrl+o", "sort", show=False),
+        Binding("f6,ctrl+g", "fork", show=False),
+        Binding("f9,ctrl+l", "delete", show=False),
     ]
 
     def __init__(self, data: Path, workspace: Path, current: str = "") -> None:
@@ -259,7 +261,7 @@ def _row(entry: SessionEntry, everywhere: bool, current: str) -> Content:
     return parts(
         (mark, "$accent"),
         (f"{_when(entry)}  ", "$muted"),
-        (f"{entry.turns:>3} turns {entry.size_in_words:>7}  ", "$faint"),
+        (f"{counted(entry.turns, 'turn'):>9} {entry.size_in_words:>7}  ", "$faint"),
         entry.title[:60],
         (where, "$muted"),
         (note, "$error"),

@@ -40,7 +40,7 @@ class SubTaskForm(Dialog[None], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", show=False, priority=True),
-        Binding("f2,ctrl+enter", "keep", show=False, priority=True),
+        Binding("f2,ctrl+enter,ctrl+g", "keep", show=False, priority=True),
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
     ]
@@ -79,7 +79,7 @@ class SubTaskForm(Dialog[None], inherit_bindings=False):
             yield Static(label("files that it is about, with commas between; none for any"), markup=False)
             yield Input(", ".join(self._form.files), id="files", compact=True, select_on_focus=False)
             yield Static("", classes="fault", markup=False)
-            yield Static(label("F2 keep   Tab next field   Esc leave it as it was"), markup=False)
+            yield Static(label("Ctrl+G keep   Tab next field   Esc leave it as it was"), markup=False)
 
     def on_mount(self) -> None:
         self.query_one("#name" if self._named else "#goal").focus()

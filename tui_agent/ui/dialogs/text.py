@@ -22,7 +22,7 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False, priority=True),
-        Binding("f2,ctrl+enter", "keep", show=False, priority=True),
+        Binding("f2,ctrl+enter,ctrl+g", "keep", show=False, priority=True),
     ]
     DEFAULT_CSS = """
     TextDialog {
@@ -100,7 +100,7 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
             self.query_one(".hint", Static).update(self._hint())
 
     def _hint(self) -> Content:
-        return label(f"F2 {self._keep}   Esc leave it as it was")
+        return label(f"Ctrl+G {self._keep}   Esc leave it as it was")
 
     def action_keep(self) -> None:
         if self.can_be_kept:

@@ -94,7 +94,7 @@ class Keyboard:
             event = await self._next()
             self._handling = True
             if _by_place(event) and self._app.screen._layout_required:
-                await self._drawn()
+                await self.drawn()
             await self._effects(self._dispatch(event))
             self._handling = False
 
@@ -141,7 +141,7 @@ class Keyboard:
             await of
         await self._settled()
         if before != (self._app.screen, self._app.focused):
-            await self._drawn()
+            await self.drawn()
 
     async def _settled(self) -> None:
         """Wait until no widget has a message to handle, and none is handling one."""
@@ -163,7 +163,7 @@ class Keyboard:
             nodes.extend(node.children)
         return True
 
-    async def _drawn(self) -> None:
+    async def drawn(self) -> None:
         """Wait until what came into view is laid out."""
         screen = self._app.screen
         if screen.is_running:

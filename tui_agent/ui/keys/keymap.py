@@ -77,7 +77,7 @@ class Keys(Struct, frozen=True):
         )
 
     def shown(self, action: str) -> str:
-        """The first key of an action for the eye (`^P`, `F8`, `^O u`); empty when it has none."""
+        """The first key of an action for the eye (`Ctrl+P`, `F8`, `Ctrl+O u`); empty when it has none."""
         keys = self.by_action.get(action, ())
         return self.spelled(keys[0]) if keys else ""
 
@@ -165,7 +165,7 @@ def spelled(key: str) -> str:
     """One key for the eye."""
     *held, last = key.split("+") if len(key) > 1 else (key,)
     if held == ["ctrl"] and len(last) == 1:
-        return f"^{last.upper()}"
+        return f"Ctrl+{last.upper()}"
     if held == ["shift"] and len(last) == 1:
         return last.upper()
     last = _SHOWN.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import NamedTuple
 
 from textual import events
 from textual._keyboard_protocol import MODIFIER_FUNCTIONAL_KEYS
@@ -12,19 +14,44 @@ from textual.widgets import Static
 
 from tui_agent.ui.actions import Action
 from tui_agent.ui.keys.keymap import spelled
+from tui_agent.ui.panes import PANES
 from tui_agent.ui.sink import parts
 
 #: Seconds after the leader's key in which the menu does not cover anything yet.
-SHOWN_AFTER = 0.25
+SHOWN_AFTER = 0.3
+#: The key that turns to the next page of the menu.
+PAGE = "tab"
+#: Cells of a column of the menu at least, and the share of the screen's rows that it covers at most.
+_COLUMN, _SHARE = 34, 0.75
+#: What the groups of the menu are called, by the first part of an action's id.
+_GROUPS = {
+    "changes": "Changes",
+    "checks": "Changes",
+    "commands": "Changes",
+    "turn": "Changes",
+    "session": "Session",
+    "buffers": "Editor",
+    "chat": "Chat",
+    "pane": "Panes",
+    "app": "Program",
+}
+_GOING = "Go to"
+
+
+class MenuItem(NamedTuple):
+    """A second key for the eye, and what it does."""
+
+    key: str
+    words: str
 
 
 class Leader(Static):
-    """Lies over the workspace while it waits for the second key."""
+    """A state of the workspace's screen, which has the focus as before: while it waits, the next key is its second."""
 
     DEFAULT_CSS = """
     Leader {
-        layer: menu; dock: bottom; width: 100%; height: auto; max-height: 60%;
-        background: $overlay; padding: 1 2; margin-bottom: 1;
+        layer: menu; dock: bottom; width: 100%; height: auto;
+        background: $overlay; padding: 0 2; margin-bottom: 1;
     }
     """
 
@@ -33,11 +60,15 @@ class Leader(Static):
         self.display = False
         #: What each second key does, while one is waited for.
         self.waiting: Mapping[str, Action] | None = None
+        self._shown: Mapping[str, Action] = {}
+        self._page = 0
         self._timer: Timer | None = None
 
-    def begin(self, actions: Mapping[str, Action]) -> None:
-        """The leader's key was pressed."""
+    def begin(self, actions: Mapping[str, Action], offered: Mapping[str, Action] | None = None) -> None:
+        """The leader's key was pressed. Of the actions those `offered` are in the menu."""
         self.waiting = actions
+        self._shown = actions if offered is None else offered
+        self._page = 0
         self._timer = self.set_timer(SHOWN_AFTER, self._show)
 
     def end(self) -> None:
@@ -45,6 +76,11 @@ class Leader(Static):
         self.display = False
         if self._timer is not None:
             self._timer.stop()
+
+    def turn_page(self) -> None:
+        """Show the next page; the second key is still waited for."""
+        self._page += self.display
+        self._show()
 
     def action_of(self, event: events.Key) -> Action | None:
         """What a key means as the second one; None where it means nothing."""
@@ -59,24 +95,63 @@ class Leader(Static):
 
     def _show(self) -> None:
         if self.waiting:
-            self.update(self._table(self.waiting))
+            width, height = self.app.size
+            pages = menu_pages(self._shown, width - 4, max(int(height * _SHARE) - 2, 4))
+            page = self._page % len(pages)
+            said = f"{spelled(PAGE)} page {page + 2 if page + 1 < len(pages) else 1} of {len(pages)}   "
+            foot = parts(
+                (said if len(pages) > 1 else "", "$accent"), (f"{spelled('escape')} leaves", "$muted")
+            )
+            self.update(Content("\n").join([*pages[page], foot]))
             self.display = True
 
-    def _table(self, actions: Mapping[str, Action]) -> Content:
-        """Two or three columns of `key words`, by the width there is."""
-        cells = [
-            parts((f"{spelled(key):>3} ", "bold $accent"), action.words) for key, action in actions.items()
-        ]
-        width = max((cell.cell_length for cell in cells), default=0) + 3
-        columns = max(1, min(3, (self.app.size.width - 4) // width))
-        rows = -(-len(cells) // columns)
-        lines = []
-        for row in range(rows):
-            line = Content()
-            for cell in cells[row::rows]:
-                line += cell.pad_right(width - cell.cell_length)
-            lines.append(line)
-        return Content("\n").join(lines)
+
+def menu_pages(actions: Mapping[str, Action], width: int, height: int) -> list[list[Content]]:
+    """The lines of each page of the menu, in columns; a group goes on in the next column, nothing is cut."""
+    across = max(1, min(3, width // _COLUMN))
+    each = width // across
+    columns: list[list[Content]] = [[]]
+    for name, items in _groups(actions):
+        heading = parts((name, "bold $muted"))
+        for number, item in enumerate(items):
+            cell = _cell(item, each - 1)
+            head = [heading] if number == 0 or not columns[-1] else []
+            if columns[-1] and len(columns[-1]) + len(head) + len(cell) > height:
+                columns.append([])
+                head = [heading]
+            columns[-1] += [*head, *cell]
+    pages = [columns[at : at + across] for at in range(0, len(columns), across)]
+    return [[_joined(page, row, each) for row in range(max(map(len, page)))] for page in pages]
+
+
+def _groups(actions: Mapping[str, Action]) -> Iterator[tuple[str, Sequence[MenuItem]]]:
+    found: dict[str, list[MenuItem]] = {name: [] for name in (_GOING, *dict.fromkeys(_GROUPS.values()))}
+    for key, action in actions.items():
+        going = action.id.startswith("pane.") and action.name in PANES
+        group = _GOING if going else _GROUPS.get(action.id.partition(".")[0], "Program")
+        words = PANES[action.name].title if going else _brief(action.words)
+        found.setdefault(group, []).append(MenuItem(spelled(key), words))
+    return ((name, items) for name, items in found.items() if items)
+
+
+def _brief(words: str) -> str:
+    """What an action does, without how."""
+    for sign in (":", ",", ";"):
+        words = words.partition(sign)[0]
+    return words
+
+
+def _cell(item: MenuItem, width: int) -> list[Content]:
+    first, *rest = wrap(item.words, max(width - 6, 10))
+    return [parts((f"{item.key:>4} ", "bold $accent"), first), *(parts(f"     {line}") for line in rest)]
+
+
+def _joined(columns: Sequence[Sequence[Content]], row: int, each: int) -> Content:
+    line = Content()
+    for column in columns:
+        cell = column[row] if row < len(column) else Content()
+        line += cell.pad_right(max(each - cell.cell_length, 0))
+    return line
 
 
 def is_modifier(event: events.Key) -> bool:

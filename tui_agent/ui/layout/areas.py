@@ -1,4 +1,8 @@
-"""Where each pane is on a screen of a given size: three columns, two, or one, each part as long as it was made."""
+"""Where each pane is on a screen of a given size: three columns, two, or one, each part as long as it was made.
+
+What has nothing to show is folded to its title: in a row to a tab beside the others, in a column to one line, and a
+column of such lines to the line below the next column. What has the focus is never folded.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,13 @@ from msgspec.structs import replace
 from textual.geometry import Region, Size
 
 from tui_agent.store.state import LayoutSlice
+from tui_agent.ui.layout.needs import ANY, NOTHING, Need, Needs
 from tui_agent.ui.panes import PANES
 
 Mode = Literal["wide", "medium", "narrow"]
 WIDE_FROM, MEDIUM_FROM = 120, 90
+#: From this width on the column of the sub-tasks is wider while there are any.
+ROOMY_FROM, ROOMY_SHARE = 200, 0.42
 #: Cells of ground between panes side by side.
 GAP = 1
 
@@ -20,7 +27,7 @@ GAP = 1
 class Area(NamedTuple):
     """A part of the screen: the panes that share it as tabs, the one in front, the line above it and its body.
 
-    `key` names it in the layout's `tabs`.
+    `key` names it in the layout's `tabs`. `front` is empty, and so is the body, where all of them are folded.
     """
 
     key: str
@@ -44,12 +51,16 @@ OWN_TITLE = frozenset({"buffers"})
 
 
 class LayoutColumn(NamedTuple):
-    """`share` of the width, at least and at most so many cells; rows from the top, each with its share."""
+    """`share` of the width, at least and at most so many cells; rows from the top, each with its share.
+
+    `idle` is its share while neither the editor nor the review has something to show.
+    """
 
     share: float
     least: int
     most: int
     rows: tuple[tuple[float, Row], ...]
+    idle: float = 0.0
 
 
 def _slot(mode: Mode, name: str, share: float = 1) -> Cell:
@@ -77,7 +88,7 @@ LAYOUTS: dict[Mode, tuple[LayoutColumn, ...]] = {
         ),
     ),
     "medium": (
-        LayoutColumn(0.5, 40, 999, ((1.0, (_slot("medium", "left"),)),)),
+        LayoutColumn(0.5, 26, 999, ((1.0, (_slot("medium", "left"),)),), idle=0.32),
         LayoutColumn(
             0.5, 40, 999, ((0.66, (_slot("medium", "right"),)), (0.34, (_slot("medium", "right-low"),)))
         ),
@@ -92,37 +103,125 @@ def mode_of(width: int) -> Mode:
     return "medium" if width >= MEDIUM_FROM else "narrow"
 
 
-def areas(size: Size, layout: LayoutSlice) -> list[Area]:
+#: Every pane has something to show.
+FULL: Needs = dict.fromkeys(PANES, Need())
+
+
+def areas(size: Size, layout: LayoutSlice, needs: Needs = FULL) -> list[Area]:
     """The places on a screen of that size (in cells), each with a line for its title above its body."""
     mode = mode_of(size.width)
     if layout.zoomed:
-        return [_place(mode, (layout.zoomed,), layout, size.region)]
+        return [_place(mode, (layout.zoomed,), layout, needs, size.region)]
     return [
-        _place(mode, _shown(cell, layout), layout, Region(x + left, y, across, height))
-        for column, x, width in columns_of(size, layout)
-        for row, y, height in rows_of(column, size, layout)
-        for cell, left, across in cells_of(row, width, layout)
+        _place(mode, _shown(cell, layout), layout, needs, Region(x + left, y, across, height))
+        for column, x, width in columns_of(size, layout, needs)
+        for row, y, height in rows_of(column, size, layout, needs)
+        for cell, left, across in cells_of(row, width, layout, needs)
     ]
 
 
-def columns_of(size: Size, layout: LayoutSlice) -> list[tuple[LayoutColumn, int, int]]:
+def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[LayoutColumn, int, int]]:
     """The columns that have something to show, each with its left edge and its width."""
-    columns = [_as_sized(column, layout) for column in LAYOUTS[mode_of(size.width)] if _left(column, layout)]
+    named = [column for column in LAYOUTS[mode_of(size.width)] if _left(column, layout)]
+    columns = [_as_sized(column, size, layout, needs) for column in _unfolded(named, layout, needs)]
     return list(zip(columns, *_columns(columns, size.width - GAP * (len(columns) - 1)), strict=True))
 
 
-def rows_of(column: LayoutColumn, size: Size, layout: LayoutSlice) -> list[tuple[Row, int, int]]:
-    """The rows of a column that have something to show, each with its upper edge and its height."""
-    rows = [row for _, row in column.rows if any(_shown(cell, layout) for cell in row)]
-    shares = [layout.sizes.get(name_of("row", row), share) for share, row in column.rows if row in rows]
-    return list(zip(rows, *_split(shares, size.height), strict=True))
+def rows_of(
+    column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Needs
+) -> list[tuple[Row, int, int]]:
+    """The rows of a column that have something to show, each with its upper edge and its height.
+
+    A row gets what it was made, else its share, but no more than it can fill; the first gets what is left.
+    """
+    found = [(share, row) for share, row in column.rows if any(_shown(cell, layout) for cell in row)]
+    folded = [not _opened(row, layout, needs) for _, row in found]
+    room = size.height - sum(folded)
+    opened = [(share, row) for (share, row), shut in zip(found, folded, strict=True) if not shut]
+    sized = any(name_of("row", row) in layout.sizes for _, row in opened)
+    if sized:
+        shares = [layout.sizes.get(name_of("row", row), share) for share, row in opened]
+        lengths = _split(shares, room)[1]
+    else:
+        wanted = [_need(row, layout, needs) for _, row in opened]
+        shares = [share * (1 + need.waits) for (share, _), need in zip(opened, wanted, strict=True)]
+        lengths = _split(shares, room)[1]
+        for at, need in enumerate(wanted[1:], 1):
+            lengths[at] = min(lengths[at], max(need.rows + 1, LEAST_HEIGHT))
+        if lengths:
+            lengths[0] += room - sum(lengths)
+    rest = iter(lengths)
+    heights = [1 if shut else next(rest) for shut in folded]
+    return list(zip([row for _, row in found], _starts(heights, 0), heights, strict=True))
 
 
-def cells_of(row: Row, width: int, layout: LayoutSlice) -> list[tuple[Cell, int, int]]:
-    """The cells of a row that have something to show, each with its left edge in the column and its width."""
+def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tuple[Cell, int, int]]:
+    """The cells of a row, each with its left edge in the column and its width.
+
+    Those that have nothing to show become tabs of the one beside them.
+    """
     cells = [cell for cell in row if _shown(cell, layout)]
-    shares = [layout.sizes.get(name_of("cell", (cell,)), cell.share) for cell in cells]
-    return list(zip(cells, *_split(shares, width, GAP), strict=True))
+    opened = [cell for cell in cells if _opened((cell,), layout, needs)]
+    if len(opened) < 2:
+        return [(Cell(1, tuple(pane for cell in cells for pane in cell.panes)), 0, width)]
+    shares = [layout.sizes.get(name_of("cell", (cell,)), 0) for cell in opened]
+    if not any(shares):
+        wanted = [max(_need((cell,), layout, needs).columns, 2 * LEAST_WIDTH) for cell in opened]
+        shares = [
+            cell.share if max(wanted) >= ANY else want for cell, want in zip(opened, wanted, strict=True)
+        ]
+        shares = [min(max(share / sum(shares), 0.25), 0.75) for share in shares]
+    return list(zip(opened, *_split(shares, width, GAP), strict=True))
+
+
+def _unfolded(columns: Sequence[LayoutColumn], layout: LayoutSlice, needs: Needs) -> Sequence[LayoutColumn]:
+    """The columns in which something is open; the titles of one in which nothing is are below the next of them."""
+    kept: list[LayoutColumn] = []
+    titles: tuple[str, ...] = ()
+    for column in columns:
+        shut = [row for _, row in column.rows if not _opened(row, layout, needs)]
+        panes = tuple(pane for row in shut for cell in row for pane in cell.panes)
+        if len(shut) == len(column.rows):
+            titles += panes
+            continue
+        if titles:
+            column = _with_titles(column, titles, layout, needs)
+            titles = ()
+        kept.append(column)
+    if titles and kept:
+        kept[-1] = _with_titles(kept[-1], titles, layout, needs)
+    return kept or columns
+
+
+def _with_titles(
+    column: LayoutColumn, titles: tuple[str, ...], layout: LayoutSlice, needs: Needs
+) -> LayoutColumn:
+    """The column with more titles in the line at its end, which may be there already."""
+    rows = column.rows
+    if len(rows) > 1 and not _opened(rows[-1][1], layout, needs):
+        titles += tuple(pane for cell in rows[-1][1] for pane in cell.panes)
+        rows = rows[:-1]
+    return column._replace(rows=(*rows, (0.0, (Cell(1, titles),))))
+
+
+def _opened(row: Row, layout: LayoutSlice, needs: Needs) -> bool:
+    """Whether a pane of the row has something to show, or the focus."""
+    return any(_need_of(pane, layout, needs).rows for cell in row for pane in _shown(cell, layout))
+
+
+def _need(row: Row, layout: LayoutSlice, needs: Needs) -> Need:
+    """The most of what the panes of a row need."""
+    found = [_need_of(pane, layout, needs) for cell in row for pane in _shown(cell, layout)]
+    return Need(
+        max(need.rows for need in found),
+        max(need.columns for need in found),
+        any(need.waits for need in found),
+    )
+
+
+def _need_of(pane: str, layout: LayoutSlice, needs: Needs) -> Need:
+    need = needs.get(pane, NOTHING)
+    return Need(max(need.rows, 8), max(need.columns, 24), need.waits) if pane == layout.focus else need
 
 
 def name_of(part: Literal["column", "row", "cell"], row: Row) -> str:
@@ -130,19 +229,29 @@ def name_of(part: Literal["column", "row", "cell"], row: Row) -> str:
     return f"{part}:{'+'.join(pane for cell in row for pane in cell.panes)}"
 
 
-def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, region: Region) -> Area:
+def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, needs: Needs, region: Region) -> Area:
     key = f"{mode}.{panes[0]}"
+    filled = [pane for pane in panes if _need_of(pane, layout, needs).rows or pane == layout.zoomed]
+    if not filled:
+        return Area(key, panes, "", region, Region(region.x, region.bottom, region.width, 0))
     chosen = layout.focus if layout.focus in panes else layout.tabs.get(key, "")
-    front = chosen if chosen in panes else panes[0]
+    front = chosen if chosen in filled else filled[0]
     own = panes[0] if len(panes) == 1 else ""
     header, body = region.split_horizontal(0 if own in OWN_TITLE else min(1, region.height))
     return Area(key, panes, front, header, body)
 
 
-def _as_sized(column: LayoutColumn, layout: LayoutSlice) -> LayoutColumn:
+def _as_sized(column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Needs) -> LayoutColumn:
     """The column as the person sized it: then as wide as it was made."""
     name = name_of("column", column.rows[0][1])
-    return column._replace(share=layout.sizes[name], most=999) if name in layout.sizes else column
+    if name in layout.sizes:
+        return column._replace(share=layout.sizes[name], most=999)
+    if column.idle and not _opened((Cell(1, ("buffers", "review")),), layout, needs):
+        return column._replace(share=column.idle)
+    tasks = any("subtasks" in cell.panes for _, row in column.rows for cell in row)
+    if tasks and size.width >= ROOMY_FROM and _opened((Cell(1, ("subtasks",)),), layout, needs):
+        return column._replace(share=ROOMY_SHARE, most=999)
+    return column
 
 
 def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:
@@ -196,10 +305,12 @@ class Part(NamedTuple):
     least: int
 
 
-def resized(size: Size, layout: LayoutSlice, pane: str, axis: Axis, cells: int) -> LayoutSlice:
+def resized(
+    size: Size, layout: LayoutSlice, pane: str, axis: Axis, cells: int, needs: Needs = FULL
+) -> LayoutSlice:
     """The layout with the part in which a pane stands so many cells longer, at the cost of the part after it (of the
     one before the last). The same layout where there is nothing that could give way."""
-    parts, at = _beside(size, layout, pane, axis)
+    parts, at = _beside(size, layout, needs, pane, axis)
     if layout.zoomed or len(parts) < 2:
         return layout
     other = at + 1 if at + 1 < len(parts) else at - 1
@@ -213,13 +324,13 @@ def resized(size: Size, layout: LayoutSlice, pane: str, axis: Axis, cells: int) 
     return replace(layout, sizes={**layout.sizes, **shares})
 
 
-def _beside(size: Size, layout: LayoutSlice, pane: str, axis: Axis) -> tuple[list[Part], int]:
-    """The smallest parts along an axis of which one holds the pane, and which of them that is."""
-    columns = columns_of(size, layout)
+def _beside(size: Size, layout: LayoutSlice, needs: Needs, pane: str, axis: Axis) -> tuple[list[Part], int]:
+    """The smallest parts along an axis of which one holds the pane, and which of them that is; none that is folded."""
+    columns = columns_of(size, layout, needs)
     for at_column, (column, _, width) in enumerate(columns):
-        rows = rows_of(column, size, layout)
+        rows = [found for found in rows_of(column, size, layout, needs) if _opened(found[0], layout, needs)]
         for at_row, (row, _, _) in enumerate(rows):
-            cells = cells_of(row, width, layout)
+            cells = cells_of(row, width, layout, needs)
             at_cell = _holds([cell for cell, _, _ in cells], pane)
             if at_cell is None:
                 continue

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
+from textual import events
+from textual.screen import Screen
+from textual.timer import Timer
 
-from tui_agent.store.state import LayoutSlice
+from tui_agent.store.state import LayoutSlice, State
+from tui_agent.ui.keys.keyboard import Typed
+from tui_agent.ui.keys.leader import is_modifier
 from tui_agent.ui.layout.areas import STEPS, Axis, areas, resized
 from tui_agent.ui.layout.container import PaneContainer
+from tui_agent.ui.layout.needs import AT_FIRST, Needs, needs_of
 from tui_agent.ui.panes import PANES
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+
+#: Seconds without a key after which a person has stopped writing for a moment.
+PAUSE = 0.8
+#: Keys that only change a text, besides those that are printed.
+_WRITING = frozenset({"backspace", "delete", "left", "right"})
+#: What means something by where things are.
+_BY_PLACE = (
+    events.Key,
+    events.Paste,
+    events.MouseDown,
+    events.MouseUp,
+    events.MouseScrollDown,
+    events.MouseScrollUp,
+)
 
 
 class Arrangement:
@@ -45,6 +66,19 @@ class Arrangement:
             "pane.shorter": partial(self._lengthen, "height", -1),
         }
 
+    @property
+    def needs(self) -> Needs:
+        """What each pane has to show now, which may not be seen yet."""
+        return needs_of(self.session.state) if self.session else AT_FIRST
+
+    def catch_up(self) -> bool:
+        """Give each pane the room for what it has to show; whether anything moved."""
+        needs = self.needs
+        if needs == self._container.needs:
+            return False
+        self._container.arranged(self.layout, needs)
+        return True
+
     def bring_to_front(self, name: str) -> None:
         """Show a pane in front of the others in its place, as the one with the focus."""
         layout = self.layout
@@ -52,25 +86,26 @@ class Arrangement:
         layout = replace(layout, focus=name, hidden=hidden, zoomed=name if layout.zoomed else "")
         tabs = {
             area.key: name
-            for area in areas(self._container.size, layout)
+            for area in areas(self._container.size, layout, self.needs)
             if name in area.panes and not layout.zoomed
         }
         self._arrange(replace(layout, tabs={**layout.tabs, **tabs}))
 
     def suggest(self, name: str) -> None:
-        """Put a pane in front in its place, unless the person is at work in that place."""
+        """Put a pane in front in its place, unless the person is at work in that place. Nothing else moves."""
         layout = self.layout
-        for area in areas(self._container.size, layout):
+        for area in areas(self._container.size, layout, self.needs):
             if name in area.panes and layout.focus not in area.panes:
-                self._arrange(replace(layout, tabs={**layout.tabs, area.key: name}))
+                self._arrange(replace(layout, tabs={**layout.tabs, area.key: name}), self._container.needs)
 
     def resize(self, pane: str, axis: Axis, cells: int) -> None:
-        self._arrange(resized(self._container.size, self.layout, pane, axis, cells))
+        needs = self.needs
+        self._arrange(resized(self._container.size, self.layout, pane, axis, cells, needs), needs)
 
-    def _arrange(self, layout: LayoutSlice) -> None:
+    def _arrange(self, layout: LayoutSlice, needs: Needs | None = None) -> None:
         if self.session and layout != self.layout:
             self.session.set_layout(layout)
-        self._container.arranged(layout)
+        self._container.arranged(layout, self.needs if needs is None else needs)
 
     def _lengthen(self, axis: Axis, steps: int) -> None:
         self.resize(self.layout.focus, axis, steps * STEPS[axis])
@@ -95,3 +130,48 @@ class Arrangement:
 
     def go_to_the_chat(self) -> None:
         self._focus("chat")
+
+
+class Room:
+    """Gives panes their room as soon as they have something to show, but not while a person is writing a text.
+
+    Shown the state like a pane.
+    """
+
+    SLICES: ClassVar[tuple[str, ...]] = ("turn", "plan", "known", "buffers", "review", "todos", "subtasks")
+
+    def __init__(self, screen: Screen[None], arrangement: Arrangement) -> None:
+        self._screen = screen
+        self._arrangement = arrangement
+        self._typed = float("-inf")
+        self._timer: Timer | None = None
+
+    def show(self, state: State) -> None:
+        left = self._typed + PAUSE - monotonic()
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if left <= 0 or self._screen.app.screen is not self._screen:
+            self._arrangement.catch_up()
+        else:
+            self._timer = self._screen.set_timer(left, lambda: self.show(state))
+
+    def make(self, event: Typed) -> bool:
+        """Whether anything moved before this event is handled."""
+        if isinstance(event, events.Key | events.Paste) and self._writes(event):
+            self._typed = monotonic()
+            return False
+        return isinstance(event, _BY_PLACE) and self._arrangement.catch_up()
+
+    def _writes(self, event: events.Key | events.Paste) -> bool:
+        """Whether the event only changes the text that has the focus, wherever that is on the screen."""
+        from textual.widgets import Input, TextArea  # it is there by now where something is written
+
+        if not isinstance(self._screen.focused, TextArea | Input):
+            return False
+        return (
+            isinstance(event, events.Paste)
+            or event.is_printable
+            or event.key in _WRITING
+            or is_modifier(event)
+        )

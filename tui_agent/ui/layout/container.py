@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Self
 
+from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
@@ -14,12 +17,35 @@ from textual.widget import Widget
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.layout.areas import Area, areas
+from tui_agent.ui.layout.needs import AT_FIRST, Needs
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.sink import label
+from tui_agent.ui.widgets.lines import fit
 from tui_agent.ui.widgets.pane import Pane
 
-#: Cells between two titles, and the fewest of the one in front.
-_GAP, _LEAST = 3, 8
+#: Cells between two titles.
+_GAP = 3
+#: The signs of states in titles, and their colours.
+_COLOURS = {"●": "accent", "⚠": "warning", "?": "warning", "✗": "failed", "◌": "warning"}
+_MARKS = re.compile(rf" [{''.join(_COLOURS)}]\d*")
+
+
+def _whole(title: str) -> str:
+    return title
+
+
+def _counts(title: str) -> str:
+    """The name and what is counted."""
+    return title.partition(" · ")[0]
+
+
+def _cut(letters: int, title: str) -> str:
+    """So many letters of the name, and what is counted."""
+    name, space, counts = _counts(title).partition(" ")
+    return name[:letters] + space + counts
+
+
+_SHORTER = [partial(_cut, letters) for letters in (6, 4, 3, 2, 1)]
 
 
 class TabLine(Widget):
@@ -58,23 +84,25 @@ class TabLine(Widget):
         return _GAP if self._needed() <= self.size.width else 1
 
     def _labels(self) -> list[Content]:
-        """A label for each tab; where they do not fit, the others lose their counts, then the front one its end."""
-        labels = [self._label(pane, title) for pane, title in self._tabs]
-        over = sum(label.cell_length + self._gap for label in labels) - self._gap - self.size.width
-        if over <= 0 or len(labels) == 1:
-            return labels
-        front = next((at for at, (pane, _) in enumerate(self._tabs) if pane == self._front), 0)
-        labels[front] = labels[front].truncate(max(labels[front].cell_length - over, _LEAST), ellipsis=True)
-        return labels
+        """A label for each tab. Where they do not fit, all lose what is after their counts, then letters of their
+        names; the counts stay."""
+        titles = [title.plain if isinstance(title, Content) else title for _, title in self._tabs]
+        if len(titles) == 1:
+            return [self._label(self._tabs[0][0], fit(titles[0], self.size.width))]
+        room = self.size.width - self._gap * (len(titles) - 1)
+        for shorter in (_whole, _counts, *_SHORTER):
+            words = [shorter(title) for title in titles]
+            if sum(map(cell_len, words)) <= room:
+                break
+        return [self._label(pane, text) for (pane, _), text in zip(self._tabs, words, strict=True)]
 
-    def _label(self, pane: str, title: str | Content) -> Content:
-        words = title if isinstance(title, Content) else label(title)
-        if pane == self._front:
-            return words.stylize_before("bold $accent" if self._focused else "bold $text")
-        text = words.plain
-        if len(self._tabs) > 1 and self.size.width < self._needed():
-            text = text.partition(" ")[0]
-        return label(text, "$muted")
+    def _label(self, pane: str, text: str) -> Content:
+        front = pane == self._front
+        style = "$muted" if not front else "bold $accent" if self._focused else "bold $text"
+        words = label(text, style)
+        for found in _MARKS.finditer(words.plain.partition(" · ")[0]):
+            words = words.stylize(f"${_COLOURS[found[0].strip()[0]]}", *found.span())
+        return words
 
     def _needed(self) -> int:
         """Cells that all titles need side by side."""
@@ -96,7 +124,7 @@ ROWS_BELOW = 1
 class Blank(Widget):
     """Stands where a pane will be, so that the first frame needs none of them."""
 
-    DEFAULT_CSS = "Blank { background: $surface; color: $text; border-left: wide $surface; padding: 0 1; }"
+    DEFAULT_CSS = "Blank { background: $surface; color: $text; border-left: wide $edge; padding: 0 1; }"
 
     def __init__(self, pane: str) -> None:
         super().__init__(id=f"blank-{pane}")
@@ -141,6 +169,7 @@ class PaneContainer(Widget):
         self._by_id: dict[str, Widget] = {name: Blank(name) for name in PANES}
         self._lines = [TabLine() for _ in PANES]
         self._arrangement = LayoutSlice()
+        self.needs: Needs = AT_FIRST
         self._in_places = InPlaces()
         self._found: list[Area] = []
         #: The pane before the ground that the mouse holds.
@@ -182,14 +211,15 @@ class PaneContainer(Widget):
         return [pane for pane in self._by_id.values() if isinstance(pane, Pane)]
 
     def front_panes(self) -> list[str]:
-        return [place.front for place in self.areas(self.size)]
+        return [place.front for place in self.areas(self.size) if place.front]
 
     def areas(self, size: Size) -> list[Area]:
-        return areas(size, self._arrangement)
+        return areas(size, self._arrangement, self.needs)
 
-    def arranged(self, layout: LayoutSlice) -> None:
-        """Show the panes as this layout has them."""
+    def arranged(self, layout: LayoutSlice, needs: Needs | None = None) -> None:
+        """Show the panes as this layout has them, with room for what each has to show."""
         self._arrangement = layout
+        self.needs = self.needs if needs is None else needs
         if self.size:
             self._stand(self.areas(self.size))
 
@@ -198,7 +228,8 @@ class PaneContainer(Widget):
         for name, widget in self._by_id.items():
             widget.display = name in fronts
         for place in found:
-            self._by_id[place.front].set_class(len(place.panes) > 1, "-shared")
+            if place.front:
+                self._by_id[place.front].set_class(len(place.panes) > 1, "-shared")
         self._title_lines(found)
         if found != self._found:
             self._found = found
@@ -210,7 +241,8 @@ class PaneContainer(Widget):
         found: dict[Widget, Region] = {}
         for line, place in zip(self._lines, self.areas(size), strict=False):
             found[line] = place.header
-            found[self._by_id[place.front]] = place.body
+            if place.front:
+                found[self._by_id[place.front]] = place.body
         return found
 
     def on_mouse_down(self, event: events.MouseDown) -> None:

@@ -82,7 +82,9 @@ class BuffersPane(Pane):
 
     def show(self, state: State) -> None:
         buffers = state.buffers
-        self.title_text = f"Editor {len(buffers.open)}" if buffers.open else "Editor"
+        unsaved = sum(buffer.unsaved for buffer in buffers.open)
+        count = f" {len(buffers.open)}" if buffers.open else ""
+        self.title_text = f"Editor{count}" + (f" ●{unsaved}" if unsaved else "")
         self.query_one(FileTabs).show(buffers)
         self._close_gone(buffers)
         active = buffers.get(buffers.active)

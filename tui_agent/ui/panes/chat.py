@@ -36,6 +36,8 @@ from tui_agent.ui.widgets.prompt_lines import (
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
 from tui_agent.ui.widgets.transcript import NewBelow, ScrollPosition, Transcript, read_position
+from tui_agent.ui.widgets.waiting import WaitingLines
+from tui_agent.ui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -49,7 +51,10 @@ _OFFERS = (Hint("chat.send", "send"), Hint("chat.unqueue", "edit the last"), Hin
 
 class ChatPane(Pane):
     ID = "chat"
-    SLICES = ("chat", "reply", "turn", "input", "review", "model", "commands", "asked", "checks")
+    SLICES = (
+        *("chat", "reply", "turn", "input", "review", "model", "commands", "asked", "checks"),
+        *("plan", "subtasks"),
+    )
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -82,9 +87,9 @@ class ChatPane(Pane):
         }
 
     def compose(self) -> Iterable[Widget]:
-        choices = NextSteps()
-        state = self.session.state
+        state, welcome, choices = self.session.state, Welcome(), NextSteps()
         yield Transcript(self.session.chat, read_position(state.layout.place.get(self.ID), state.chat.total))
+        yield welcome
         yield NewBelow()
         yield ProgressLine()
         yield QueuedMessages()
@@ -93,10 +98,11 @@ class ChatPane(Pane):
         yield CompletionList(self.session)
         yield NoModelLine(self.session)
         yield ContinueLine()
+        yield WaitingLines(self.session)
         yield ApprovalLine(self.session)
         yield PermissionLine()
         yield OfferLine()
-        yield Prompt(choices.text_of)
+        yield Prompt(lambda number: welcome.text_of(number) or choices.text_of(number))
         yield Static("", id="mode", markup=False)
 
     def on_mount(self) -> None:
@@ -118,6 +124,7 @@ class ChatPane(Pane):
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def show(self, state: State) -> None:
+        self.transcript.display = not self.query_one(Welcome).show(state)
         self.transcript.show(state)
         if state.session.read_only:
             self.prompt.refuse_text()
@@ -130,6 +137,7 @@ class ChatPane(Pane):
         self.query_one(NoModelLine).show()
         self.query_one(PermissionLine).show(state.asked)
         self.query_one(OfferLine).show(state.checks.offered)
+        self.query_one(WaitingLines).show(state)
         self._show_draft(state.input.draft)
         self._show_failed(state)
 
@@ -199,7 +207,7 @@ class ChatPane(Pane):
             self.prompt.set_value("")
             self.transcript.follow()
             if text.startswith("!"):
-                (self._run_here if text.startswith("!!") else self._run_in_view)(text)
+                self._run(text)
             else:
                 self.act(self.send(text), text_waits=False)
 
@@ -231,27 +239,17 @@ class ChatPane(Pane):
             raise
 
     @work
-    async def _run_in_view(self, text: str) -> None:
-        """Run a command on what is pending; where that is not kept apart fully, once the person has said yes."""
-        from tui_agent.ui.dialogs.questions import run_asked
+    async def _run(self, text: str) -> None:
+        """Run a command on what is pending, or (`!!`) in the real folder; where that is asked about, after a yes."""
+        from tui_agent.ui.dialogs.questions import may_run_here, run_asked
 
         try:
-            if not await run_asked(self.app, partial(self.session.commands.run, text[1:])):
+            if not text.startswith("!!"):
+                done = await run_asked(self.app, partial(self.session.commands.run, text[1:]))
+            elif done := not text[2:].strip() or await may_run_here(self.app, self.session, text[2:].strip()):
+                await self.session.commands.run_here(text[2:])
+            if not done:
                 self.prompt.put_before(text)
-        except TuiAgentError as error:
-            self.prompt.put_before(text)
-            await self.session.notice(str(error), "error")
-
-    @work(exclusive=True)
-    async def _run_here(self, text: str) -> None:
-        """Run a command in the real folder, once the person has said that commands may."""
-        from tui_agent.ui.dialogs.questions import may_run_here
-
-        try:
-            if text[2:].strip() and not await may_run_here(self.app, self.session, text[2:].strip()):
-                self.prompt.put_before(text)
-                return
-            await self.session.commands.run_here(text[2:])
         except TuiAgentError as error:
             self.prompt.put_before(text)
             await self.session.notice(str(error), "error")
@@ -313,10 +311,6 @@ class ChatPane(Pane):
         from tui_agent.ui.dialogs.questions import accept_checks
 
         self.ask(accept_checks(self.app, self.session))
-
-    @on(ApprovalLine.ApprovalPressed)
-    def _go_to_subtasks(self) -> None:
-        self.go_to("subtasks")
 
     def on_next_steps_step_pressed(self, message: NextSteps.StepPressed) -> None:
         if not self.prompt.locked:

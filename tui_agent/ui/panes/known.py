@@ -216,7 +216,7 @@ class KnownPane(Pane):
         files = list(self._known.files.values())
         stale = sum(file.stale for file in files)
         count = f" {len(files)}" if files else ""
-        warning = f" · ⚠ {stale}" if stale else ""
+        warning = f" ⚠{stale}" if stale else ""
         self.title_text = label(f"{self.TITLE}{count}{warning}")
         # one cell for the cursor's bar, one for the scrollbar
         width = max(self.size.width - 2, 1)

@@ -206,7 +206,9 @@ class PlanPane(Pane):
     def _draw(self) -> None:
         plan = self._plan
         done = sum(action.state == "loaded" for action in plan.actions)
-        count = f" {done}/{len(plan.actions)} · {_SOURCES[plan.source]}" if plan.actions else ""
+        count = f" {done}/{len(plan.actions)}" if plan.actions else ""
+        count += " ?" if self._waiting_for else ""
+        count += f" · {_SOURCES[plan.source]}" if plan.actions else ""
         self.title_text = label(f"{self.TITLE}{count}")
         rows = plan_rows(plan, self._waiting_for, self._unfolded)
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from tui_agent.answers.plans import DirectoryAction
 from tui_agent.planning.chain import OTHER_CASE, Attempt
 from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice
+from tui_agent.ui.sink import counted
 from tui_agent.ui.widgets.lines import ACTIONS, ATTEMPTS, UNTRIED, Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
@@ -90,7 +91,7 @@ def _outcome(attempt: Attempt) -> tuple[str, ...]:
         case "hit":
             matches = f"{attempt.matches} matches · " if attempt.matches > 1 else ""
             matches += "other case · " if attempt.why == OTHER_CASE else ""
-            lines = f"{attempt.lines} lines · " if attempt.lines else ""
+            lines = f"{counted(attempt.lines, 'line')} · " if attempt.lines else ""
             return f"{matches}{lines}{time}", f"{matches}{time}", time
         case "miss":
             return f"no match · {time}", time

@@ -18,6 +18,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.store.checks import CheckMark, in_short
 from tui_agent.store.state import ReviewSlice, State
+from tui_agent.ui.availability import why_not
 from tui_agent.ui.panes.review_body import ReviewBody
 from tui_agent.ui.panes.review_decisions import ReviewDecisions
 from tui_agent.ui.panes.review_place import (
@@ -36,6 +37,7 @@ from tui_agent.ui.panes.review_rows import (
     hints,
     place_of,
     place_rows,
+    standing,
     title,
 )
 from tui_agent.ui.sink import check_pieces, parts
@@ -109,7 +111,7 @@ class ReviewPane(Pane):
         state = self.session.state
         marks = check_pieces(in_short(state.check_marks))
         place = title("", self.changes, position)
-        self.title_text = parts(self.TITLE, *marks, place)
+        self.title_text = parts(self.TITLE + standing(self.changes), *marks, place)
         rows = self.query_one(Rows)
         found = place_rows(state)
         rows.set_rows([*change_rows(self.changes), *found], cursor=change.id if change else "")
@@ -120,7 +122,11 @@ class ReviewPane(Pane):
         else:
             self.body.show_change(change, position, self.changes)
         in_conflict = change is not None and change.state == "conflict"
-        self.query_one(HintLine).set_words(conflict_hints(change) if in_conflict else hints(self.changes))
+        words = conflict_hints(change) if change and in_conflict else hints(self.changes)
+        state = self.session.state
+        self.query_one(HintLine).set_words(
+            [it for it in words if not it.action or not why_not(it.action, state)]
+        )
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 

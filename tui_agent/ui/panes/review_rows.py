@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tui_agent.edits.change import Change
 from tui_agent.store.state import State
 from tui_agent.ui.panes.review_place import ReviewPosition, waiting
+from tui_agent.ui.sink import counted
 from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.lines import CHANGES, Line, Piece
 from tui_agent.ui.widgets.rows import Row
@@ -48,15 +49,23 @@ _DECIDED = (
 
 
 def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) -> str:
-    """`Review · api.py 1/2 · hunk 1/2`: only what there is."""
+    """`Review · api.py 1 of 3 · hunk 1 of 2`: only what there is."""
     index = next((i for i, change in enumerate(changes) if place and change.id == place.change), None)
     if index is None or place is None:
         return name
     change = changes[index]
     file = change.path.rsplit("/", 1)[-1]
-    count = f" {index + 1}/{len(changes)}" if len(changes) > 1 else ""
-    hunk = f" · hunk {place.hunk + 1}/{len(change.hunks)}" if change.hunks else ""
+    count = f" {index + 1} of {len(changes)}" if len(changes) > 1 else ""
+    hunk = f" · hunk {place.hunk + 1} of {len(change.hunks)}" if change.hunks else ""
     return f"{name} · {file}{count}{hunk}"
+
+
+def standing(changes: Sequence[Change]) -> str:
+    """What waits, in signs: files to be decided, and files that cannot be applied as they are."""
+    states = [change.state for change in changes if change.is_open or change.state == "failed"]
+    stuck = sum(state in ("conflict", "failed") for state in states)
+    waits = len(states) - stuck
+    return (f" ●{waits}" if waits else "") + (f" ⚠{stuck}" if stuck else "")
 
 
 def change_rows(changes: Sequence[Change]) -> list[Row]:
@@ -126,11 +135,13 @@ def conflict_hints(change: Change) -> list[Hint]:
 
 
 def outcome(changes: Sequence[Change]) -> str:
-    """What became of changes that were all decided: `2 applied, 1 skipped`."""
+    """What became of changes that were all decided: `2 files written, 1 skipped`."""
     counts: dict[str, int] = {}
     for change in changes:
         counts[change.state] = counts.get(change.state, 0) + 1
-    return ", ".join(f"{count} {state}" for state, count in counts.items())
+    written = counts.pop("applied", 0)
+    rest = [f"{count} {state}" for state, count in counts.items()]
+    return ", ".join([f"{counted(written, 'file')} written", *rest] if written else rest)
 
 
 def without_diff(change: Change) -> str:

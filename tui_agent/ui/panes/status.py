@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -13,11 +13,13 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.edits.change import Checkpoint
 from tui_agent.store.checks import in_short
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
+from tui_agent.ui.availability import why_not
 from tui_agent.ui.keys.keymap import Keys
-from tui_agent.ui.sink import CHECK_INKS, clean, parts
+from tui_agent.ui.sink import CHECK_INKS, clean, counted, parts
 from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
@@ -54,18 +56,26 @@ class StatusPane(Pane):
         self._told: int | None = None
         #: Counts the seconds of a command that runs.
         self._counting: Timer | None = None
+        self._applies: tuple[Checkpoint, ...] | None = None
 
     def compose(self) -> Iterable[Widget]:
         yield Static("", id="facts", markup=False)
         yield Static("", id="hints", markup=False)
 
     def show(self, state: State) -> None:
-        hints = hint_line(self.keys, state.layout.focus, self._room, pending=bool(state.review.open))
+        hints = hint_line(
+            self.keys,
+            self._told_here(state.layout.focus),
+            self._room,
+            pending=bool(state.review.open),
+            can=lambda action: not why_not(action, state),
+        )
         self.query_one("#hints", Static).update(hints)
         self.query_one("#facts", Static).update(
             facts_line(state, self.app.size.width - hints.cell_length - 4, self.session.models.name)
         )
         self._tell(state.notices)
+        self._confirm(state)
         self._count(any(not one.background for one in state.commands.running))
 
     def _count(self, running: bool) -> None:
@@ -74,6 +84,11 @@ class StatusPane(Pane):
         elif not running and self._counting is not None:
             self._counting.stop()
             self._counting = None
+
+    def _told_here(self, name: str) -> str:
+        """The pane whose keys are told here: none where it has a line for them itself."""
+        own = [line for line in self.screen.query(f"#pane-{name} HintLine") if line.display and line.region]
+        return "" if own else name
 
     @property
     def _room(self) -> int:
@@ -96,6 +111,16 @@ class StatusPane(Pane):
                     markup=False,
                 )
 
+    def _confirm(self, state: State) -> None:
+        """Say what an apply wrote, and the key that undoes it."""
+        before, self._applies = self._applies, state.review.checkpoints
+        known = {point.id for point in before or ()}
+        new = [point for point in self._applies if point.id not in known and not point.undone]
+        if before is not None and new:
+            place = "review.undo" if state.layout.focus == "review" else "changes.undo"
+            count = counted(len({step.path for point in new for step in point.files}), "file")
+            self.app.notify(f"{count} written · {self.keys.shown(place)} undoes", timeout=5, markup=False)
+
 
 def facts_line(state: State, width: int, model: str = "") -> Content:
     """As many of the facts as fit, the most telling first; only a long reason is passed over.
@@ -112,12 +137,14 @@ def facts_line(state: State, width: int, model: str = "") -> Content:
     return line
 
 
-def hint_line(keys: Keys, pane: str, width: int, pending: bool = False) -> Content:
-    """The keys of a pane, then those that work anywhere, as many as fit.
+def hint_line(
+    keys: Keys, pane: str, width: int, pending: bool = False, can: Callable[[str], bool] = lambda action: True
+) -> Content:
+    """The keys of a pane (empty where it shows them itself), then those that work anywhere, as many as fit.
 
-    While changes are pending, the key that applies them comes first.
+    While changes are pending, the key that applies them comes first. `can` says of an action whether it can be done.
     """
-    wanted = [action for action in (*actions_of(pane), *actions_of(ANYWHERE)) if action.hint]
+    wanted = [it for it in (*actions_of(pane), *actions_of(ANYWHERE)) if it.hint and can(it.id)]
     if pending:
         wanted.sort(key=lambda action: action.id != "changes.apply_all")
     last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
@@ -135,6 +162,21 @@ def hint_line(keys: Keys, pane: str, width: int, pending: bool = False) -> Conte
     return line + tail
 
 
+def _marks(state: State) -> Iterable[Piece]:
+    """What waits for the person, in a few cells each."""
+    if state.turn.phase == "waiting" or state.asked is not None:
+        yield ("? 1 question", "$warning")
+    changes = [change.state for change in state.review.changes]
+    open_ = len(state.review.open)
+    if stuck := changes.count("conflict"):
+        yield (f"⚠ {counted(stuck, 'conflict')}", "$warning")
+    failed = sum(it.state == "failed" and it.turn == state.turn.number for it in state.review.changes)
+    if failed:
+        yield (f"✗ {failed} failed", "$failed")
+    if waits := open_ - stuck:
+        yield (f"● {counted(waits, 'change')}", "$accent")
+
+
 def _facts(state: State, model: str) -> Iterable[Piece]:
     if state.session.rehearsal:
         yield ("rehearsal: recorded replies", "$warning")
@@ -147,6 +189,7 @@ def _facts(state: State, model: str) -> Iterable[Piece]:
         yield ("read only: open elsewhere", "$warning")
     for mark in in_short(state.check_marks):
         yield (mark.words, CHECK_INKS[mark.look])
+    yield from _marks(state)
     name = state.model.name or model
     yield (name or "no model", "$text" if name else "$warning")
     if state.model.status in ("starting", "failed"):
@@ -156,8 +199,6 @@ def _facts(state: State, model: str) -> Iterable[Piece]:
     yield from _commands(state)
     yield from _usage(state)
     yield from _git(state)
-    if pending := len(state.review.open):
-        yield (f"{pending} pending", "$text")
     if stale := len(state.known.stale):
         yield (f"⚠ {stale} stale", "$stale")
     if state.workspace.indexing:

@@ -48,7 +48,7 @@ class SubTasksPane(Pane):
     """The graph or the list of tasks, and the details of the one that the cursor is on."""
 
     ID = "subtasks"
-    SLICES: ClassVar[tuple[str, ...]] = ("subtasks", "usage")
+    SLICES: ClassVar[tuple[str, ...]] = ("subtasks", "usage", "review")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -128,8 +128,12 @@ class SubTasksPane(Pane):
         silent_after = self.session.loaded.settings.subtasks.silent_after
         self.shown = seen(tasks, self.look)
         self._look = moved_to(self.look, self.shown)
-        self._facts = facts_of(tasks, self._slice.running, time.time(), silent_after)
-        self.title_text = label(title(self.TITLE, tasks, len(self.shown)))
+        blocked = {
+            task.id: self._why_blocked(task) for task in tasks if task.wanted and task.state == "ready"
+        }
+        self._facts = facts_of(tasks, self._slice.running, time.time(), silent_after, blocked)
+        silent = sum(bool(fact.silent) for fact in self._facts.values())
+        self.title_text = label(title(self.TITLE, tasks, len(self.shown), silent))
         shown = {task.id: self._facts[task.id] for task in self.shown}
         self._graph.show_tasks(self.shown, self.look.cursor, shown)
         self._choose_view()
@@ -174,11 +178,14 @@ class SubTasksPane(Pane):
             words.set_words(words_for(self._current, self._slice.tasks, self.look))
 
     def _why_blocked(self, task: SubTask) -> str:
+        """What a task that is wanted waits for, besides other tasks."""
         if not (task.wanted and task.state == "ready"):
             return ""
         from tui_agent.subtasks.seed import why_blocked
 
-        return why_blocked(self.session.state, task)
+        most, run = self.session.loaded.settings.subtasks.max_parallel, len(self._slice.running)
+        places = f"a free place: {run} of at most {most} run" if run >= most else ""
+        return why_blocked(self.session.state, task) or places
 
     @property
     def _graph(self) -> GraphView:

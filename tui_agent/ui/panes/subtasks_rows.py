@@ -26,19 +26,19 @@ _PHASES = {
 }
 
 
-def title(name: str, tasks: Sequence[SubTask], shown: int) -> str:
-    """`Sub-tasks 12/60 · ● 3 · ✗ 1 · 9 hidden`: only what there is."""
+def title(name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0) -> str:
+    """`Sub-tasks 12/60 ●3 ✗1 ◌1 · 9 hidden`: only what there is; `silent` run and have said nothing for long."""
     if not tasks:
         return name
     states = [task.state for task in tasks]
     running, failed, hidden = states.count("running"), states.count("failed"), len(tasks) - shown
     counts = [
         f"{name} {sum(state in DONE_STATES for state in states)}/{len(tasks)}",
-        f"● {running}" if running else "",
-        f"✗ {failed}" if failed else "",
-        f"{hidden} hidden" if hidden else "",
+        f"●{running}" if running else "",
+        f"✗{failed}" if failed else "",
+        f"◌{silent}" if silent else "",
     ]
-    return " · ".join(count for count in counts if count)
+    return " ".join(count for count in counts if count) + (f" · {hidden} hidden" if hidden else "")
 
 
 def unapproved(tasks: Sequence[SubTask]) -> list[str]:
@@ -53,7 +53,7 @@ def unapproved(tasks: Sequence[SubTask]) -> list[str]:
 def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row:
     """How much runs by itself, how much runs, and what was used of what may be."""
     running = sum(task.state == "running" for task in tasks)
-    left = Piece(f"{settings.autonomy} · {running}/{settings.subtasks.max_parallel} run", "muted", "end")
+    left = Piece(f"{settings.autonomy} · {running} of {settings.subtasks.max_parallel} run", "muted", "end")
     tokens, limits, each = used.input + used.output, settings.limits, settings.subtasks
     most_tokens, most_cost = limits.session_tokens, limits.session_cost
     near = (most_tokens and tokens >= most_tokens * _NEAR) or (
@@ -153,7 +153,7 @@ def _said(
         if progress.line:
             yield f"› {progress.line}", ""
     if blocked:
-        yield f"cannot begin: {blocked}", "warning"
+        yield f"cannot begin: waits for {blocked}", "warning"
     if task.outside:
         yield f"⚠ outside its scope: {', '.join(task.outside)}", "warning"
     if task.summary:

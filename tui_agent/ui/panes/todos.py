@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
-from tui_agent.ui.sink import label
+from tui_agent.ui.sink import counted, label
 from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
@@ -124,9 +124,7 @@ class TodosPane(Pane):
 
     def _row(self, todo: Todo) -> list[Row]:
         count = len({change.path for change in self._review.changes if change.id in todo.changes})
-        files = (
-            (Piece(f"{count} file{'s'[: count > 1]}", "muted"), Piece(f"{count}f", "muted")) if count else ()
-        )
+        files = (Piece(counted(count, "file"), "muted"),) if count else ()
         text = Piece(todo.text, "muted" if todo.done else "", "end")
         rows = [Row(todo.id, Line((DONE if todo.done else OPEN, Piece(" "), text), files), marked=True)]
         if todo.details and todo.id in self._unfolded:

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.edits.merge import ConflictView, Region
-from tui_agent.ui.sink import one_line
+from tui_agent.ui.sink import counted, one_line
 from tui_agent.ui.widgets.lines import Lined
 
 CONTEXT = 3
@@ -61,7 +61,7 @@ def _agreed(region: Region, *, first: bool, last: bool) -> Iterator[ConflictLine
         yield from (ConflictLine("same", text) for text in texts)
         return
     yield from (ConflictLine("same", text) for text in texts[:head])
-    yield ConflictLine("fold", f"{len(texts) - head - tail} lines on which both agree")
+    yield ConflictLine("fold", f"{counted(len(texts) - head - tail, 'line')} on which both agree")
     yield from (ConflictLine("same", text) for text in texts[len(texts) - tail :])
 
 

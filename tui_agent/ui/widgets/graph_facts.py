@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tui_agent.store.graph import DONE_STATES, SubTask
@@ -27,11 +28,24 @@ class Fact(NamedTuple):
 
 
 def facts_of(
-    tasks: Sequence[SubTask], running: Mapping[str, SubTaskProgress], now: float, silent_after: int
+    tasks: Sequence[SubTask],
+    running: Mapping[str, SubTaskProgress],
+    now: float,
+    silent_after: int,
+    blocked: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Fact]:
-    """A fact for each task, by id. `now` is in seconds since 1970, `silent_after` in seconds without a word."""
+    """A fact for each task, by id. `now` is in seconds since 1970, `silent_after` in seconds without a word.
+
+    `blocked` says by id what keeps a task that is wanted and waits for no other.
+    """
     done = {task.id for task in tasks if task.state in DONE_STATES}
-    return {task.id: _fact(task, running.get(task.id), done, now, silent_after) for task in tasks}
+    facts = {task.id: _fact(task, running.get(task.id), done, now, silent_after) for task in tasks}
+    kept = {name: facts[name].mark for name, why in blocked.items() if why and name in facts}
+    return facts | {name: _kept(mark, blocked[name]) for name, mark in kept.items()}
+
+
+def _kept(mark: Piece, why: str) -> Fact:
+    return Fact(mark, Piece(f"waits for {why}", "warning", "end"), Piece("waits", "warning"))
 
 
 def mark_of(task: SubTask) -> Piece:
@@ -127,5 +141,5 @@ def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) ->
 
 def _state_words(task: SubTask) -> str:
     if task.state in _NOT_BEGUN:
-        return "begins soon" if task.wanted else "ticked" if task.auto_execute else ""
+        return "begins now" if task.wanted else "ticked" if task.auto_execute else ""
     return task.state

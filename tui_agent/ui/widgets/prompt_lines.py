@@ -21,6 +21,7 @@ from tui_agent.store.commands import RunningCommand
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
 from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
@@ -32,9 +33,6 @@ class ApprovalLine(Static):
     """Shown the state like a pane; a click goes to the sub-tasks."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
-
-    class ApprovalPressed(Message):
-        pass
 
     def __init__(self, session: Session) -> None:
         super().__init__("", id="approving", markup=False)
@@ -50,7 +48,7 @@ class ApprovalLine(Static):
             self.update(label(words))
 
     def on_click(self) -> None:
-        self.post_message(self.ApprovalPressed())
+        self.post_message(Pane.GoneTo("subtasks"))
 
     def _said(self, tasks: Sequence[SubTask]) -> str:
         """Nothing where all that may run by itself does."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from textual.app import App
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 
 from tui_agent.errors import OnlyRead, TuiAgentError
@@ -45,6 +46,10 @@ async def _told(app: App[Any], session: Session, call: Coroutine[Any, Any, objec
         await call
     except OnlyRead:
         await refuse(app, session)
+    except NoMatches:
+        # What would show it goes before it is done when the program ends.
+        if app.is_running:
+            raise
     except TuiAgentError as error:
         await session.notice(str(error), "error")
 

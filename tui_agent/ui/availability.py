@@ -1,0 +1,102 @@
+"""What can be done now: why an action would do nothing in this state, in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tui_agent.store.state import State
+from tui_agent.ui.actions import ACTIONS
+
+Reason = Callable[[State], str]
+
+
+def why_not(action_id: str, state: State) -> str:
+    """Why the action cannot be done now; empty where it can."""
+    if state.session.read_only and ACTIONS[action_id].writes:
+        return "only read here"
+    pane = action_id.partition(".")[0]
+    reason = _REASONS.get(action_id) or _REASONS.get(pane)
+    return reason(state) if reason else ""
+
+
+def _unless(condition: Callable[[State], object], why: str) -> Reason:
+    return lambda state: "" if condition(state) else why
+
+
+_waits = _unless(lambda state: state.review.open, "nothing waits")
+_applied = _unless(lambda state: any(not p.undone for p in state.review.checkpoints), "nothing was applied")
+_undone = _unless(lambda state: any(p.undone for p in state.review.checkpoints), "nothing was undone")
+_proposed = _unless(lambda state: state.review.changes, "no changes")
+_conflict = _unless(lambda state: any(c.state == "conflict" for c in state.review.changes), "no conflict")
+_decided = _unless(
+    lambda state: any(
+        "applied" in change.hunks or change.state == "applied" for change in state.review.changes
+    ),
+    "nothing was applied",
+)
+_file = _unless(lambda state: state.buffers.open, "no file is open")
+_command = _unless(lambda state: state.commands.results, "no command was run")
+_todo = _unless(lambda state: state.todos, "no todos")
+_task = _unless(lambda state: state.subtasks.tasks, "no sub-tasks")
+_task_runs = _unless(lambda state: state.subtasks.running, "no sub-task runs")
+_question = _unless(lambda state: state.turn.phase == "waiting", "no question is open")
+_works = _unless(
+    lambda state: state.turn.running or state.commands.running or state.subtasks.running, "nothing runs"
+)
+_ticked = _unless(
+    lambda state: any(
+        t.auto_execute and not t.wanted and t.state in ("pending", "ready") for t in state.subtasks.tasks
+    ),
+    "none is ticked",
+)
+
+#: By action; or by pane, for all of its actions that are not named.
+_REASONS: dict[str, Reason] = {
+    **dict.fromkeys(
+        (
+            "changes.apply_all",
+            *(
+                f"review.{verb}{what}"
+                for verb in ("apply", "skip")
+                for what in ("", "_file", "_all", "_todo")
+            ),
+        ),
+        _waits,
+    ),
+    **dict.fromkeys(("changes.undo", "review.undo"), _applied),
+    **dict.fromkeys(("changes.redo", "review.redo"), _undone),
+    **dict.fromkeys(("review.take_back", "review.take_back_file", "review.take_back_todo"), _decided),
+    **dict.fromkeys(("review.yours", "review.theirs", "review.both"), _conflict),
+    "review.give_back": _unless(
+        lambda state: any(c.state == "conflict" and c.rival for c in state.review.changes), "no such conflict"
+    ),
+    "review": _proposed,
+    "changes.commit": _unless(lambda state: state.workspace.is_repository, "no git repository"),
+    "turn.stop": _unless(lambda state: state.turn.running or state.commands.running, "nothing runs"),
+    "app.stop_everything": _works,
+    "app.notices": _unless(lambda state: state.notices.items, "no notices"),
+    **dict.fromkeys(("turn.run_ticked", "subtasks.run_ticked"), _ticked),
+    **dict.fromkeys(("commands.again", "chat.tell_output"), _command),
+    "commands.take": _unless(
+        lambda state: any(result.changed for result in state.commands.results), "no command wrote anything"
+    ),
+    "checks.accept": _unless(lambda state: state.checks.offered, "none were found"),
+    "session.permission": _unless(lambda state: state.asked is not None, "no tool asks"),
+    "pane.show_all": _unless(
+        lambda state: state.layout.hidden or state.layout.zoomed or state.layout.sizes, "all are shown"
+    ),
+    "pane.hide": _unless(lambda state: state.layout.focus != "chat", "the chat stays"),
+    "buffers": _file,
+    "known": _unless(lambda state: state.known.files, "no known files"),
+    "plan": _unless(lambda state: state.plan.actions, "no plan"),
+    **dict.fromkeys(("plan.choose", "plan.let_go", "plan.other"), _question),
+    "chat.unqueue": _unless(lambda state: state.input.queue, "no message waits"),
+    "chat.copy": _unless(
+        lambda state: any(message.kind == "agent" for message in state.chat.messages), "no answer yet"
+    ),
+    "todos": _todo,
+    "todos.add": lambda state: "",
+    "subtasks": _task,
+    "subtasks.add": lambda state: "",
+    **dict.fromkeys(("subtasks.stop", "subtasks.stop_all"), _task_runs),
+}

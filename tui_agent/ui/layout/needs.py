@@ -1,0 +1,61 @@
+"""How much each pane has to show: what is empty is folded to its title, what waits for the person gets more room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tui_agent.store.graph import layers
+from tui_agent.store.state import State
+
+#: Rows and cells of a pane that takes what there is.
+ANY = 999
+
+
+class Need(NamedTuple):
+    """What a pane could fill: rows (0: it has nothing to show) and cells across; whether it waits for the person."""
+
+    rows: int = ANY
+    columns: int = ANY
+    waits: bool = False
+
+
+Needs = Mapping[str, Need]
+NOTHING = Need(0, 0)
+#: Of a session in which nothing was said: files, and a chat.
+AT_FIRST: Needs = {"files": Need(), "chat": Need()}
+#: Rows and cells that the graph takes for a task, and what is around the graph (limits, details, what can be done).
+_TASK_ROWS, _TASK_COLUMNS, _AROUND = 3, 24, 10
+
+
+def needs_of(state: State) -> Needs:
+    """By pane; a pane that is not named has nothing to show."""
+    found = {
+        "plan": _plan(state),
+        "known": Need(len(state.known.files) + 2) if state.known.files else NOTHING,
+        "buffers": Need() if state.buffers.open else NOTHING,
+        "review": Need(waits=bool(state.review.open)) if state.review.changes else NOTHING,
+        "todos": _todos(state),
+        "subtasks": _subtasks(state),
+    }
+    return {**AT_FIRST, **{pane: need for pane, need in found.items() if need.rows}}
+
+
+def _plan(state: State) -> Need:
+    plan = state.plan
+    rows = sum(1 + len(action.action.patterns) + len(action.loaded) for action in plan.actions)
+    rows += len(plan.directories) + len(plan.listed) + len(plan.faults)
+    return Need(rows, waits=state.turn.phase == "waiting") if rows else NOTHING
+
+
+def _todos(state: State) -> Need:
+    longest = max((len(todo.text) for todo in state.todos), default=0)
+    return Need(len(state.todos) + 1, min(longest, 40) + 12) if state.todos else NOTHING
+
+
+def _subtasks(state: State) -> Need:
+    tasks = state.subtasks.tasks
+    if not tasks:
+        return NOTHING
+    depth = [len(layer) for layer in layers(tasks)]
+    return Need(max(depth) * _TASK_ROWS + _AROUND, len(depth) * _TASK_COLUMNS)

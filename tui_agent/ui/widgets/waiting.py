@@ -1,0 +1,98 @@
+"""What waits for the person elsewhere: questions, conflicts, failed changes, sub-tasks that say nothing any more."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual import events
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Static
+
+from tui_agent.edits.change import Change
+from tui_agent.store.state import State
+from tui_agent.ui.sink import counted, parts
+from tui_agent.ui.widgets.graph_facts import clock, silence
+from tui_agent.ui.widgets.pane import Pane
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+
+class Waiting(NamedTuple):
+    """Something that waits for the person: a sign, what it is, and the pane that it is in."""
+
+    sign: str
+    words: str
+    pane: str
+
+
+def waiting_for_person(state: State, now: float, silent_after: int) -> list[Waiting]:
+    """Each question, conflict, failed change and stalled sub-task; several of one kind in one pane are one line.
+
+    `now` is in seconds since 1970; a sub-task is stalled after `silent_after` seconds without a word.
+    """
+    found = []
+    if state.turn.phase == "waiting":
+        asking = next((it.action.name for it in state.plan.actions if it.state == "asking"), "")
+        found.append(
+            Waiting("?", f"Which file is {asking}?" if asking else "The plan asks something", "plan")
+        )
+    changes = [change for change in state.review.changes if change.state in ("conflict", "failed")]
+    for kind, one, sign in (("conflict", "Conflict in", "⚠"), ("failed", "Failed change to", "✗")):
+        paths = [change.path for change in changes if change.state == kind and _is_current(change, state)]
+        if paths:
+            more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
+            found.append(Waiting(sign, f"{one} {paths[0]}{more}", "review"))
+    for task, progress in state.subtasks.running.items():
+        if quiet := silence(progress, now, silent_after):
+            found.append(Waiting("◌", f"Sub-task {task} is silent for {clock(quiet)}", "subtasks"))
+    return found
+
+
+def _is_current(change: Change, state: State) -> bool:
+    """A conflict waits until it is settled; a failed change is told until the next turn."""
+    return change.state == "conflict" or change.turn == state.turn.number
+
+
+class WaitingLines(Static):
+    """What waits for the person elsewhere, a line each with the key that leads there; a click goes there."""
+
+    MOST = 4
+
+    def __init__(self, session: Session) -> None:
+        super().__init__("", id="elsewhere", markup=False)
+        self._session = session
+        self._lines: tuple[Waiting, ...] = ()
+        self._timer: Timer | None = None
+        self.display = False
+
+    def show(self, state: State) -> None:
+        """Drawn again every few seconds while a sub-task runs, which may say nothing any more."""
+        if state.subtasks.running and self._timer is None:
+            self._timer = self.set_interval(5, lambda: self.show(self._session.state))
+        elif not state.subtasks.running and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        silent_after = self._session.loaded.settings.subtasks.silent_after
+        lines = tuple(waiting_for_person(state, time.time(), silent_after)[: self.MOST])
+        if lines == self._lines:
+            return
+        self._lines = lines
+        self.display = bool(lines)
+        keys = getattr(self.app, "keys", None)
+        rows = [
+            parts(
+                (f"{line.sign} ", "$failed" if line.sign == "✗" else "$warning"),
+                line.words,
+                (f" · {keys.shown(f'pane.{line.pane}')}" if keys else "", "$accent"),
+            )
+            for line in lines
+        ]
+        self.update(Content("\n").join(rows))
+
+    def on_click(self, event: events.Click) -> None:
+        at = event.get_content_offset_capture(self).y
+        if 0 <= at < len(self._lines):
+            self.post_message(Pane.GoneTo(self._lines[at].pane))
