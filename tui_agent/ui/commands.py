@@ -113,16 +113,20 @@ class ScreenCommands:
         self._screen.leader.begin(actions, can if session else actions)
 
     def _open_palette(self) -> None:
-        from tui_agent.ui.dialogs.chooser import Chooser
+        from tui_agent.ui.dialogs.chooser import Chooser, room_of
         from tui_agent.ui.dialogs.palette import palette_rows
 
         screen = self._screen
+
+        room = room_of(screen.host.size.width)
 
         def why(action_id: str) -> str:
             return why_not(action_id, screen.session.state) if screen.session else ""
 
         def rows(words: str) -> list[ChooserRow]:
-            return palette_rows(words, screen.host.keys, screen.arrangement.layout.focus, self._recent, why)
+            return palette_rows(
+                words, screen.host.keys, screen.arrangement.layout.focus, self._recent, why, room
+            )
 
         async def do(action_id: str | None) -> None:
             if action_id:

@@ -18,6 +18,11 @@ from tui_agent.ui.sink import label
 MOST = 200
 
 
+def room_of(width: int) -> int:
+    """The cells of a row on a screen of that width."""
+    return min(92, int(width * 0.94)) - 5
+
+
 class ChooserRow(NamedTuple):
     """What is chosen, and how it looks."""
 
@@ -33,7 +38,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
     Chooser {
         align: center top; background: $background 40%;
         & > Vertical {
-            width: 76; max-width: 94%; height: auto; max-height: 70%;
+            width: 92; max-width: 94%; height: auto; max-height: 70%;
             margin-top: 3; background: $overlay; padding: 1 2;
         }
         & Static { height: 1; color: $accent; text-style: bold; }

@@ -19,22 +19,22 @@ _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 
 
 def palette_rows(
-    words: str, keys: Keys, pane: str, recent: Sequence[str], why_not: Callable[[str], str]
+    words: str, keys: Keys, pane: str, recent: Sequence[str], why_not: Callable[[str], str], room: int
 ) -> list[ChooserRow]:
     """Every action whose words hold what is typed, word by word: those done last first, then those of the pane.
 
-    What cannot be done now says why, in place of where it belongs.
+    What cannot be done now says why, in place of where it belongs. `room` are the cells of a row.
     """
     order = {name: at for at, name in enumerate(recent)}
     found = [action for action in ACTIONS.values() if _holds(action, words)]
     found.sort(key=lambda it: (order.get(it.id, MOST), it.pane != pane, it.pane != ANYWHERE))
-    return [_palette_row(action, keys, why_not(action.id), action.id in order) for action in found]
+    return [_palette_row(action, keys, why_not(action.id), action.id in order, room) for action in found]
 
 
-def _palette_row(action: Action, keys: Keys, why: str, recent: bool) -> ChooserRow:
+def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) -> ChooserRow:
     where = "recent" if recent else PANES[action.pane].title if action.pane in PANES else ""
     words = parts(
-        (column(action.words, 44), "$muted" if why else "$text"),
+        (column(action.words, room - 34), "$muted" if why else "$text"),
         (f" {column(keys.shown(action.id), 13)} ", "$muted" if why else "$accent"),
         (why or where, "$warning" if why else "$muted"),
     )
