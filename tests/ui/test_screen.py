@@ -12,6 +12,7 @@ from support.sessions import open_session, reply
 from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
 from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.layout import arrangement
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.widgets.prompt import Prompt
 
@@ -299,9 +300,12 @@ async def test_the_first_screen_is_help_until_something_is_said(workspace: Path)
         assert it.pane("review").region.height == 45 and "Review ●1" in it.text
 
 
-async def test_nothing_moves_while_a_text_is_written(workspace: Path) -> None:
+async def test_nothing_moves_while_a_text_is_written(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A pane that gets something to show opens when the writing pauses, or before a key that is no part of it."""
     async with on_screen(workspace) as it:
+        monkeypatch.setattr(arrangement, "PAUSE", 1000.0)
         width = it.pane("chat").region.width
         await it.press("a")
         await it.session.files.open("README.md")
@@ -309,6 +313,7 @@ async def test_nothing_moves_while_a_text_is_written(workspace: Path) -> None:
         assert it.pane("chat").region.width == width
         await it.press("end")
         assert it.pane("chat").region.width < width and it.one(Prompt).has_focus
+        monkeypatch.setattr(arrangement, "PAUSE", 0.1)
         await it.press("c")
         await it.session.files.close("README.md")
         await it.until(lambda: it.pane("chat").region.width == width, "room again, after a pause")
