@@ -70,7 +70,7 @@ class TrialViews:
         self._rung: Rung | None = None
         self._probing = asyncio.Lock()
         self._said: set[str] = set()
-        #: What the person has said yes to for this session: a copy, and a large one.
+        #: What the person has said yes to for this session: a copy.
         self._allowed: set[str] = set()
 
     async def rung(self) -> Rung:
@@ -123,9 +123,6 @@ class TrialViews:
             raise AnswerNeeded(WORDS[rung.isolated], command, once=True)
         return rung
 
-    def allow_large(self) -> None:
-        self._allowed.add("large")
-
     async def prepare(
         self,
         isolated: Isolated,
@@ -163,7 +160,6 @@ class TrialViews:
                 network=network,
                 isolated=isolated,
                 folder=folder.path if folder else "",
-                large="large" in self._allowed,
             )
         except (NoView, OSError) as error:
             if folder is not None:

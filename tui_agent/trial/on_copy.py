@@ -19,7 +19,7 @@ from tui_agent.trial.environment import VIRTUAL
 from tui_agent.trial.plan import NoView, Seed, ViewPlan, is_below, own_folder
 from tui_agent.workspace.copies import clone
 
-#: A copy of more files, or of more bytes, is made only where the person says so.
+#: A copy of more files, or of more bytes, is not made: it would take too long.
 MOST_FILES, MOST_BYTES = 20_000, 1 << 30
 #: Of /proc what a command on a copy may read: nothing of any process.
 _PROC = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys")
@@ -68,15 +68,14 @@ def _remove(folder: str) -> None:
         remove_folder(folder)
 
 
-def make_copy(plan: ViewPlan, *, large: bool = False) -> dict[str, tuple[int, int, int]]:
+def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
     """Copy the workspace with what is pending in place; what each file was then. Blocking.
 
-    Raises `NoView` where it is larger than is copied unasked (and not `large`), and OSError.
+    Raises `NoView` where it is larger than is copied, and OSError.
     """
     hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind == "hidden"}
     masked = {*plan.masks, *hidden, plan.folder}
-    if not large:
-        _check_size(plan.workspace, masked)
+    _check_size(plan.workspace, masked)
     for place in (plan.root, *plan.places.values()):
         os.mkdir(place, 0o700)
     for path, entry in _below(plan.workspace, masked):

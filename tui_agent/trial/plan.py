@@ -127,7 +127,7 @@ class ViewPlan:
     folders: empty ones in memory, with mode and size. masks: what of all this nobody sees.
     overlays: what can be written, each write into a layer; the workspace is the last. network: that of the machine.
     texts: files that can be read, by path. isolated: what keeps it apart. folder: of this run alone, on the disk, for
-    what needs one. large: a copy may have any size.
+    what needs one.
     """
 
     workspace: str
@@ -143,7 +143,6 @@ class ViewPlan:
     texts: dict[str, bytes] = field(default_factory=dict)
     isolated: Isolated = "overlay"
     folder: str = ""
-    large: bool = False
 
     @property
     def on_copy(self) -> bool:
@@ -208,7 +207,6 @@ def plan(
     environ: dict[str, str] | None = None,
     isolated: Isolated = "overlay",
     folder: str = "",
-    large: bool = False,
 ) -> ViewPlan:
     """The view of a workspace (an absolute path without links). Raises `NoView` for one that no view can show.
 
@@ -250,7 +248,6 @@ def plan(
         texts,
         isolated,
         folder,
-        large,
     )
 
 

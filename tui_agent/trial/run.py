@@ -92,7 +92,7 @@ class Run:
 
     async def _on_copy(self, plan: ViewPlan, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
         since = time.time()
-        files = await asyncio.to_thread(make_copy, plan, large=plan.large)
+        files = await asyncio.to_thread(make_copy, plan)
         if plan.isolated == "landlock":
             async with View(plan) as view:
                 ended, seconds = await self._follow(_InView(view, argv, variables))
