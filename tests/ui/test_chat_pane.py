@@ -204,14 +204,26 @@ async def test_escape_closes_the_list_of_files_only(workspace: Path) -> None:
         assert it.one(Prompt).text == "@api"
 
 
-async def test_a_paste_of_ten_megabytes_is_folded_and_sent_whole(workspace: Path) -> None:
-    async with on_screen(workspace, [reply()]) as it:
+async def test_a_paste_of_ten_megabytes_is_a_line_and_sent_once(workspace: Path) -> None:
+    async with on_screen(workspace, [reply("Seen.")], overrides=("context.window=20000000",)) as it:
         text = "words and words\n" * 640_000
         it.one(Prompt).post_message(events.Paste(text))
         await it.pilot.pause()
-        assert len(it.one(Prompt).text) < 100
-        assert "10,240,000 characters" in it.text
-        assert it.one(Prompt).value == text
+        assert it.one(Prompt).value == "[pasted 10.2 MB, 640,000 lines]"
+        await it.shows("[pasted 10.2 MB, 640,000 lines]")
+        await it.press("enter")
+        await it.shows("Seen.")
+        (request,) = model_of(it.session).requests
+        assert text.strip() in request.messages[-1]["content"]
+
+
+async def test_a_paste_that_the_model_cannot_take_stays_in_the_prompt(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        it.one(Prompt).post_message(events.Paste("words and words\n" * 64_000))
+        await it.pilot.pause()
+        await it.press("enter")
+        await it.shows("save it as a file")
+        await it.until(lambda: it.one(Prompt).value == "[pasted 1.0 MB, 64,000 lines]")
 
 
 async def test_messages_wait_while_a_turn_runs(workspace: Path) -> None:

@@ -17,6 +17,7 @@ from tui_agent.session.turns import Turns
 from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage, Decision, State
 from tui_agent.turn.context import TurnContext
+from tui_agent.turn.pastes import PASTED, check_pastes, pasted_line
 
 if TYPE_CHECKING:
     from tui_agent.log.exchanges import Exchange
@@ -46,6 +47,9 @@ class Chat:
         self._context = context
         self._look = look
         self._lost = set(storage.lost)
+        #: Pastes on their way to the disk, and the lines that are taken.
+        self._keeping: set[asyncio.Task[None]] = set()
+        self._lines: set[str] = set()
 
     @property
     def state(self) -> State:
@@ -53,8 +57,28 @@ class Chat:
 
     @call(changes=True)
     async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
-        """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done."""
+        """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done.
+
+        Raises `SessionError` where what was pasted into it is more than the model takes.
+        """
+        if PASTED.search(text):
+            await asyncio.gather(*self._keeping, self._turns.get_ready())
+            await check_pastes(self._context(), text)
         await self._turns.submit(text, attachments)
+
+    @call(changes=True)
+    def keep_paste(self, text: str) -> str:
+        """The line that takes the place of a long text that was pasted; the text itself is kept, and sent with it."""
+        line = pasted_line(text, self.state.input.pastes.keys() | self._lines)
+        self._lines.add(line)
+        task = asyncio.create_task(self._keep(line, text), name="keep what was pasted")
+        self._keeping.add(task)
+        task.add_done_callback(self._keeping.discard)
+        return line
+
+    async def _keep(self, line: str, text: str) -> None:
+        blob = await asyncio.to_thread(self._storage.blobs.hold_text, text)
+        await self._journal.record(e.PasteKept(line, blob))
 
     @call(changes=False)
     async def memory(self) -> str:

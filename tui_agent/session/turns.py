@@ -59,6 +59,10 @@ class Turns:
     def running(self) -> bool:
         return self._task is not None and not self._task.done()
 
+    async def get_ready(self) -> None:
+        """Know the model. Raises `NoModel` or another `ModelError`."""
+        await self._get_ready()
+
     async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
         """Begin a turn, or queue the message. It is on disk when this returns.
 

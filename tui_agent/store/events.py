@@ -70,6 +70,7 @@ from tui_agent.store.session_events import (
     ModelChosen,
     ModelStatusChanged,
     NoticeGiven,
+    PasteKept,
     QueueChanged,
     SessionForked,
     SessionOpened,
@@ -123,6 +124,7 @@ AnyLasting = (
     | SessionForked
     | ModelChosen
     | NoticeGiven
+    | PasteKept
     | MessageQueued
     | QueueChanged
     | TurnStarted

@@ -94,6 +94,11 @@ def _draft(state: State, event: e.DraftChanged) -> State:
     return replace(state, input=replace(state.input, draft=event.text))
 
 
+def _pasted(state: State, event: e.PasteKept) -> State:
+    pastes = {**state.input.pastes, event.line: event.blob}
+    return replace(state, input=replace(state.input, pastes=pastes))
+
+
 def _queued(state: State, event: e.MessageQueued) -> State:
     return replace(state, input=replace(state.input, queue=(*state.input.queue, event.text)))
 
@@ -115,6 +120,7 @@ FOLDS = {
     e.WatchChanged: _watch,
     e.GitStatusRead: _git,
     e.DraftChanged: _draft,
+    e.PasteKept: _pasted,
     e.MessageQueued: _queued,
     e.QueueChanged: _queue,
 }

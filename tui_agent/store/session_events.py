@@ -118,6 +118,13 @@ class DraftChanged(Growing, frozen=True):
         return "draft"
 
 
+class PasteKept(Lasting, frozen=True):
+    """A long text was pasted into the chat's input: it is a blob, and `line` is written in its place."""
+
+    line: str
+    blob: str
+
+
 class MessageQueued(Lasting, frozen=True):
     """A message was sent while a turn was running: it waits for that turn to end."""
 

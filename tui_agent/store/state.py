@@ -217,7 +217,8 @@ class InputSlice(Struct, frozen=True):
     """What the person has typed and not sent, and the messages that wait for the turn to end.
 
     `memory` is what the person wrote for the next request to go on, in place of what state would say;
-    `decisions` are those on the plan that go with the next request.
+    `decisions` are those on the plan that go with the next request; `pastes` are the blobs of long texts that were
+    pasted, by the lines that are written in their place.
     """
 
     draft: str = ""
@@ -225,6 +226,7 @@ class InputSlice(Struct, frozen=True):
     history: tuple[str, ...] = ()
     memory: str = ""
     decisions: tuple[Decision, ...] = ()
+    pastes: dict[str, str] = {}
 
 
 class Todo(Struct, frozen=True):

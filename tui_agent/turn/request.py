@@ -24,6 +24,7 @@ from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.conversation_cache import shared_beginning
+from tui_agent.turn.pastes import with_pastes
 
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
@@ -103,6 +104,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     """
     state = state or context.state()
     before, head = state.conversation, head_of(context)
+    written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
     kept = await asyncio.to_thread(context.sent.read, context.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     newest = _Newest(state, draft)
@@ -141,7 +143,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         files=context.provider_files.ids if context.provider_files else (),
     )
     return Composed(
-        draft, request, event, sum(len(text.encode(errors="replace")) for text in (*texts, head.text))
+        written, request, event, sum(len(text.encode(errors="replace")) for text in (*texts, head.text))
     )
 
 

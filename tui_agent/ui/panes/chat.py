@@ -102,7 +102,9 @@ class ChatPane(Pane):
         yield ApprovalLine(self.session)
         yield PermissionLine()
         yield OfferLine()
-        yield Prompt(lambda number: welcome.text_of(number) or choices.text_of(number))
+        yield Prompt(
+            lambda number: welcome.text_of(number) or choices.text_of(number), self.session.chat.keep_paste
+        )
         yield Static("", id="mode", markup=False)
 
     def on_mount(self) -> None:

@@ -18,6 +18,8 @@ FOLD_FROM = 2_000
 _MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 #: A command, as long as nothing but its name is typed.
 _COMMAND = re.compile(r"/([\w-]*)")
+#: A paste longer than this is kept apart from what is written, and sent with it.
+KEEP_FROM = 100_000
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
@@ -60,7 +62,9 @@ class Prompt(WritingArea):
             super().__init__()
             self.key = key
 
-    def __init__(self, step: Callable[[int], str | None]) -> None:
+    def __init__(self, step: Callable[[int], str | None], keep: Callable[[str], str] | None = None) -> None:
+        """`step` gives the text of a next step; `keep` takes a paste that is too long to be written out, and gives
+        the line that is written in its place."""
         super().__init__(
             id="prompt",
             soft_wrap=True,
@@ -69,6 +73,7 @@ class Prompt(WritingArea):
         )
         self.highlight_cursor_line = False
         self._step = step
+        self._keep = keep
         self._chosen: ChosenStep | None = None
         self._pastes: list[str] = []
         self._history: Sequence[str] = ()
@@ -229,4 +234,5 @@ class Prompt(WritingArea):
         if len(event.text) > FOLD_FROM:
             event.prevent_default()
             event.stop()
-            self.insert(self._fold(event.text))
+            fold = self._fold if self._keep is None or len(event.text) <= KEEP_FROM else self._keep
+            self.insert(fold(event.text))

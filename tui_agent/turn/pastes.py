@@ -1,0 +1,54 @@
+"""Long texts that a person pasted: a line in what is written, the text a blob, put in when the request is made."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection
+
+from tui_agent.errors import SessionError
+from tui_agent.tools.files import window_of
+from tui_agent.turn.context import TurnContext
+
+PASTED = re.compile(r"\[pasted [\d.]+ [kM]B, [\d,]+ lines?(?: \(\d+\))?\]")
+
+
+def pasted_line(text: str, taken: Collection[str]) -> str:
+    """What is written in the place of a text that was pasted, another line than those that are `taken`."""
+    size, lines = len(text.encode("utf-8", "replace")), text.count("\n") + (not text.endswith("\n"))
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+    line = f"[pasted {shown}, {lines:,} line{'' if lines == 1 else 's'}"
+    number = next(number for number in range(1, len(taken) + 2) if _numbered(line, number) not in taken)
+    return _numbered(line, number)
+
+
+def _numbered(line: str, number: int) -> str:
+    return f"{line}]" if number == 1 else f"{line} ({number})]"
+
+
+async def with_pastes(context: TurnContext, text: str) -> str:
+    """The text with each paste in the place of its line. Raises `FileError` where one cannot be read any more."""
+    known = context.state().input.pastes
+    lines = {line for line in PASTED.findall(text) if line in known}
+    if not lines:
+        return text
+    read = context.blobs.get_text
+    texts = {line: await asyncio.to_thread(read, known[line]) for line in lines}
+    return PASTED.sub(lambda found: texts.get(found[0], found[0]), text)
+
+
+async def check_pastes(context: TurnContext, text: str) -> None:
+    """Raises `SessionError` where the text, with what was pasted into it, is more than the model takes."""
+    whole = await with_pastes(context, text)
+    state = context.state()
+    window = window_of(state)
+    if len(whole) == len(text) or state.session.replay or len(whole.encode(errors="replace")) <= window:
+        return
+    counted = await context.model.count(state.model.name, [whole], wait=True)
+    tokens = counted.counts[0]
+    if tokens > window:
+        about = "" if counted.exact else "about "
+        raise SessionError(
+            f"What you pasted has {about}{tokens:,} tokens, and {state.model.name} takes {window:,}",
+            "save it as a file of the workspace and ask about that: the model then reads the parts that it needs",
+        )
