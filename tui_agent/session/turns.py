@@ -39,7 +39,7 @@ class Turns:
     ) -> None:
         self._journal = journal
         self._context = context
-        self._get_ready = get_ready
+        self.get_ready = get_ready
         self._after = after
         #: A turn from its first record to its last; only `_work`, the part between them, is ever cancelled.
         self._task: asyncio.Task[None] | None = None
@@ -58,10 +58,6 @@ class Turns:
     @property
     def running(self) -> bool:
         return self._task is not None and not self._task.done()
-
-    async def get_ready(self) -> None:
-        """Know the model. Raises `NoModel` or another `ModelError`."""
-        await self._get_ready()
 
     async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
         """Begin a turn, or queue the message. It is on disk when this returns.
@@ -326,7 +322,7 @@ class Turns:
         """Wait for the model to be known; a message that is sent before that says so by its phase."""
         if self.state.model.status == "starting":
             self._journal.tell(e.PhaseChanged("starting"))
-        await self._get_ready()
+        await self.get_ready()
         self._journal.tell(e.PhaseChanged("planning"))
 
     async def _let_go(self, event: e.Event) -> None:
