@@ -89,7 +89,7 @@ async def test_the_lowest_rung_is_asked_about_each_time_and_runs_no_checks(
             await session.commands.ended()
         result = session.state.commands.results[-1]
         assert (result.isolated, result.where, result.output) == ("none", "workspace", "print(1)\n")
-        with pytest.raises(SessionError, match="real folder"):
+        with pytest.raises(SessionError, match="no trial view"):
             await session.commands.for_check("cat a.py", "trial", 10.0)
 
 

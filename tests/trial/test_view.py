@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -10,6 +11,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -294,3 +296,60 @@ async def test_the_best_that_works_here_is_found_by_doing_it(monkeypatch: pytest
 def test_a_folder_that_no_view_can_show_is_refused(root: str, why: str) -> None:
     with pytest.raises(NoView, match=why):
         plan(Path(root), environ={"HOME": "/home-of-one"})
+
+
+async def test_sockets_of_the_machine_are_not_there_wherever_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the workspace, the home, a folder of tools, a cache, and where services keep theirs."""
+    with tempfile.TemporaryDirectory() as base, contextlib.ExitStack() as stack:
+        root, home = Path(base, "work"), Path(base, "home")
+        monkeypatch.setenv("HOME", str(home))
+        for folder in (root, home / ".local/bin", home / ".cache/pip", home / ".gnupg"):
+            folder.mkdir(parents=True)
+        folders = (root, home, home / ".local/bin", home / ".cache/pip", home / ".gnupg")
+        shared = (Path(folder) for folder in ("/tmp", "/run", "/var/tmp", "/dev/shm"))
+        places = [folder / f"tui-agent-test-{os.getpid()}" for folder in (*folders, *shared)]
+        (root / "try.py").write_text(
+            "import socket, sys\n"
+            "for path in sys.argv[1:]:\n"
+            "    try:\n"
+            "        socket.socket(socket.AF_UNIX).connect(path)\n"
+            "        print(path)\n"
+            "    except OSError:\n"
+            "        pass\n"
+        )
+        for place in places:
+            line = stack.enter_context(socket.socket(socket.AF_UNIX))
+            line.bind(str(place))
+            stack.callback(place.unlink)
+            line.listen()
+        made = plan(root)
+        assert str(home / ".local/bin") in made.binds
+        chosen, _ = variables(str(root), made.places, os.environ)
+        argv = [sys.executable, "try.py", *map(str, places)]
+        assert text(await Run().in_view(made, argv, chosen)) == ""
+
+
+async def test_the_environment_of_a_folder_and_its_editable_installs_see_what_is_pending(
+    tmp_path: Path,
+) -> None:
+    """The path is the same, so that what names it by its path works: `.venv`, `*.pth`, scripts, `node_modules`."""
+    root = tmp_path / "plain"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "ours.py").write_text("print('old')\n")
+    made = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "venv", "--without-pip", str(root / ".venv")
+    )
+    await made.wait()
+    (packages,) = (root / ".venv" / "lib").glob("python*/site-packages")
+    (packages / "ours.pth").write_text(f"{root}/src\n")
+    (root / "node_modules" / "theirs").mkdir(parents=True)
+    (root / "node_modules" / "theirs" / "index.js").write_text("console.log('theirs')\n")
+    result = await run(
+        root,
+        "cd /; python -c 'import ours, sys; print(sys.prefix)'; cd - >/dev/null; node -e 'require(\"theirs\")'",
+        Seed("src/ours.py", "file", b"print('pending')\n"),
+    )
+    assert text(result) == f"pending\n{root}/.venv\ntheirs\n"
+    assert result.changes == ()
