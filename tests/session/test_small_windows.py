@@ -31,6 +31,12 @@ def answering(messages: list[dict[str, Any]]) -> str:
     return json.dumps(reply("It reads a file, and says what is in it. " * 8))
 
 
+def wire_of(session: Session) -> WireModel:
+    local = session.models.model
+    assert isinstance(local, LocalModels) and isinstance(local.inner, WireModel)
+    return local.inner
+
+
 @asynccontextmanager
 async def served(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, *, most: int = 32_768, **options: Any
@@ -83,4 +89,9 @@ async def test_a_session_never_gets_stuck(
         bodies = [body for _, path, body in server.asked if path in CHATS and len(body["messages"]) > 1]
         shown = [number for number in range(6) if any(f"def part_{number}" in str(body) for body in bodies)]
         assert len(shown) >= 5, "the files that were asked about were in view"
+        asked = bodies[-1]
+        told = {"Ollama": ("options",), "llama.cpp": ("cache_prompt", "return_progress")}.get(kind, ())
+        assert all(asked[name] for name in told), "what the server wants to be told"
+        most = [request.most for request in wire_of(session).requests]
+        assert bool(most[-1]) == (kind != "vLLM"), "an end is set where the server needs one"
         assert model.planner == ("" if kind == "vLLM" else "none")

@@ -202,12 +202,14 @@ class WireModel:
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
+        self._reached: dict[str, str] = {}
 
     async def start(self) -> None: ...
 
     async def close(self) -> None: ...
 
-    async def reach(self, environment: Mapping[str, str]) -> None: ...
+    async def reach(self, environment: Mapping[str, str]) -> None:
+        self._reached.update(environment)
 
     async def abilities(self, model: str) -> Abilities:
         return Abilities(model)
@@ -217,7 +219,10 @@ class WireModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk]:
         self.requests.append(request)
-        address, name = address_of(request.model, os.environ), request.model.partition("/")[2]
+        address, name = (
+            address_of(request.model, {**self._reached, **os.environ}),
+            request.model.partition("/")[2],
+        )
         body: dict[str, Any] = {"model": name, "messages": list(request.messages)}
         try:
             if request.model.startswith("ollama"):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.local_servers import WireModel, local_server
 from support.screens import on_screen
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.model.discovery import Suggestion
+from tui_agent.model.local import LocalModels
+from tui_agent.model.server_memory import ServerMemory
 from tui_agent.ui.widgets.prompt_lines import no_model_words
 
 FOUND = (
@@ -54,3 +59,21 @@ async def test_a_model_that_was_chosen_is_there_after_a_quit(tmp_path: Path) -> 
         name = session.state.session.id
     async with open_session(work, overrides=["model="], session=name, services=False) as session:
         assert session.models.name == "some/model"
+
+
+async def test_two_keys_lead_from_the_first_message_to_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(messages: list[dict[str, Any]]) -> str:
+        return json.dumps({"summary": "It fetches pages."})
+
+    async with local_server("llama.cpp", window=32_768, answer=answer) as server:
+        monkeypatch.setattr("tui_agent.model.discovery.discover.__defaults__", (None, (server.port,), None))
+        async with on_screen(tmp_path, [reply()], overrides=["model=", "protocol=auto"]) as it:
+            it.session.models.model = LocalModels(WireModel(), ServerMemory(tmp_path / "state"), 32_768)
+            await it.press(*"What is this")
+            await it.press("enter")
+            await it.shows(f"llamafile/tiny   llama.cpp answers on port {server.port}")
+            await it.press("enter")
+            await it.until(lambda: "It fetches pages." in it.text)
+            assert it.session.state.turn.request == "What is this"

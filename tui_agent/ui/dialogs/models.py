@@ -63,12 +63,13 @@ async def choose_model(app: Host, session: Session) -> None:
         await session.notice(f"Getting {name} ready …")
         about = await session.models.choose(name, environment)
         works = f"{name} works ({about}) and" if about else name
-        await session.notice(f"{works} answers from the next request on")
+        keep = f'; to keep it, put model = "{name}" into your settings.toml' if about else ""
+        await session.notice(f"{works} answers from the next request on{keep}")
     except TuiAgentError as error:
         await session.notice(str(error), "error")
         return
-    if not session.loaded.settings.model:
-        await _try_and_keep(app, session, name, tried=bool(about))
+    if not session.loaded.settings.model and not about:
+        await _try_and_keep(app, session, name)
 
 
 async def _keep_key(session: Session, name: str, key: str) -> None:
@@ -83,9 +84,9 @@ async def _keep_key(session: Session, name: str, key: str) -> None:
         )
 
 
-async def _try_and_keep(app: Host, session: Session, name: str, *, tried: bool) -> None:
+async def _try_and_keep(app: Host, session: Session, name: str) -> None:
     """Offer a tiny request, and to keep the model as the default; Esc leaves it for this session."""
-    title = f"{name} is chosen for this session"
+    title, tried = f"{name} is chosen for this session", False
     while True:
         price = session.models.price_of_a_test()
         rows = [

@@ -58,7 +58,7 @@ class ChatPane(Pane):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._draft = ""
+        self._draft = self._unsent = ""  # what is typed, and what waits for a model to be chosen
         self._draft_timer: Timer | None = None
         #: The turn that was running when the state was last shown, else 0.
         self._ran = 0
@@ -142,6 +142,9 @@ class ChatPane(Pane):
         self.query_one(WaitingLines).show(state)
         self._show_draft(state.input.draft)
         self._show_failed(state)
+        if self._unsent and self._unsent == self.prompt.value and state.model.name and not self._missing():
+            self._unsent = ""
+            self._send_prompt()
 
     def _show_queue(self, state: State) -> None:
         """What waits; of a turn that was stopped also what can be done about it."""
@@ -203,6 +206,7 @@ class ChatPane(Pane):
             said = f"There is no command /{command}: with a space before it, it is sent to the model"
             self.ask(self.session.notice(said, "warning"))
         elif text.strip() and not text.startswith("!") and (missing := self._missing()):
+            self._unsent = text
             self.ask(self.session.notice(missing, "warning"))
             self.post_message(self.ActionAsked("session.model"))
         elif text.strip():
