@@ -22,7 +22,8 @@ from tui_agent.ui.widgets.completion import CompletionList
 from tui_agent.ui.widgets.message_text import MessageText
 from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.prompt import Prompt
-from tui_agent.ui.widgets.transcript import NewBelow, Transcript
+from tui_agent.ui.widgets.prompt_lines import NewBelow
+from tui_agent.ui.widgets.transcript import Transcript
 
 HOSTILE = "[red]x[/] [@click=app.quit]y\x1b[31m\u202e"
 
@@ -258,10 +259,10 @@ async def test_scrolled_up_it_stays_and_says_how_much_is_new(workspace: Path) ->
         await it.until(lambda: shown.following and not it.one(NewBelow).display)
 
 
-async def test_only_the_newest_messages_are_drawn_and_older_ones_come_by_scrolling(
+async def test_the_newest_messages_are_drawn_first_and_older_ones_where_there_is_room(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcript, "FIRST", 4)
+    monkeypatch.setattr(transcript, "AT_ONCE", 4)
     count = 5
     async with on_screen(workspace, [reply(f"Answer {n}.") for n in range(count)], size=(80, 24)) as it:
         for n in range(count):
@@ -273,9 +274,11 @@ async def test_only_the_newest_messages_are_drawn_and_older_ones_come_by_scrolli
         fresh = Transcript(it.session.chat)
         await it.screen.mount(fresh)
         fresh.show(it.session.state)
-        await it.pilot.pause()
-        assert len(fresh.query(MessageBlock)) == 4
-        await fresh._page(it.session.state.chat.total - 3)
+        assert len(fresh.children) == 4, "the newest first"
+        await it.until(
+            lambda: len(fresh.query(MessageBlock)) == 10, "the others, since there is room for them"
+        )
+        assert fresh.following
         numbers = [block.message.number for block in fresh.query(MessageBlock) if block.message]
         assert numbers == sorted(numbers)
         assert len(numbers) == it.session.state.chat.total == 10

@@ -26,6 +26,7 @@ from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import (
     ApprovalLine,
     ContinueLine,
+    NewBelow,
     NextSteps,
     NoModelLine,
     OfferLine,
@@ -35,7 +36,7 @@ from tui_agent.ui.widgets.prompt_lines import (
 )
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
-from tui_agent.ui.widgets.transcript import NewBelow, ScrollPosition, Transcript, read_position
+from tui_agent.ui.widgets.transcript import ScrollPosition, Transcript, read_position
 from tui_agent.ui.widgets.waiting import WaitingLines
 from tui_agent.ui.widgets.welcome import Welcome
 

@@ -298,3 +298,21 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
     what = " · ".join(places) if places else "No key and no local server was found"
     choose = f"{key} chooses a model" if key else "Choose a model"
     return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` rehearses without one."
+
+
+class NewBelow(Static):
+    """Says how much came below what is in view; a click goes there."""
+
+    class NewPressed(Message):
+        pass
+
+    def __init__(self) -> None:
+        super().__init__("", id="new-below", markup=False)
+        self.display = False
+
+    def show(self, count: int) -> None:
+        self.display = count > 0
+        self.update(parts(f"↓ {count} new"))
+
+    def on_click(self) -> None:
+        self.post_message(self.NewPressed())

@@ -10,10 +10,8 @@ from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import Static
 
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
-from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.blocks import TextBlock, blocks_of
 from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, facts_of
 
@@ -44,6 +42,8 @@ def around(stand: ScrollPosition, total: int, count: int) -> tuple[int, int]:
     return max(1, min(stand.message - count // 3, last - count + 1)), last
 
 
+#: The newest messages, which are drawn at once when a session is opened: about a screenful.
+AT_ONCE = 6
 #: How many messages are in the widget when it is opened, come with a page, and may be in it at most.
 FIRST, PAGE, MOST = 30, 20, 50
 #: Seconds of quiet after which it is told where the person is.
@@ -57,24 +57,6 @@ class Source(Protocol):
     def state(self) -> State: ...
 
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]: ...
-
-
-class NewBelow(Static):
-    """Says how much came below what is in view; a click goes there."""
-
-    class NewPressed(Message):
-        pass
-
-    def __init__(self) -> None:
-        super().__init__("", id="new-below", markup=False)
-        self.display = False
-
-    def show(self, count: int) -> None:
-        self.display = count > 0
-        self.update(parts(f"↓ {count} new"))
-
-    def on_click(self) -> None:
-        self.post_message(self.NewPressed())
 
 
 class Transcript(VerticalScroll, can_focus=True):
@@ -234,11 +216,18 @@ class Transcript(VerticalScroll, can_focus=True):
             self._say_behind(state.chat.total - newest)
             return
         fresh = [message for message in messages if message.number > newest]
-        if not self._blocks:
-            fresh = fresh[-FIRST:]
+        if not self._blocks and len(fresh) > AT_ONCE:
+            fresh = fresh[-AT_ONCE:]
+            self.call_after_refresh(self._fill)
         if fresh:
             self._add(fresh, state.review)
         self._show_live(state)
+
+    def _fill(self) -> None:
+        """Draw older messages too, where the newest, which are drawn first, leave room for them."""
+        oldest = min(self._blocks, default=1)
+        if oldest > 1 and self.virtual_size.height < 2 * self.size.height:
+            self._page_once(self._page(oldest))
 
     def _start_over(self) -> None:
         """Draw the newest messages alone."""
@@ -327,7 +316,7 @@ class Transcript(VerticalScroll, can_focus=True):
 
     async def _page(self, before: int) -> None:
         """Put a page of older messages above, and keep in view what was."""
-        height = self.virtual_size.height
+        height = None if self.following else self.virtual_size.height
         older = await self._source.earlier(before, PAGE)
         newer = self._blocks
         self._blocks = {}
@@ -337,8 +326,9 @@ class Transcript(VerticalScroll, can_focus=True):
             await self.mount(*blocks, before=0)
         self.call_after_refresh(self._keep_view, height)
 
-    def _keep_view(self, height: int) -> None:
-        self.scroll_to(y=self.virtual_size.height - height, animate=False, immediate=True)
+    def _keep_view(self, height: int | None) -> None:
+        if height is not None:
+            self.scroll_to(y=self.virtual_size.height - height, animate=False, immediate=True)
         self._paging = False
 
     async def _page_below(self, after: int) -> None:
