@@ -19,6 +19,7 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "pytest by a conftest": ({"tests/conftest.py": ""}, ["pytest"]),
     "unittest": ({"tests/test_a.py": "import unittest\n"}, ["unittest"]),
+    "functions for pytest": ({"test_a.py": "def test_it():\n    pass\n"}, ["pytest"]),
     "npm": ({"package.json": '{"scripts": {"test": "jest"}}', "tsconfig.json": "{}"}, ["test", "tsc"]),
     "npm without a test": (
         {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'},

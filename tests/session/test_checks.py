@@ -151,7 +151,7 @@ async def test_the_model_is_asked_again_a_few_times_and_within_the_limits(root: 
         assert session.state.turn.ok
         assert session.state.checks.repair == 2
         last = session.state.notices.items[-1].text
-        assert last == "a failed after the model was asked 2 times again: look at it before you apply"
+        assert last == "a failed after the model was asked again 2 times: look at it before you apply"
     over = checks(TEST)
     over["overrides"] += ("limits.requests=1",)
     async with open_session(root, replies, **over) as session:
@@ -161,6 +161,18 @@ async def test_the_model_is_asked_again_a_few_times_and_within_the_limits(root: 
         assert len(model_of(session).requests) == 1
         assert session.state.notices.items[-1].text.endswith("the changes that came are kept")
         assert [mark.look for mark in session.state.check_marks] == ["failed"]
+
+
+async def test_a_program_that_is_not_there_is_not_the_models_fault(root: Path) -> None:
+    async with open_session(
+        root, [reply("It.", fileChanges=[RIGHT])], **checks("no-such-program")
+    ) as session:
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert session.state.turn.ok
+        assert len(model_of(session).requests) == 1
+        assert session.state.check_doubt == "a: failed"
+        assert session.state.notices.items[-1].text.startswith("a: its program is not found in a view")
 
 
 async def test_a_check_that_runs_is_stopped_with_the_turn_and_by_itself(root: Path) -> None:

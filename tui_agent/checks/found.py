@@ -15,6 +15,12 @@ from tui_agent.settings.schema import CheckCommand
 _MOST_READ = 1 << 20
 
 
+#: So many test files are read to know what they are written for.
+_MOST_FILES = 5
+#: Tests that are functions, or ask for pytest, are for pytest.
+_PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULTILINE)
+
+
 def concerns(check: CheckCommand, paths: Iterable[str]) -> bool:
     """Whether it has to do with one of these files."""
     return not check.files or any(
@@ -32,7 +38,7 @@ def found_in(root: Path) -> list[CheckCommand]:
 def _found(root: Path, text: Callable[[str], str]) -> Iterator[CheckCommand]:
     python = _toml(text("pyproject.toml"))
     tools = _table(python.get("tool"))
-    test_files = any(root.glob("test_*.py")) or any(root.glob("tests/**/test_*.py"))
+    test_files = bool(_test_files(root))
     pytest = (
         "pytest" in tools
         or (root / "pytest.ini").is_file()
@@ -40,7 +46,7 @@ def _found(root: Path, text: Callable[[str], str]) -> Iterator[CheckCommand]:
         or (root / "tests/conftest.py").is_file()
         or "[tool:pytest]" in text("setup.cfg")
         or "[pytest]" in text("tox.ini")
-        or "import pytest" in "".join(_text(path) for path in sorted(root.glob("tests/test_*.py"))[:5])
+        or _PYTEST.search("\n".join(_text(path) for path in _test_files(root)[:_MOST_FILES]))
     )
     if pytest:
         yield CheckCommand("pytest", "pytest -q", files=("*.py",))
@@ -58,6 +64,10 @@ def _found(root: Path, text: Callable[[str], str]) -> Iterator[CheckCommand]:
     if nothing_else and re.search(r"^test\s*:", text("Makefile"), re.MULTILINE):
         yield CheckCommand("make", "make test")
     yield from _linters(root, tools, text)
+
+
+def _test_files(root: Path) -> list[Path]:
+    return sorted([*root.glob("test_*.py"), *root.glob("tests/**/test_*.py")])
 
 
 def _linters(root: Path, tools: dict[str, object], text: Callable[[str], str]) -> Iterator[CheckCommand]:

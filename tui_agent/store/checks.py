@@ -54,7 +54,7 @@ class CheckResult(Struct, frozen=True):
         """`12 passed 3.2 s`, or what failed: `2`."""
         if self.state == "failed":
             return str(self.failed or "")
-        passed = [f"{self.passed} passed"] if self.passed else []
+        passed = [f"{self.passed} passed"] if self.passed is not None else []
         return " ".join([*passed, f"{self.seconds:.1f} s"])
 
 

@@ -33,6 +33,13 @@ class Repairs:
         await emit(e.PhaseChanged("checking"))
         results = await context.run_checks(self.asked)
         failed = [result for result in results if result.state == "failed"]
+        unknown = [result.name for result in failed if _not_found(context.state(), result)]
+        if unknown:
+            sentence = (
+                f"{', '.join(unknown)}: its program is not found in a view, which is not the change's fault"
+            )
+            await emit(e.NoticeGiven("warning", sentence))
+            failed = [result for result in failed if result.name not in unknown]
         if not failed:
             return None
         names = ", ".join(result.name for result in failed)
@@ -47,8 +54,13 @@ class Repairs:
         return _request(context, failed)
 
 
+def _not_found(state: State, result: CheckResult) -> bool:
+    """Whether the shell did not find, or could not start, what the check runs: nobody can put that right here."""
+    return any(run.id == result.run and run.status in (126, 127) for run in state.commands.results)
+
+
 def _times(count: int) -> str:
-    return "again" if count == 1 else f"{count} times again"
+    return "again" if count == 1 else f"again {count} times"
 
 
 def _proposes(state: State) -> bool:
