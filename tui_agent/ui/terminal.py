@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
 
 #: Characters that wait for the terminal at most; beyond that they are left out, and the screen is drawn again later.
 MOST_WAITING = 2_000_000
@@ -114,6 +115,40 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+_PASTE, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"
+
+
+class TerminalInput:
+    """What the terminal sends as events, by Textual's parser; a paste is read in whole pieces, not letter by letter,
+    which takes the most of a second a megabyte."""
+
+    def __init__(self, debug: bool = False) -> None:
+        self._parser = XTermParser(debug)
+        #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
+        self._pasted: list[str] | None = None
+
+    def feed(self, text: str) -> Iterator[Message]:
+        while text:
+            if self._pasted is None:
+                before, begins, text = text.partition(_PASTE)
+                # an empty paste ends what the parser waits for, an Esc that may be more
+                for event in self._parser.feed(before + (_PASTE + _PASTE_ENDS if begins else "")):
+                    if not isinstance(event, events.Paste) or event.text:
+                        yield event
+                self._pasted = [""] if begins else None
+            else:
+                inside, ends, rest = (self._pasted.pop() + text).partition(_PASTE_ENDS)
+                if not ends:
+                    at = max(0, len(inside) - len(_PASTE_ENDS) + 1)
+                    self._pasted += [inside[:at], inside[at:]]
+                    return
+                pasted, self._pasted, text = "".join([*self._pasted, inside]), None, rest
+                yield events.Paste(pasted.replace("\x00", ""))
+
+    def tick(self) -> Iterable[Message]:
+        return self._parser.tick()
+
+
 class TerminalDriver(LinuxDriver):
     """Draws on standard output, so that standard error can be sent to a file."""
 
@@ -151,7 +186,7 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read until told to stop, or until the terminal is gone, which ends the program."""
-        parser = XTermParser(self._debug)
+        parser = TerminalInput(self._debug)
         decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
