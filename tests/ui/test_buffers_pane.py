@@ -286,3 +286,32 @@ async def test_the_widest_line_can_be_reached(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await open_in(it, "wide.txt")
         assert editor(it).virtual_size.width > 800
+
+
+#: Keys from the beginning of the line `    return get(url)`, and the lines from there on.
+WRITING = (
+    (("end", "enter", "x"), ["    return get(url)", "    x"]),
+    (("shift+tab",), ["return get(url)"]),
+    (("ctrl+underscore",), ["    # return get(url)"]),
+    (("ctrl+underscore", "ctrl+underscore"), ["    return get(url)"]),
+    (("ctrl+o", "2", "x"), ["    return get(url)", "x    return get(url)"]),
+    (("ctrl+o", "3"), ["def fetch(url):"]),
+    (("ctrl+o", "4"), ["    return get(url)", ""]),
+    (("ctrl+o", "3", "ctrl+o", "4"), ["    return get(url)", ""]),
+)
+
+
+async def test_lines_are_written_as_in_any_editor_and_a_save_is_confirmed(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        area = await open_in(it, "src/api.py")
+        for keys, wanted in WRITING:
+            area.text = CODE
+            area.move_cursor((4, 0))
+            await it.press(*keys)
+            assert area.text.split("\n")[4 : 4 + len(wanted)] == wanted, keys
+        await it.press("ctrl+f", *"url")
+        await it.shows("2 found")
+        await it.press("escape", "ctrl+o", "5")
+        assert area.soft_wrap
+        await it.press("f2")
+        await it.shows("Saved src/api.py, 5 lines")

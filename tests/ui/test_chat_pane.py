@@ -297,7 +297,7 @@ async def test_reasoning_is_folded_until_asked_for(workspace: Path) -> None:
         await say(it, "think")
         await it.shows("reasoning · 4 words")
         assert "deep thoughts" not in it.text
-        await it.press("ctrl+o", "Y")
+        await it.press("ctrl+o", "6")
         await it.shows("deep thoughts about it")
 
 

@@ -90,7 +90,7 @@ async def test_an_earlier_message_is_edited_in_a_copy_from_before_it(tmp_path: P
             chosen.append(choice)
 
         it.app.switch = switch
-        await it.press("ctrl+o", "H", *"second", "enter")
+        await it.press("ctrl+o", "L", *"second", "enter")
         await it.until(lambda: chosen)
         folders = it.session.folders
     async with open_session(

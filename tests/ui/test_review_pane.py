@@ -11,6 +11,9 @@ from tui_agent.errors import FileError, SessionError
 from tui_agent.review.undo import Preview
 from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.panes.review import ReviewPane
+from tui_agent.ui.panes.review_rows import change_rows, progress
+from tui_agent.ui.widgets.diff_view import DiffView
+from tui_agent.ui.widgets.lines import Line
 
 LINES = tuple(f"line {n}\n" for n in range(40))
 API = Diff("src/api.py", LINES, (Hunk(4, LINES[4:5], ("four\n",)), Hunk(30, LINES[30:31], ("thirty\n",))))
@@ -450,3 +453,29 @@ async def test_hostile_text_stays_text_at_any_width():
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             assert "[red]" in app.text and "\x1b" not in app.text
+
+
+def test_a_file_that_is_partly_decided_looks_it_and_says_who_made_it_and_what_is_new():
+    first = Change("c1", 1, "a.py", "edit", hunks=("applied", "skipped", "pending"), tasks=("api",))
+    later = Change("c2", 2, "b.py", "edit", hunks=("pending",))
+    rows = change_rows((first, later))
+    lines = [row.line for row in rows if isinstance(row.line, Line)]
+    said = ["".join(piece.text for piece in (*line.left, *line.right[:1])) for line in lines]
+    assert said[0].startswith("◐ a.py") and "2/3 ✓1" in said[0] and "by api" in said[0]
+    assert "new in turn 2" in said[1] and "new in" not in said[0]
+    assert progress(later) == "" == progress(Change("c3", 1, "a", "edit", "applied", hunks=("applied",)))
+
+
+def showing(app: PaneApp) -> list[str | None]:
+    return [view.id for view in app.query(DiffView) if view.display]
+
+
+async def test_two_columns_need_room():
+    app = PaneApp(ReviewPane, reviewed(*CHANGES))
+    async with app.run_test(size=(50, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("v")
+        assert showing(app) == ["one-column"]
+        await pilot.resize_terminal(120, 24)
+        await pilot.pause()
+        assert showing(app) == ["two-columns"]

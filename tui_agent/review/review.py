@@ -270,6 +270,10 @@ class Review:
             for change in self.state.review.changes
             if change.turn in turns and change.state in ("failed", "conflict")
         ]
+        self._refuse_broken(broken)
+
+    def _refuse_broken(self, broken: Sequence[Change]) -> None:
+        """Raises `EditFailed` that names them, where there are any."""
         if broken:
             names = ", ".join(f"{change.path} ({change.state}{_because(change)})" for change in broken)
             raise EditFailed(
@@ -281,6 +285,9 @@ class Review:
         review = self.state.review
         if not picks:
             if not review.open:
+                self._refuse_broken(
+                    [change for change in review.changes if change.state in ("failed", "conflict")]
+                )
                 raise SessionError("Nothing is pending", "ask the model for a change first")
             return list(review.open)
         changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]

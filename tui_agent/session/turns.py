@@ -260,7 +260,7 @@ class Turns:
         started = time.monotonic()
         ended: dict[str, Any] = await self._ended(turn, steps)
         if again and not ended["ok"] and not self._stopped:
-            sentence = f"The model was asked without success: {ended['error']}"
+            sentence = f"The model was asked again without success: {ended['error']}"
             await self._journal.record(e.NoticeGiven("warning", sentence))
             ended = {"ok": True}
         seconds = round(time.monotonic() - started, 3)

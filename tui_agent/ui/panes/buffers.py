@@ -17,6 +17,7 @@ from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.store.state import State
 from tui_agent.ui.sink import parts
 from tui_agent.ui.themes import editor_theme
+from tui_agent.ui.widgets import line_edits
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.editor_bars import FileTabs, FindBar, FindMode
 from tui_agent.ui.widgets.pane import Pane
@@ -47,7 +48,7 @@ class BuffersPane(Pane):
     def commands(self) -> Mapping[str, Callable[[], object]]:
         files = self.session.files
         return {
-            "save": partial(self._on_file, files.save, text_waits=False),
+            "save": partial(self._on_file, self._save, text_waits=False),
             "overwrite": partial(self._on_file, partial(files.save, overwrite=True), text_waits=False),
             "reload": partial(self._on_file, files.reload),
             "close": partial(self._on_file, files.close),
@@ -55,6 +56,11 @@ class BuffersPane(Pane):
             "diff": self._compare,
             "next_tab": partial(self._step, 1),
             "previous_tab": partial(self._step, -1),
+            "comment": lambda: self._on_lines(line_edits.toggle_comment),
+            "duplicate": lambda: self._on_lines(line_edits.duplicate_lines),
+            "line_up": lambda: self._on_lines(lambda editor: line_edits.move_lines(editor, -1)),
+            "line_down": lambda: self._on_lines(lambda editor: line_edits.move_lines(editor, 1)),
+            "wrap": self._wrap,
             "outside": lambda: self._open_outside(),
             "find": partial(self._find, "find"),
             "goto_line": partial(self._find, "line"),
@@ -219,6 +225,23 @@ class BuffersPane(Pane):
         """Ask the session for something with the file in front."""
         if active := self.session.state.buffers.active:
             self.act(call(active), text_waits=text_waits)
+
+    async def _save(self, path: str) -> None:
+        """Save, and say so."""
+        await self.session.files.save(path)
+        buffer = self.session.state.buffers.get(path)
+        if buffer is not None and not buffer.unsaved:
+            lines = buffer.text.count("\n") + (not buffer.text.endswith("\n"))
+            await self.session.notice(f"Saved {path}, {lines:,} line{'s' * (lines != 1)}")
+
+    def _on_lines(self, change: Callable[[Editor], object]) -> None:
+        editor = self.editor
+        if editor is not None and not editor.read_only:
+            change(editor)
+
+    def _wrap(self) -> None:
+        if self.editor is not None:
+            self.editor.soft_wrap = not self.editor.soft_wrap
 
     def _compare(self) -> None:
         from tui_agent.ui.dialogs.versions import FileDiff

@@ -62,6 +62,8 @@ class ReviewPane(Pane):
         self.body = ReviewBody(session, self.act)
         self.changes: tuple[Change, ...] = ()
         self.position: ReviewPosition | None = None
+        #: The newest turn whose changes were shown.
+        self._turn = 0
         self._drawn: tuple[ReviewSlice, object, list[CheckMark]] | None = None
         self._decisions = ReviewDecisions(self)
         #: What a comment that is being written is about.
@@ -70,7 +72,9 @@ class ReviewPane(Pane):
     def compose(self) -> ComposeResult:
         yield Rows()
         yield self.body
-        yield Input(compact=True, placeholder="what the model should know about it")
+        yield Input(
+            compact=True, placeholder="what the model should know about it; it goes with your next message"
+        )
         yield HintLine()
 
     def on_mount(self) -> None:
@@ -104,6 +108,12 @@ class ReviewPane(Pane):
         self._drawn = drawn
         self.changes = shown_changes(state.review)
         self.position = stand(self.changes, saved)
+        newest = max((change.turn for change in self.changes), default=0)
+        if 0 < self._turn < newest and not self.has_focus_within:
+            self.position = entry(next(change for change in self.changes if change.turn == newest))
+            place = {**state.layout.place, self.ID: self.position.saved()}
+            self.session.set_layout(replace(state.layout, place=place))
+        self._turn = newest
         self.draw()
 
     def draw(self) -> None:

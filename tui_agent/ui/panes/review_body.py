@@ -19,6 +19,9 @@ from tui_agent.ui.widgets.diff_sides import DiffSides
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lines import Lined
 
+#: Cells from which two columns of a diff can be read side by side.
+TWO_FROM = 60
+
 
 class ConflictChoices:
     """The choices for one conflict; nothing of it lasts before the last place is decided."""
@@ -169,7 +172,13 @@ class ReviewBody(Vertical):
 
     @property
     def _columns(self) -> DiffView:
-        return self.query_one("#two-columns" if self._in_two else "#one-column", DiffView)
+        wide = not self.size.width or self.size.width >= TWO_FROM
+        return self.query_one("#two-columns" if self._in_two and wide else "#one-column", DiffView)
+
+    def on_resize(self) -> None:
+        """Two columns fall back to one where they would be too narrow to read."""
+        if self._in_two:
+            self.draw()
 
     def _bring_out(self, view: Lined) -> None:
         others = [other for other in self.query(Lined) if other is not view]

@@ -71,8 +71,10 @@ def standing(changes: Sequence[Change]) -> str:
 def change_rows(changes: Sequence[Change]) -> list[Row]:
     """A row for each change, its id as the key; below it the reason why it is not as it should be."""
     rows = []
+    turns = {change.turn for change in changes}
+    newest = max(turns) if len(turns) > 1 else 0
     for change in changes:
-        rows.append(_row(change))
+        rows.append(_row(change, newest))
         if change.reason:
             ink = "failed" if change.state in ("failed", "conflict") else "muted"
             rows.append(Row("", Line((Piece(f"  {change.reason}", ink),)), wraps=True, hang=2))
@@ -159,17 +161,34 @@ def without_diff(change: Change) -> str:
             return f"{change.path} stays as it is: every line is there already."
 
 
-def _row(change: Change) -> Row:
-    pieces = [CHANGES[change.state], Piece(" "), Piece(change.path, "", "start")]
+def progress(change: Change) -> str:
+    """`2/3 ✓1`: how many hunks are decided, and how many of these applied; empty where none or all are."""
+    applied, skipped = change.hunks.count("applied"), change.hunks.count("skipped")
+    if not change.is_open or not applied + skipped:
+        return ""
+    return f"{applied + skipped}/{len(change.hunks)}" + (f" ✓{applied}" if applied else "")
+
+
+def _row(change: Change, newest: int) -> Row:
+    """A change of the `newest` turn, where those of others wait beside it, is marked as new."""
+    partly = progress(change)
+    pieces = [
+        Piece("◐", "running") if partly else CHANGES[change.state],
+        Piece(" "),
+        Piece(change.path, "", "start"),
+    ]
     if change.rename_to:
         pieces += [Piece(" → ", "muted"), Piece(change.rename_to, "", "start")]
     count = f"+{change.added} −{change.removed}"
     words = [{"create": "new", "delete": "deleted", "rename": "renamed"}.get(change.kind, "")]
+    words.append(partly)
+    words.append(f"new in turn {newest}" if change.turn == newest and change.is_open else "")
+    words.append(f"by {', '.join(change.tasks)}" if change.tasks else "")
     words.append("" if change.state == "pending" else change.state)
     words.append("" if change.rung in ("", "exact") else _FOUND.get(change.rung, f"found by {change.rung}"))
     words.append("by hand" if change.by_hand else "")
     long = " · ".join(part for part in (*words, count) if part)
-    short = " · ".join(part for part in (words[0], count) if part)
+    short = " · ".join(part for part in (*words[:3], count) if part)
     return Row(
         change.id, Line(tuple(pieces), (Piece(long, "muted"), Piece(short, "muted"), Piece(count, "muted")))
     )

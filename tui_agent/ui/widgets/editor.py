@@ -5,6 +5,7 @@ from __future__ import annotations
 from heapq import nlargest
 
 from rich.cells import cell_len
+from textual import events
 from textual.document._document import EditResult
 from textual.document._edit import Edit
 from textual.document._wrapped_document import WrappedDocument
@@ -17,6 +18,7 @@ from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaT
 from tui_agent.edits.overlay import Overlay
 from tui_agent.store.files import Buffer
 from tui_agent.ui.letting_go import let_go
+from tui_agent.ui.widgets.line_edits import dedent
 from tui_agent.ui.widgets.syntax import LineHighlights, language_of
 from tui_agent.ui.widgets.text_area import CodeDocument, WritingArea, ending_of
 
@@ -271,6 +273,28 @@ class Editor(WritingArea):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self.post_message(self.Scrolled())
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────
+
+    async def on_key(self, event: events.Key) -> None:
+        """Enter goes on at the depth of the line, Shift+Tab takes a step of it back."""
+        if self.read_only or self.locked:
+            return  # the base says so
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            row, column = self.selection.start
+            line = self.document.get_line(row)[:column]
+            self._replace_via_keyboard("\n" + line[: len(line) - len(line.lstrip())], *self.selection)
+        elif event.key == "shift+tab":
+            event.stop()
+            event.prevent_default()
+            dedent(self)
+
+    def count(self, words: str) -> int:
+        """How many times the text has the words, whatever their case."""
+        lines = self.whole or self.document.lines
+        return sum(line.lower().count(words.lower()) for line in lines) if words else 0
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 

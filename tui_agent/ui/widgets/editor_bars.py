@@ -141,7 +141,9 @@ class FindBar(Horizontal):
         if self._editor is None or self._mode != "find":
             return
         found = self._editor.find(self.query_one(Input).value, forward, here)
-        self.query_one("#find-none", Static).update(parts(("" if found else "not there", "$warning")))
+        count = self._editor.count(self.query_one(Input).value)
+        said = (f"{count} found", "$muted") if found else ("not there", "$warning")
+        self.query_one("#find-none", Static).update(parts(said))
 
     def _close(self) -> None:
         self.display = False
