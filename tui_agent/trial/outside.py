@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
-import json
+import marshal
 import os
 import socket
 import sys
@@ -121,7 +122,7 @@ class View:
         self._runs += 1
         self._ended[self._runs] = asyncio.get_running_loop().create_future()
         message = {"run": self._runs, "argv": list(argv), "env": dict(env), "cwd": cwd}
-        socket.send_fds(self._line, [json.dumps(message).encode()], [output])
+        socket.send_fds(self._line, [marshal.dumps(message)], [output])
         return self._runs
 
     async def ended(self, number: int) -> Ended:
@@ -132,7 +133,7 @@ class View:
         """Interrupts a command; 0.3 s later it and all that it started is gone."""
         if self._line is not None and not self._ended[number].done():
             with suppress(OSError):
-                self._line.send(json.dumps({"stop": number}).encode())
+                self._line.send(marshal.dumps({"stop": number}))
 
     async def end(self) -> None:
         """Ends all that runs in the view; the layers can be read until `close`."""
@@ -183,4 +184,4 @@ class View:
                     loop.remove_reader(line)
         if descriptors:
             self.layers = descriptors[0]
-        return json.loads(text) if text else {}
+        return ast.literal_eval(text.decode()) if text else {}

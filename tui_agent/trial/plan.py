@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import stat
 import sys
@@ -162,7 +162,7 @@ class ViewPlan:
         return {"HOME": self.home, "TMPDIR": "/tmp"}
 
     def write(self, to: BinaryIO, rules: Mapping[str, list[str]]) -> None:
-        """The plan in one line of JSON, and the contents of its seeds and texts behind it; `rules` are Landlock's."""
+        """The plan as `marshal` has it, and the contents of its seeds and texts behind it; `rules` are Landlock's."""
         at = {path: number for number, path in enumerate(self.overlays)} | {"": len(self.overlays) - 1}
         seeds = [
             [at[seed.overlay], seed.path, seed.kind, seed.mode, len(seed.content)] for seed in self.seeds
@@ -185,7 +185,7 @@ class ViewPlan:
             "limits": {"RLIMIT_FSIZE": self.limits.file, "RLIMIT_CORE": 0},
             "filter": system_calls.refused(sockets=self.network or self.isolated != "landlock").hex(),
         }
-        to.write(json.dumps(plan).encode() + b"\n")
+        marshal.dump(plan, to)
         to.writelines(seed.content for seed in self.seeds)
         to.writelines(self.texts.values())
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import _signal as signal  # ty: ignore[import-not-found]
+import marshal
 import os
 import resource
 import select
-import signal
-import socket
 import sys
 import time
 
-from tui_agent.trial.inside.kernel import give_up_power
+from tui_agent.trial.inside.kernel import give_up_power, received
 
 #: Seconds: from an interrupt to the end, for what a command leaves running, between two looks at what is taken.
 INTERRUPTED, LEFT, LOOK = 0.3, 0.5, 0.25
@@ -51,8 +50,8 @@ class FirstProcess:
                 self._look()
 
     def _message(self):
-        text, descriptors, _, _ = socket.recv_fds(self.line, 1 << 20, 4)
-        message = json.loads(text) if text else {"end": True}
+        text, descriptors = received(self.line, 1 << 20, 4)
+        message = marshal.loads(text) if text else {"end": True}
         if "run" in message:
             self._run(message, descriptors[0])
         elif "stop" in message and message["stop"] in self.running:
@@ -164,6 +163,6 @@ class FirstProcess:
 
     def _say(self, **message):
         try:
-            self.line.send(json.dumps(message).encode())
+            self.line.send(ascii(message).encode())
         except OSError:
             sys.exit(0)

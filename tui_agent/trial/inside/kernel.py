@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import _socket
 import ctypes
 import errno
 import fcntl
 import os
-import socket
 import struct
 
 NEW_SPACES = 0x00020000 | 0x08000000 | 0x10000000 | 0x20000000  # mounts, IPC, users, processes
@@ -118,9 +118,18 @@ def _write(path, text):
 
 
 def loopback_up():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        request = struct.pack("16sh14x", b"lo", 0x1 | 0x40)
-        fcntl.ioctl(one, 0x8914, request)
+    one = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM, 0)
+    fcntl.ioctl(one.fileno(), 0x8914, struct.pack("16sh14x", b"lo", 0x1 | 0x40))
+    one.close()
+
+
+def received(line, size, most):
+    """A packet and the descriptors that came with it."""
+    text, parts, _, _ = line.recvmsg(size, _socket.CMSG_LEN(4 * most))
+    descriptors = []
+    for _, _, data in parts:
+        descriptors += struct.unpack(f"{len(data) // 4}i", data[: len(data) // 4 * 4])
+    return text, descriptors
 
 
 def give_up_power(plan):

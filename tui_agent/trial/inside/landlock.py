@@ -5,9 +5,9 @@ The rights of a folder are those of everything below it, so that what is not to 
 
 from __future__ import annotations
 
+import _signal as signal  # ty: ignore[import-not-found]
 import os
 import resource
-import signal
 import stat
 import struct
 import time

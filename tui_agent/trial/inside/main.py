@@ -1,19 +1,20 @@
 """Makes a view of the workspace and runs commands in it; started by `outside.py`.
 
-It imports the standard library alone, since it is started for each view and has to be quick. All that it does comes
-from the plan that it gets (see `plan.py`); it decides nothing itself.
+It imports the standard library alone, and of that nothing that imports much, since it is started for each view: json,
+socket and signal take longer to import than all the mounts. All that it does comes from the plan that it gets (see
+`plan.py`); it decides nothing itself.
 
-Over the socket (Unix, packets, JSON in UTF-8; names that are not text as surrogates) it gets
+Over the socket (Unix, packets; what comes in as `marshal` has it, what goes out as literals of Python) it gets
 
     the plan            once, with a descriptor that holds the plan and the seeds behind it
     {"run": N, argv, env, cwd}      with a descriptor for the output of the command
     {"stop": N}         an interrupt first, and the end 0.3 s later
-    {"end": true}
+    {"end": True}
 
 and answers
 
     {"failed": STEP, "errno": E, "why": TEXT}      there is no view
-    {"ready": true}     with the descriptor of the layers: `0/u` what was written to the first overlay, and so on
+    {"ready": True}     with the descriptor of the layers: `0/u` what was written to the first overlay, and so on
     {"exit": N, "status": S, "left": [NAME]}       S as `os.waitstatus_to_exitcode` has it
     {"over": "memory" | "processes"}               everything in the view was ended
 
@@ -26,11 +27,11 @@ commands. When our side of the socket is closed, or either of the first two dies
 
 from __future__ import annotations
 
-import array
-import json
+import _signal as signal  # ty: ignore[import-not-found]
+import _socket
+import marshal
 import os
-import signal
-import socket
+import struct
 import sys
 
 from tui_agent.trial.inside.commands import FirstProcess
@@ -44,16 +45,17 @@ from tui_agent.trial.inside.kernel import (
     loopback_up,
     map_users,
     prctl,
+    received,
 )
 from tui_agent.trial.inside.landlock import Supervisor, version
 from tui_agent.trial.inside.mounts import ViewMounts
 
 
 def main() -> None:
-    line = socket.socket(fileno=int(sys.argv[1]))
-    _, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 1)
+    line = _socket.socket(fileno=int(sys.argv[1]))
+    _, descriptors = received(line, 1 << 16, 1)
     with open(descriptors[0], "rb") as seeds:
-        plan = json.loads(seeds.readline())
+        plan = marshal.load(seeds)
         if plan["isolated"] != "overlay":
             _serve(plan, line)
             return
@@ -75,8 +77,7 @@ def main() -> None:
         except (Failed, OSError) as error:
             _say_failed(line, error)
             return
-    handed_out = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [layers]))]
-    line.sendmsg([b'{"ready": true}'], handed_out)
+    line.sendmsg([ascii({"ready": True}).encode()], [(_socket.SOL_SOCKET, 1, struct.pack("i", layers))])
     os.close(layers)
     FirstProcess(plan, line).serve()
 
@@ -92,11 +93,11 @@ def _serve(plan, line):
     except Failed as error:
         _say_failed(line, error)
         return
-    line.send(b'{"ready": true}')
+    line.send(ascii({"ready": True}).encode())
     (Supervisor if plan["isolated"] == "landlock" else FirstProcess)(plan, line).serve()
 
 
 def _say_failed(line, error):
     step, number = error.args if isinstance(error, Failed) else (str(error.filename), error.errno)
     why = os.strerror(number) if number else "not on this machine"
-    line.send(json.dumps({"failed": step, "errno": number, "why": why}).encode())
+    line.send(ascii({"failed": step, "errno": number, "why": why}).encode())
