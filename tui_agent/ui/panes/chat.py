@@ -199,7 +199,10 @@ class ChatPane(Pane):
         text = self.prompt.value
         command = self.prompt.command
         state = self.session.state
-        if not text.strip() and state.input.queue and not state.turn.running:
+        if not text.strip() and (state.turn.phase == "waiting" or state.asked is not None):
+            where = "session.permission" if state.asked is not None else "pane.plan"
+            self.post_message(self.ActionAsked(where))
+        elif not text.strip() and state.input.queue and not state.turn.running:
             self.act(self.session.chat.send_queue(), text_waits=False)
         elif command in SLASH:
             self._do_command(command)
