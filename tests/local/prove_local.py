@@ -18,14 +18,18 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from local import tiny_gguf  # noqa: E402
+from msgspec.structs import replace  # noqa: E402
 
 from tests.proofs.tally import Tally  # noqa: E402
+from tui_agent.model.client import Chunk, Model, ModelRequest  # noqa: E402
 from tui_agent.model.discovery import discover  # noqa: E402
+from tui_agent.model.local import LocalModels  # noqa: E402
 from tui_agent.session import opening  # noqa: E402
 from tui_agent.session.opening import Opening  # noqa: E402
 from tui_agent.session.session import Session  # noqa: E402
@@ -34,6 +38,8 @@ SERVER = ROOT / "build" / "local-server" / "bin" / "python"
 PORT = 18_437
 PATIENCE_SECONDS = 60.0
 MODEL = "llamafile/tiny"
+#: Tokens of a reply.
+MOST_REPLY = 100
 WINDOWS = (2048, 4096, 8192)
 _HIT = re.compile(r"Llama\.generate: (\d+) prefix-match hit, remaining (\d+) prompt tokens")
 
@@ -50,6 +56,19 @@ def prove(tally: Tally, scale: float) -> None:
         for window in WINDOWS:
             asyncio.run(_never_stuck(tally, home, gguf, window, turns))
         asyncio.run(_reuse(tally, home, gguf))
+
+
+class Brief:
+    """The model behind `inner`, whose replies are cut at a few tokens: what babbles by chance may not end by itself."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk]:
+        return self._inner.stream(replace(request, most=MOST_REPLY))
 
 
 class Server:
@@ -112,7 +131,10 @@ async def session(home: Path, *settings: str) -> AsyncGenerator[Session]:
     try:
         await opened.start_services()
         await opened.files.ready()
-        (found,) = await discover({}, (PORT,), opened.models.model.memory)  # ty: ignore[missing-attribute]
+        local = opened.models.model
+        assert isinstance(local, LocalModels)
+        local.inner = cast(Model, Brief(local.inner))
+        (found,) = await discover({}, (PORT,), local.memory)
         await opened.models.choose(found.model, found.environment)
         yield opened
     finally:
