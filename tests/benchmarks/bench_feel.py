@@ -37,9 +37,11 @@ def main() -> None:
 
 
 def reply(request: Request) -> Answer:
-    if '"actions"' in str(request.body)[:20_000] and "Outline of the workspace" in str(request.body):
-        return Answer('{"actions": []}')
-    return Answer("Seen.")
+    return Answer('{"actions": []}') if is_plan(request) else Answer("Seen.")
+
+
+def is_plan(request: Request) -> bool:
+    return "Outline of the workspace" in request.last_text
 
 
 @contextmanager
@@ -140,7 +142,10 @@ def enter(terminal: Terminal, provider: Provider, words: str) -> list[float]:
     terminal.forget()
     begin = time.monotonic()
     terminal.press("\r")
-    terminal.wait_for(r"Seen\.")
+    number = before + 1
+    while is_plan(provider.wait_for(number)[number - 1]):
+        number += 1
+    terminal.settle(quiet=0.5)
     return [(request.at - begin) * 1000 for request in provider.requests[before:]]
 
 

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from support.asking import answer, request
 from support.model_table import PROVIDERS, USAGES, encoded, litellm_cost, made
-from support.provider import Answer, Provider
+from support.provider import Answer, Provider, ToolCall
 
 from tui_agent.answers import schema
 from tui_agent.model import table
 from tui_agent.model.child import ChildModel
 from tui_agent.model.litellm_client import abilities, litellm
+from tui_agent.model.recording import RecordedModel, Recorder
+from tui_agent.model.worker import joined
 
 CALL = {"id": "call_0", "type": "function", "function": {"name": "read_files", "arguments": '{"a": ["ü"]}'}}
 THOUGHT = {"type": "thinking", "thinking": "two and two", "signature": "sig"}
@@ -124,3 +126,25 @@ async def test_an_image_goes_to_anthropic_in_its_form(
     assert words == {"type": "text", "text": "Look"}
     assert image["source"] == {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     assert "cache_control" in image
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_what_is_recorded_through_one_way_is_what_is_recorded_through_the_other(
+    both: tuple[ChildModel, ChildModel], provider: Provider, tmp_path: Path
+) -> None:
+    call = ToolCall("read_files", {"actions": [1]})
+    told = []
+    for number, model in enumerate(both):
+        provider.answer(
+            Answer("Looking at it.", reasoning="two and two", calls=(call,), usage=(1000, 7, 900))
+        )
+        path = tmp_path / str(number)
+        await answer(Recorder(model, path), request(model="openai/gpt-4o", tools=(TOOL,)))
+        replayed = await answer(RecordedModel(path, speed=0), request(model="openai/gpt-4o"))
+        whole: list[Any] = []
+        for chunk in replayed:
+            one = joined(whole[-1], chunk) if whole else None
+            whole = [*whole[:-1], one] if one is not None else [*whole, chunk]
+        told.append(whole)
+    assert told[0] == told[1]
+    assert len(told[0]) == 5, "thought, words, a call, the count and the end"
