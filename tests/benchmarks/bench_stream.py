@@ -26,7 +26,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or ["full", "keys"]
+    wanted = sys.argv[1:] or ["full", "keys", "bad"]
     with (
         Provider() as provider,
         small_workspace() as workspace,
@@ -38,6 +38,8 @@ def main() -> None:
             show(full_speed(watched, provider))
         if "keys" in wanted:
             show(keys_meanwhile(watched, provider))
+        if "bad" in wanted:
+            show([bad_input(watched, provider, kind) for kind in BAD])
 
 
 STEP = (
@@ -168,6 +170,27 @@ def full_speed(watched: Watched, provider: Provider) -> list[Figure]:
         ),
         Figure(f"  memory of the interface after {REPLIES}", watched.resident, None, " MB"),
     ]
+
+
+#: Replies that are hard to draw, before their last words.
+BAD = {
+    "one letter a chunk": "".join(f"All is well with number {n}, and on it goes. " for n in range(150)),
+    "one line of 1 MB": "".join(f"word{n} " for n in range(100_000)),
+    "10,000 list items": "".join(f"- item *{number}*\n" for number in range(10_000)),
+    "a table of 2,000 rows": "| a | b |\n|---|---|\n"
+    + "".join(f"| {n} | {'word ' * (n % 9)}|\n" for n in range(2_000)),
+    "code that never ends": "```python\n" + "".join(f"x = {n}  # one\n" for n in range(3_000)),
+    "50 pieces of code": "".join(f"```python\nx = {n}\n```\n\nnext\n\n" for n in range(50)),
+}
+
+
+def bad_input(watched: Watched, provider: Provider, kind: str) -> Figure:
+    mark = f"END{list(BAD).index(kind)}BAD"
+    text, size = f"{BAD[kind]}\n\n{mark}", 1 if kind.startswith("one letter") else 2_000
+    chunks = tuple(text[at : at + size] for at in range(0, len(text), size))
+    run = stream(watched, provider, Answer(chunks=chunks), mark)
+    note = f"{run.painted:.2f} s after the last byte, {run.cpu:.2f} s of processor"
+    return Figure(f"{kind}: longest stall of the loop", max(run.stalls, default=0.0), 50, " ms", note)
 
 
 def keys_meanwhile(watched: Watched, provider: Provider) -> list[Figure]:

@@ -49,6 +49,7 @@ class Welcome(Center):
         super().__init__(id="welcome")
         self._model = ""
         self._first = 0
+        self._words = Content()
 
     def compose(self) -> list[Static]:  # type: ignore[override]
         return [Static("", markup=False)]
@@ -78,7 +79,10 @@ class Welcome(Center):
     def _draw(self) -> None:
         keys = getattr(self.app, "keys", None)
         lines = self._lines(keys if keys is not None else Keys({}), self.size.height < _SHORT)
-        self.query_one(Static).update(Content("\n").join(lines))
+        words = Content("\n").join(lines)
+        if not words.is_same(self._words):  # each update is another layout of the whole screen
+            self._words = words
+            self.query_one(Static).update(words)
 
     def _lines(self, keys: Keys, short: bool) -> list[Content]:
         space = [] if short else [Content()]
