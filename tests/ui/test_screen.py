@@ -6,11 +6,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from support.bursts import Typist
 from support.screens import on_screen
 from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
+from tui_agent.store.state import State, TurnSlice
+from tui_agent.ui import signals
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.layout import arrangement
 from tui_agent.ui.panes import PANES
@@ -120,6 +123,42 @@ async def test_a_pane_is_resized_by_keys_and_by_the_mouse(workspace: Path) -> No
         await it.until(lambda: it.pane("chat").region.width == usual + 6)
         await it.pilot.hover(offset=(ground - 20, 20))
         assert it.pane("chat").region.width == usual + 6
+
+
+async def test_the_mouse_presses_keys_moves_titles_and_offers_what_can_be_done(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await it.session.files.open("README.md")
+        await it.session.todos.add("One")
+        await it.press("end")
+        await it.until(lambda: it.pane("todos").display)
+        top = it.pane("todos").region.y - 1
+        await it.pilot.mouse_down(offset=(150, top))
+        await it.pilot.hover(offset=(150, top - 5))
+        await it.pilot.mouse_up(offset=(150, top - 5))
+        await it.until(lambda: it.pane("todos").region.y == top - 4, "the title was dragged")
+        await Typist(it, workspace).types("\x1b[<2;11;13M\x1b[<2;11;13m")
+        await it.shows("Find a file by its name")
+        assert "Apply the hunk" not in it.text
+        await it.press("escape")
+        await it.pilot.click(offset=(it.text.splitlines()[-1].index("palette"), 47))
+        await it.shows("type what it does")
+
+
+async def test_a_long_turn_that_ends_unseen_rings_and_the_title_says_what_runs(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    monkeypatch.setenv("TMUX", "/tmp/tmux-1000/default,1,0")
+    async with on_screen(workspace) as it:
+        monkeypatch.setattr(it.app._driver, "write", written.append)
+        told = signals.Signals(it.app, it.app.keyboard, "shop")
+        for phase in ("asking", "idle"):
+            told.show(State(turn=TurnSlice(number=1, phase=phase)))
+        assert written == ["\x1b]2;● shop · tui-agent\x07", "\x1b]2;shop · tui-agent\x07"], "it was short"
+        monkeypatch.setattr(signals, "LONG", 0.0)
+        for phase in ("asking", "idle"):
+            told.show(State(turn=TurnSlice(number=2, phase=phase)))
+        assert written[4:] == ["\a", "\x1bPtmux;\x1b\x1b]9;shop: turn 2 has ended\x07\x1b\\"]
 
 
 async def test_a_hidden_pane_comes_back_when_it_is_wanted(workspace: Path) -> None:
@@ -258,6 +297,7 @@ async def test_the_same_key_copies_what_is_selected(workspace: Path, monkeypatch
         await it.press("shift+home", "ctrl+c")
         assert it.app.clipboard == "copy me"
         assert "\x1bPtmux;\x1b\x1b]52;c;Y29weSBtZQ==\x07\x1b\\" in written
+        await it.shows("7 characters copied")
         assert "again to quit" not in it.text
 
 

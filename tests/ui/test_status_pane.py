@@ -13,7 +13,7 @@ from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import ModelSlice, SessionSlice, State, TurnSlice, WorkspaceSlice
 from tui_agent.store.usage import Usage, UsageSlice
 from tui_agent.ui.keys.keymap import load_keys
-from tui_agent.ui.panes.status import facts_line, hint_line
+from tui_agent.ui.panes.status import facts_line, hint_words, words_width
 
 FULL = State(
     session=SessionSlice(rehearsal=True),
@@ -64,10 +64,9 @@ def test_text_from_outside_is_text() -> None:
 
 def test_hints_come_from_the_table_of_actions() -> None:
     keys = load_keys()
-    line = hint_line(keys, "review", 80).plain
-    assert line.startswith("  a apply  s skip")
-    assert line.endswith("Ctrl+P palette  F1 keys")
-    assert hint_line(keys, "review", 28).plain.strip() == "Ctrl+P palette  F1 keys"
+    words = hint_words(keys, "review", 80)
+    assert [word.text for word in words][:2] == ["apply", "skip"] and words_width(keys, words) <= 80
+    assert [word.action for word in hint_words(keys, "review", 28)] == ["app.palette", "app.help"]
 
 
 async def test_notices_are_shown_once_and_kept(tmp_path: Path) -> None:

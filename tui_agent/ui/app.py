@@ -27,6 +27,8 @@ from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.letting_go import mend_strips, mend_styles_cache
 from tui_agent.ui.screen import WorkspaceScreen
+from tui_agent.ui.signals import passed_on
+from tui_agent.ui.sink import counted
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
@@ -136,7 +138,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if isinstance(screen, WorkspaceScreen):
             if screen.make_room(event):
                 await self.keyboard.drawn()
-            if await screen.take_after_leader(event):
+            if screen.take_right_button(event) or await screen.take_after_leader(event):
                 return
         await super().on_event(event)
 
@@ -204,8 +206,10 @@ class WorkspaceApp(Host, inherit_bindings=False):
     def copy_to_clipboard(self, text: str) -> None:
         """Hand text to the terminal's clipboard, inside tmux to the terminal around it too."""
         super().copy_to_clipboard(text)
-        if os.environ.get("TMUX") and self._driver is not None:
-            self._driver.write(through_tmux(text))
+        if (os.environ.get("TMUX") or os.environ.get("STY")) and self._driver is not None:
+            encoded = b64encode(text.encode(errors="replace")).decode()
+            self._driver.write(passed_on(f"\x1b]52;c;{encoded}\a"))
+        self.notify(f"{counted(len(text), 'character')} copied", timeout=2, markup=False)
 
     @property
     def themes(self) -> list[str]:
@@ -312,12 +316,6 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if asked:
             await asyncio.wait(asked, timeout=SETTLE_AT_SIGNAL if self.signal else SETTLE)
         self.exit(return_code=status)
-
-
-def through_tmux(text: str) -> str:
-    """What sets the clipboard of the terminal that tmux runs in: OSC 52, passed through with each escape doubled."""
-    sequence = f"\x1b]52;c;{b64encode(text.encode(errors='replace')).decode()}\a"
-    return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
 
 
 def run_app(

@@ -112,6 +112,27 @@ class ScreenCommands:
         can = {key: it for key, it in actions.items() if session and not why_not(it.id, session.state)}
         self._screen.leader.begin(actions, can if session else actions)
 
+    def offer(self, pane: str) -> None:
+        """Let the person choose from what can be done in a pane now."""
+        from tui_agent.ui.dialogs.chooser import Chooser, room_of
+        from tui_agent.ui.dialogs.palette import place_rows
+        from tui_agent.ui.panes import PANES
+
+        screen = self._screen
+        if (session := screen.session) is None:
+            return
+
+        room = room_of(screen.host.size.width)
+
+        def rows(words: str) -> list[ChooserRow]:
+            return place_rows(words, screen.host.keys, pane, lambda it: why_not(it, session.state), room)
+
+        async def do(action_id: str | None) -> None:
+            if action_id:
+                await screen.do(action_id)
+
+        screen.host.push_screen(Chooser(PANES[pane].title, rows, "type what it does"), do)
+
     def _open_palette(self) -> None:
         from tui_agent.ui.dialogs.chooser import Chooser, room_of
         from tui_agent.ui.dialogs.palette import palette_rows

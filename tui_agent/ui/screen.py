@@ -24,6 +24,7 @@ from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
 from tui_agent.ui.layout.arrangement import Arrangement, Room
 from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
+from tui_agent.ui.signals import Signals
 from tui_agent.ui.sink import plain
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import ask, refuse
@@ -90,6 +91,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))
         bridge.attach(self._room)
+        bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name))
         self.run_worker(_get_ready_for_answers())
         self.ready = True
 
@@ -215,7 +217,18 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self.focus_pane(message.pane)
 
     def on_pane_container_dragged(self, message: PaneContainer.Dragged) -> None:
-        self.arrangement.resize(message.pane, "width", message.cells)
+        self.arrangement.resize(message.pane, message.axis, message.cells)
+
+    def take_right_button(self, event: Typed) -> bool:
+        """The right button offers what can be done in the pane under it; whether the event was that."""
+        if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:
+            return False
+        if isinstance(event, events.MouseDown):
+            under, _ = self.get_widget_at(event.screen_x, event.screen_y)
+            names = [node.ID for node in under.ancestors_with_self if isinstance(node, Pane)]
+            if names and names[0] in PANES:
+                self._commands.offer(names[0])
+        return True
 
     # ── doing ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -173,9 +173,11 @@ class TerminalDriver(LinuxDriver):
         self._writer.start()
         self._is_on = True
         super().start_application_mode()
+        self.write("\x1b[22;2t")  # the title as it was, kept by the terminal
 
     def stop_application_mode(self) -> None:
         self._is_on = False
+        self.write("\x1b[23;2t")
         super().stop_application_mode()
 
     def close(self) -> None:

@@ -31,6 +31,14 @@ def palette_rows(
     return [_palette_row(action, keys, why_not(action.id), action.id in order, room) for action in found]
 
 
+def place_rows(
+    words: str, keys: Keys, pane: str, why_not: Callable[[str], str], room: int
+) -> list[ChooserRow]:
+    """What can be done in a pane now."""
+    found = [action for action in actions_of(pane) if _holds(action, words) and not why_not(action.id)]
+    return [_palette_row(action, keys, "", recent=False, room=room) for action in found]
+
+
 def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) -> ChooserRow:
     where = "recent" if recent else PANES[action.pane].title if action.pane in PANES else ""
     words = parts(

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from tui_agent.store.state import LayoutSlice
-from tui_agent.ui.layout.areas import Area, areas
+from tui_agent.ui.layout.areas import Area, Axis, areas
 from tui_agent.ui.layout.needs import AT_FIRST, Needs
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.sink import label
@@ -28,6 +28,7 @@ _GAP = 3
 #: The signs of states in titles, and their colours.
 _COLOURS = {"●": "accent", "⚠": "warning", "?": "warning", "✗": "failed", "◌": "warning"}
 _MARKS = re.compile(rf" [{''.join(_COLOURS)}]\d*")
+_COUNTED = re.compile(rf"\S+( [\d,/]+\b| [{''.join(_COLOURS)}]\d*)*")
 
 
 def _whole(title: str) -> str:
@@ -36,7 +37,8 @@ def _whole(title: str) -> str:
 
 def _counts(title: str) -> str:
     """The name and what is counted."""
-    return title.partition(" · ")[0]
+    found = _COUNTED.match(title)
+    return found[0] if found else title
 
 
 def _cut(letters: int, title: str) -> str:
@@ -155,11 +157,12 @@ class PaneContainer(Widget):
     """Holds the panes, all of them always; those in front have a place, the others are not displayed."""
 
     class Dragged(Message):
-        """The ground after a pane was dragged so many cells to the right, or to the left."""
+        """What is after a pane was dragged so many cells: the ground beside it, or the title below it."""
 
-        def __init__(self, pane: str, cells: int) -> None:
+        def __init__(self, pane: str, axis: Axis, cells: int) -> None:
             super().__init__()
             self.pane = pane
+            self.axis: Axis = axis
             self.cells = cells
 
     DEFAULT_CSS = "PaneContainer { width: 1fr; height: 1fr; background: $background; }"
@@ -172,8 +175,9 @@ class PaneContainer(Widget):
         self.needs: Needs = AT_FIRST
         self._in_places = InPlaces()
         self._found: list[Area] = []
-        #: The pane before the ground that the mouse holds.
+        #: The pane before the ground or over the title that the mouse holds, and along which axis that is moved.
         self._held = ""
+        self._axis: Axis = "width"
 
     def compose(self) -> Iterable[Widget]:
         # Arranged before it has a size, so that the first frame is drawn once and with its titles.
@@ -246,15 +250,26 @@ class PaneContainer(Widget):
         return found
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        before = (place for place in self._found if place.body.right == event.x)
-        self._held = next((place.front for place in before if _beside(place, event.y)), "")
-        if self._held:
+        x, y = event.screen_x, event.screen_y
+        self._held = next((p.front for p in self._found if p.body.right == x and _beside(p, y)), "")
+        below = any(p.front and p.header.contains(x, y) for p in self._found)
+        over = (p.front for p in self._found if p.body.bottom == y and p.body.x <= x < p.body.right)
+        self._axis = "width" if self._held else "height"
+        self._held = self._held or (next(over, "") if below else "")
+        if self._held and self._axis == "width":
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        held = next((place for place in self._found if self._held == place.front), None)
-        if held is not None and event.x != held.body.right:
-            self.post_message(self.Dragged(self._held, event.x - held.body.right))
+        """A title is held by the mouse from its first move on: until then it may be a click."""
+        held = next((place for place in self._found if self._held and self._held == place.front), None)
+        if held is None:
+            return
+        wide = self._axis == "width"
+        cells = event.screen_x - held.body.right if wide else event.screen_y - held.body.bottom
+        if cells:
+            if not wide:
+                self.capture_mouse()
+            self.post_message(self.Dragged(self._held, self._axis, cells))
 
     def on_mouse_up(self) -> None:
         if self._held:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.notifications import SeverityLevel
@@ -20,6 +21,7 @@ from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
 from tui_agent.ui.availability import why_not
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import CHECK_INKS, clean, counted, parts
+from tui_agent.ui.widgets.hints import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class StatusPane(Pane):
         "layout",
         "notices",
         "commands",
+        *("buffers", "plan", "todos", "subtasks"),
         "checks",
     )
 
@@ -60,23 +63,30 @@ class StatusPane(Pane):
 
     def compose(self) -> Iterable[Widget]:
         yield Static("", id="facts", markup=False)
-        yield Static("", id="hints", markup=False)
+        yield HintLine(id="hints")
 
     def show(self, state: State) -> None:
-        hints = hint_line(
+        hints = hint_words(
             self.keys,
             self._told_here(state.layout.focus),
             self._room,
             pending=bool(state.review.open),
             can=lambda action: not why_not(action, state),
         )
-        self.query_one("#hints", Static).update(hints)
+        line = self.query_one(HintLine)
+        line.set_words(hints)
+        line.styles.width = width = words_width(self.keys, hints)
         self.query_one("#facts", Static).update(
-            facts_line(state, self.app.size.width - hints.cell_length - 4, self.session.models.name)
+            facts_line(state, self.app.size.width - width - 4, self.session.models.name)
         )
         self._tell(state.notices)
         self._confirm(state)
         self._count(any(not one.background for one in state.commands.running))
+
+    async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
+        event.stop()
+        event.prevent_default()  # the action need not be one of this pane
+        self.post_message(self.ActionAsked(event.action))
 
     def _count(self, running: bool) -> None:
         if running and self._counting is None:
@@ -137,29 +147,32 @@ def facts_line(state: State, width: int, model: str = "") -> Content:
     return line
 
 
-def hint_line(
+def hint_words(
     keys: Keys, pane: str, width: int, pending: bool = False, can: Callable[[str], bool] = lambda action: True
-) -> Content:
+) -> list[Hint]:
     """The keys of a pane (empty where it shows them itself), then those that work anywhere, as many as fit.
 
     While changes are pending, the key that applies them comes first. `can` says of an action whether it can be done.
     """
-    wanted = [it for it in (*actions_of(pane), *actions_of(ANYWHERE)) if it.hint and can(it.id)]
+    last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
+    wanted = [
+        it for it in (*actions_of(pane), *actions_of(ANYWHERE)) if it.hint and it not in last and can(it.id)
+    ]
     if pending:
         wanted.sort(key=lambda action: action.id != "changes.apply_all")
-    last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
-    line = Content()
-    tail = Content()
-    for action in last:
-        tail += parts(("  " + keys.shown(action.id), "$accent"), (f" {action.hint}", "$muted"))
+    tail = [Hint(action.id, action.hint) for action in last]
+    words: list[Hint] = []
     for action in wanted:
-        if action in last or not keys.shown(action.id):
-            continue
-        more = parts(("  " + keys.shown(action.id), "$accent"), (f" {action.hint}", "$muted"))
-        if line.cell_length + more.cell_length + tail.cell_length > width:
+        more = [*words, Hint(action.id, action.hint)]
+        if keys.shown(action.id) and words_width(keys, [*more, *tail]) > width:
             break
-        line += more
-    return line + tail
+        words = more if keys.shown(action.id) else words
+    return [*words, *tail]
+
+
+def words_width(keys: Keys, words: Sequence[Hint]) -> int:
+    """The cells that a line of these words takes."""
+    return 1 + sum(cell_len(f"{keys.shown(word.action)} {word.text}") + 2 for word in words)
 
 
 def _marks(state: State) -> Iterable[Piece]:

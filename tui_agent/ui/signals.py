@@ -1,0 +1,58 @@
+"""What the terminal is told besides the picture: its title, and that a long turn has ended while nobody looked."""
+
+from __future__ import annotations
+
+import os
+from time import monotonic
+from typing import ClassVar
+
+from textual.app import App
+
+from tui_agent.store.state import State
+from tui_agent.ui.keys.keyboard import Keyboard
+from tui_agent.ui.sink import one_line
+
+#: Seconds that a turn takes at least to be worth a bell, and without a key after which nobody looks.
+LONG = 20.0
+
+
+class Signals:
+    """Shown the state like a pane. A terminal that has the focus, and was typed into, needs no bell."""
+
+    SLICES: ClassVar[tuple[str, ...]] = ("turn", "asked", "session")
+
+    def __init__(self, app: App[int], keyboard: Keyboard, workspace: str) -> None:
+        self._app = app
+        self._keyboard = keyboard
+        self._workspace = one_line(workspace)
+        self._title = ""
+        self._since: float | None = None
+
+    def show(self, state: State) -> None:
+        asks = state.asked is not None or state.turn.phase == "waiting"
+        mark = "? " if asks else "● " if state.turn.running else ""
+        title = f"{mark}{self._workspace} · tui-agent"
+        if title != self._title:
+            self._title = title
+            self._write(f"\x1b]2;{title}\x07")
+        if state.turn.running:
+            self._since = self._since or monotonic()
+        elif self._since is not None:
+            took, self._since = monotonic() - self._since, None
+            if took >= LONG and self._is_unseen():
+                self._write("\a")
+                self._write(passed_on(f"\x1b]9;{self._workspace}: turn {state.turn.number} has ended\x07"))
+
+    def _is_unseen(self) -> bool:
+        return not self._app.app_focus or self._keyboard.idle >= LONG
+
+    def _write(self, sequence: str) -> None:
+        if self._app._driver is not None:
+            self._app._driver.write(sequence)
+
+
+def passed_on(sequence: str) -> str:
+    """A sequence for the terminal that tmux or screen runs in, as they pass it on; itself where there is neither."""
+    if os.environ.get("TMUX"):
+        return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    return f"\x1bP{sequence}\x1b\\" if os.environ.get("STY") else sequence
