@@ -19,6 +19,8 @@ from terminal import Terminal
 
 #: Replies in a row; the first is not counted, since the model's client loads what it needs with it.
 REPLIES = 4
+#: So that no reply is too long for the next request.
+ROOMY = {"TUI_AGENT_CONTEXT__WINDOW": "20000000"}
 #: Tokens a second while keys are pressed, and for how many seconds.
 RATE, SECONDS = 100, 15.0
 LETTERS = "αβγδεζηθικλμνξπρστυφχψω"
@@ -32,14 +34,15 @@ def main() -> None:
         small_workspace() as workspace,
         home(provider.url) as env,
         TemporaryDirectory() as folder,
-        Watched(workspace, env, Path(folder) / "beats.json") as watched,
+        Watched(workspace, env | ROOMY, Path(folder) / "beats.json") as watched,
     ):
         if "full" in wanted:
             show(full_speed(watched, provider))
         if "keys" in wanted:
             show(keys_meanwhile(watched, provider))
         if "bad" in wanted:
-            show([bad_input(watched, provider, kind) for kind in BAD])
+            for kind in BAD:
+                show([bad_input(watched, provider, kind)])
 
 
 STEP = (
