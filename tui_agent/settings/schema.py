@@ -213,7 +213,7 @@ class Settings(Struct, frozen=True):
     """The model that answers, by its litellm name; "" takes the one that is found at the first run."""
 
     planner_model: str = ""
-    """The model asked for a plan where no file is named that is there; "" is the main one, "none" asks nobody."""
+    """Asked for a plan where no named file is there; "" is the main model (not with one slot), "none" asks nobody."""
 
     protocol: Literal["auto", "tools", "structured"] = "auto"
     """How the model answers: by function calls, by one JSON object, or as it can."""
