@@ -69,7 +69,7 @@ async def test_output_keeps_its_colours_and_leads_to_the_files(work: Path) -> No
     async with on_screen(work) as it:
         words = r"printf '\033[31mred\033[0m \033]0;title\007\033[2Jb.py:41: wrong\n10%%\r100%%\n'; exit 1"
         await it.press(*f"!{words}", "enter")
-        await it.shows("exit 1")
+        await it.shows("✗ printf")
         (block,) = it.app.screen.query("CommandOutput")
         assert isinstance(block, CommandOutput)
         block.focus()
@@ -92,7 +92,7 @@ async def test_output_keeps_its_colours_and_leads_to_the_files(work: Path) -> No
 async def test_the_commands_that_ran_are_listed_and_opened(work: Path) -> None:
     async with on_screen(work) as it:
         await it.press(*"!echo first; exit 4", "enter")
-        await it.shows("exit 4")
+        await it.shows("✗ echo first")
         await it.press(*"!sleep 600", "enter")
         await it.until(lambda: "● sleep 600 " in it.text.splitlines()[-1], "the status line")
         await it.press("ctrl+o", "H")

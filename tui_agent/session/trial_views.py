@@ -77,7 +77,7 @@ class TrialViews:
         """What commands of this workspace run in."""
         from tui_agent.trial.on_copy import sweep
         from tui_agent.trial.plan import unfit
-        from tui_agent.trial.rungs import WORDS, probe
+        from tui_agent.trial.rungs import probe
 
         async with self._probing:
             if self._rung is None:
@@ -87,7 +87,7 @@ class TrialViews:
                 self._rung = rung = await probe(unfit=await asyncio.to_thread(unfit, self._root))
                 await self._compare(rung)
                 if rung.isolated not in FULL_VIEWS:
-                    await self.say_once(f"Commands run {WORDS[rung.isolated]} ({rung.why})", "warning")
+                    await self.say_once(f"There is no full trial view here: {rung.why}", "warning")
             return self._rung
 
     async def _compare(self, rung: Rung) -> None:

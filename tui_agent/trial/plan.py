@@ -334,7 +334,8 @@ def _tools(root: str, home: str, environ: dict[str, str], more: Iterable[str]) -
             or is_below(root, [path])
             or path in ("/tmp", "/run", "/var")
         )
-        if outside or not os.path.isdir(path) or is_below(path, (*_SYSTEM, root, *found)):
+        there = os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK)
+        if outside or not there or is_below(path, (*_SYSTEM, root, *found)):
             continue
         found.append(path)
     return found

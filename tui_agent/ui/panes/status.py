@@ -32,7 +32,7 @@ _SEVERITY: dict[str, SeverityLevel] = {"info": "information", "warning": "warnin
 _STAYS = {"info": 5, "warning": 8, "error": 12}
 
 #: Letters of a command that are shown.
-SHOWN = 24
+SHOWN = 16
 
 Piece = tuple[str, str]
 
