@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,7 +39,10 @@ def pair(seed: int) -> list[str]:
     """What each burst to one pair of programs came to: empty where both are in the same state."""
     with TemporaryDirectory(prefix="tui-agent-bursts-") as folder:
         os.environ["TUI_AGENT_HOME"] = os.path.join(folder, "home")
-        return asyncio.run(_differences(Path(folder), seed))
+        try:
+            return asyncio.run(_differences(Path(folder), seed))
+        except Exception:  # it may hold what does not pass from process to process
+            return [f"seed {seed}: a program ended\n{traceback.format_exc()}"]
 
 
 async def _differences(folder: Path, seed: int) -> list[str]:

@@ -211,7 +211,7 @@ async def test_a_broken_request_counts_what_the_provider_may_have_read(
 
 async def test_a_limit_is_kept_with_requests_that_were_stopped(workspace: Path) -> None:
     hanging = Hanging([TextChunk("word " * 4000)])
-    limit = ("limits.session_tokens=9000",)
+    limit = ("limits.session_tokens=9000", "limits.repeat=0")
     async with open_session(
         workspace, prepare=lambda session: setattr(session.models, "model", hanging), overrides=limit
     ) as session:

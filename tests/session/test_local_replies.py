@@ -17,16 +17,16 @@ from tui_agent.store.state import State
 
 CODE = "".join(f"    assert value_{number} == {number}\n" for number in range(2_000))
 LOOPS = {
-    "a line": "I will now look at the file.\n" * 400,
+    "a line": "I will now look at the file.\n" * 1_000,
     "a block": ("Let me think about it.\nFirst I read the file.\n\n" * 5 + "Then I change it.\n") * 100,
-    "one letter": "0" * 20_000,
-    "two words behind much else": CODE + "ha ho " * 3_000,
+    "one letter": "0" * 30_000,
+    "two words behind much else": CODE + "ha ho " * 5_000,
 }
 CODES = {
     "numbered lines": CODE,
-    "a row of zeros": ", ".join("0" * 900) + "\n" + CODE,
+    "a row of zeros": ", ".join("0" * 5_000) + "\n" + CODE,
     "a table of dashes": ("|---" * 40 + "|\n" + "| a | b |\n") * 5,
-    "eighty equal lines": "    0, 0, 0, 0,\n" * 80 + CODE,
+    "many equal lines": "    0, 0, 0, 0,\n" * 800 + CODE,
 }
 
 
@@ -46,7 +46,7 @@ async def test_a_reply_that_repeats_itself_is_stopped_and_kept(tmp_path: Path) -
         await session.chat.submit("What is here?")
         await session.chat.finished()
         said = next(one for one in session.state.chat.messages if one.kind == "agent")
-        assert said.cut and "limits.repeat" in said.why and said.text.count("I look at it.") < 1_000
+        assert said.cut and "limits.repeat" in said.why and said.text.count("I look at it.") < 2_000
         await session.chat.submit("Go on")
         await session.chat.finished()
         assert session.state.turn.ok

@@ -43,7 +43,7 @@ async def test_a_diff_of_a_hundred_megabytes_is_not_read_to_its_end(tmp_path: Pa
             yield TextChunk("+a line of it\\n" * (MEGABYTE // 15))
 
     answers: list[Any] = [diff()]
-    async with open_session(tmp_path, answers) as session:
+    async with open_session(tmp_path, answers, overrides=("limits.repeat=0",)) as session:
         said = await turn(session)
         assert "more than 4,000,000 letters" in said and "cut off" in said
         assert len(sent) <= exchange.MOST_LETTERS // MEGABYTE + 2

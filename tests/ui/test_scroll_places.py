@@ -69,7 +69,7 @@ def shown(it: Driven) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("message", "size"), [(10, SIZES[1]), (2 * TURNS - 10, SIZES[0])], ids=["far up, narrow", "near, wide"]
+    ("message", "size"), [(10, SIZES[1]), (2 * TURNS - 40, SIZES[0])], ids=["far up, narrow", "near, wide"]
 )
 @pytest.mark.usefixtures("few")
 async def test_the_transcript_shows_the_messages_that_it_showed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: A row of the same may be so many letters long for each time that it may be repeated.
-LETTERS = 40
+LETTERS = 200
 #: The longest block that is looked for, in letters, and the share of the limit at which such a block is too many.
 LONGEST, BLOCKS = 4_000, 10
 #: So many letters come between two looks.
