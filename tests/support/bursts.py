@@ -158,7 +158,8 @@ class Typist:
                 assert asyncio.get_running_loop().time() < deadline, f"never at rest: {app.workers}"
                 await asyncio.sleep(0.002)
                 continue
-            bridge.flush()
+            with app._context():  # as a callback of the screen has it
+                bridge.flush()
             await app.keyboard.drawn()
             if not self._works():
                 return
