@@ -10,6 +10,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 #: New objects after which the collector looks at them: about a millisecond's work.
 COLLECT_AFTER = 10_000
@@ -59,5 +60,14 @@ class Garbage:
             self.collect_soon()
             return
         gc.collect()
+        _give_back()
         end = time.monotonic()
         self._not_before = end + (end - begin) / SHARE
+
+
+def _give_back() -> None:
+    """Hand what is free to the system: glibc keeps it else, in an arena for each thread."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
