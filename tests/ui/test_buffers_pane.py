@@ -314,4 +314,4 @@ async def test_lines_are_written_as_in_any_editor_and_a_save_is_confirmed(worksp
         await it.press("escape", "ctrl+o", "5")
         assert area.soft_wrap
         await it.press("f2")
-        await it.shows("Saved src/api.py, 5 lines")
+        await it.shows("Saved src/api.py")

@@ -227,12 +227,9 @@ class BuffersPane(Pane):
             self.act(call(active), text_waits=text_waits)
 
     async def _save(self, path: str) -> None:
-        """Save, and say so."""
+        """Save, and say so, whatever was typed meanwhile."""
         await self.session.files.save(path)
-        buffer = self.session.state.buffers.get(path)
-        if buffer is not None and not buffer.unsaved:
-            lines = buffer.text.count("\n") + (not buffer.text.endswith("\n"))
-            await self.session.notice(f"Saved {path}, {lines:,} line{'s' * (lines != 1)}")
+        await self.session.notice(f"Saved {path}")
 
     def _on_lines(self, change: Callable[[Editor], object]) -> None:
         editor = self.editor
