@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import quote
 from shutil import which
 
 import pytest
@@ -29,7 +30,7 @@ def tmux(tmp_path: Path) -> Iterator[Callable[..., str]]:
     def run(*words: str) -> str:
         return subprocess.run([*own, *words], env=kept, capture_output=True, text=True, check=False).stdout
 
-    run("new-session", "-d", "-x", "100", "-y", "30", f"{sys.executable} -m tui_agent demo")
+    run("new-session", "-d", "-x", "100", "-y", "30", f"{quote(sys.executable)} -m tui_agent demo")
     yield run
     run("kill-server")
 
