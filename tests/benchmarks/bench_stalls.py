@@ -57,8 +57,8 @@ def watch(when: str, workspace: Path) -> list[Figure]:
     ]
 
 
-def echo_for(terminal: Terminal, seconds: float) -> list[float]:
-    """Type a letter every fifth of a second; how long each took to be drawn."""
+def echo_for(terminal: Terminal, seconds: float, every: float = 0.2) -> list[float]:
+    """Type a letter every so many seconds; how long each took to be drawn."""
     end = time.monotonic() + seconds
     echoes: list[float] = []
     while time.monotonic() < end:
@@ -67,7 +67,7 @@ def echo_for(terminal: Terminal, seconds: float) -> list[float]:
         begin = time.monotonic()
         terminal.press(letter)
         echoes.append(terminal.wait_for(letter) - begin)
-        pause = begin + 0.2
+        pause = begin + every
         while (left := pause - time.monotonic()) > 0:
             terminal.read(left)
     return echoes

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench_stalls import echo_for
 from figures import Figure, show
 from programs import ECHO, HERE, KEY, OUR_MARK, home, small_workspace
 from support.provider import Answer, Provider, Request
@@ -23,7 +24,6 @@ REPLIES = 4
 ROOMY = {"TUI_AGENT_CONTEXT__WINDOW": "20000000"}
 #: Tokens a second while keys are pressed, and for how many seconds.
 RATE, SECONDS = 100, 15.0
-LETTERS = "αβγδεζηθικλμνξπρστυφχψω"
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -204,7 +204,7 @@ def keys_meanwhile(watched: Watched, provider: Provider) -> list[Figure]:
     provider.wait_for(before + 1)
     watched.terminal.wait_for("Step 1")
     cpu, begun = watched.cpu, time.monotonic()
-    echoes = sorted(echo_for(watched.terminal, SECONDS))
+    echoes = sorted(echo_for(watched.terminal, SECONDS, every=0.113))
     share = (watched.cpu - cpu) / (time.monotonic() - begun)
     watched.terminal.press("\x1b[H\x0b")
     watched.terminal.settle(quiet=2)
@@ -220,22 +220,6 @@ def keys_meanwhile(watched: Watched, provider: Provider) -> list[Figure]:
 
 def middle(ordered: Sequence[float], share: float) -> float:
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000
-
-
-def echo_for(terminal: Terminal, seconds: float) -> list[float]:
-    """Type a letter about every ninth of a second; how long each took to be drawn."""
-    end = time.monotonic() + seconds
-    echoes: list[float] = []
-    while time.monotonic() < end:
-        letter = LETTERS[len(echoes) % len(LETTERS)]
-        terminal.forget()
-        begin = time.monotonic()
-        terminal.press(letter)
-        echoes.append(terminal.wait_for(letter) - begin)
-        pause = begin + 0.113
-        while (left := pause - time.monotonic()) > 0:
-            terminal.read(left)
-    return echoes
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, s
 
 
 def gone_blocks(found: Mapping[str, str], sent: Mapping[str, str], opened: Collection[str]) -> dict[str, str]:
-    """What is said of blocks that were sent and are no more: nothing is selected or active, a file is closed."""
+    """What is said of sent blocks that no longer hold: nothing is selected or active, a file is closed."""
     gone: dict[str, str] = {}
     for block, mark in sent.items():
         path = block.removeprefix("file:")

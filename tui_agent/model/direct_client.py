@@ -60,7 +60,8 @@ class DirectTransport:
             headers=headers,
             timeout=request.timeout * KEPT_ALIVE + _MARGIN_SECONDS,
         )
-        response = await client().send(sent, stream=True)
+        # Of the headers httpx keeps only Authorization from another host.
+        response = await client().send(sent, stream=True, follow_redirects="Authorization" in headers)
         if response.status_code >= 400:
             raise RejectedRequest(response.status_code, response.text)
         if wire.events is None:
