@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak local cov lock models picture clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak local local-server cov lock models picture clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -41,11 +41,13 @@ fuzz: set-up ## Random edits in every form, disturbed, for an hour; write the ta
 soak: set-up ## 500 turns in one session: memory, descriptors, children, threads, log
 	@.venv/bin/python -m tests.proofs soak $(ARGS)
 
-local: set-up ## A real server with a tiny model of our own, in build/local-server; the table in docs/local-models.md
+local: local-server ## A real server with a tiny model of our own, in build/local-server; the table in docs/local-models.md
+	@.venv/bin/python -m tests.proofs local $(ARGS)
+
+local-server: set-up
 	@test -x build/local-server/bin/python || .venv/bin/python -m venv build/local-server
 	@build/local-server/bin/python -c 'import llama_cpp.server.app' 2>/dev/null || \
 		build/local-server/bin/python -m pip install --quiet 'llama-cpp-python[server]'
-	@.venv/bin/python -m tests.proofs local $(ARGS)
 
 cov: set-up ## Run the tests and say which lines they do not reach
 	@.venv/bin/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)
