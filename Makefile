@@ -41,10 +41,10 @@ fuzz: set-up ## Random edits in every form, disturbed, for an hour; write the ta
 soak: set-up ## 500 turns in one session: memory, descriptors, children, threads, log
 	@.venv/bin/python -m tests.proofs soak $(ARGS)
 
-local: local-server ## A real server with a tiny model of our own, in build/local-server; the table in docs/local-models.md
+local: local-server ## A real server with a tiny model of our own; the table in docs/local-models.md
 	@.venv/bin/python -m tests.proofs local $(ARGS)
 
-local-server: set-up
+local-server: set-up ## Build that server, for a quarter of an hour, once
 	@test -x build/local-server/bin/python || .venv/bin/python -m venv build/local-server
 	@build/local-server/bin/python -c 'import llama_cpp.server.app' 2>/dev/null || \
 		build/local-server/bin/python -m pip install --quiet 'llama-cpp-python[server]'
