@@ -112,7 +112,8 @@ async def _plan(attempt: Attempt) -> object:
 
 async def _commit(attempt: Attempt) -> object:
     repository = attempt.workspace.repository
-    plan = await repository.commit_plan(["a.txt", "src/b.txt", "b.txt"])
+    wanted = ["a.txt", "src/b.txt", "b.txt"]
+    plan = (await repository.commit_plan(wanted)).of(wanted)
     done = await repository.commit("A change", plan)
     again = await repository.commit("Nothing", plan)
     return [done, again]

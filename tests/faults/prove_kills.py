@@ -260,7 +260,8 @@ async def _committing(session: Session, tell: Tell) -> None:
         await _turn(session, fileChanges=[{"path": "a.txt", "content": f"version {number}-{time.time()}\n"}])
         await session.review.apply(_picks(session))
         tell(applied=session.state.review.checkpoints[-1].turn)
-        made = await session.review.commit(f"commit {number}", await session.review.commit_plan())
+        plan = await session.review.commit_plan()
+        made = await session.review.commit(f"commit {number}", plan.of(plan.paths))
         tell(committed=made)
 
 

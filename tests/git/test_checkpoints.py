@@ -9,7 +9,7 @@ from support.faults import tree
 from support.repositories import git, repository
 
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, make_checkpoint
-from tui_agent.git.commits import commit, commit_plan
+from tui_agent.git.commits import commit, commit_diff, commit_plan, seen_of
 
 FILES = {"a.txt": "a\n", "src/b.txt": "b\n", ".gitignore": "*.log\n"}
 
@@ -123,8 +123,9 @@ def test_nothing_that_the_repository_configures_is_run(tmp_path: Path, repo: Pat
     made = make_checkpoint(str(repo), "s", "k1", ["a.txt"])
     assert made and file_at(str(repo), made, "a.txt") == b"changed\n"
     plan = commit_plan(str(repo), ["a.txt"])
-    assert "+changed" in plan["diff"]
-    assert commit(str(repo), "Changes a", ["a.txt"], False)["commit"]
+    assert "+changed" in commit_diff(str(repo), ["a.txt"])["diff"]
+    assert set(plan["hooks"]) == {path.name for path in hooks.iterdir() if not path.suffix}
+    assert commit(str(repo), "Changes a", seen_of(str(repo), ["a.txt"]), {})["commit"]
     assert not trap.exists()
 
 
@@ -145,9 +146,8 @@ def test_packed_refs_are_those_of_the_repository(repo: Path) -> None:
     assert make_checkpoint(str(repo), "s1", "k1", [])
     git(repo, "pack-refs", "--all", "--prune")
     (repo / "a.txt").write_text("changed\n")
-    assert (
-        commit(str(repo), "Changes a", ["a.txt"], False)["commit"] == git(repo, "rev-parse", "main").strip()
-    )
+    done = commit(str(repo), "Changes a", seen_of(str(repo), ["a.txt"]), {})
+    assert done["commit"] == git(repo, "rev-parse", "main").strip()
     assert forget_checkpoints(str(repo), "s1") == 1
     assert "tui-agent" not in (repo / ".git/packed-refs").read_text()
     assert not (repo / ".git/packed-refs").is_symlink()
@@ -155,22 +155,57 @@ def test_packed_refs_are_those_of_the_repository(repo: Path) -> None:
     assert git(repo, "fsck", "--strict", "--no-dangling") == ""
 
 
-def test_a_commit_holds_the_staged_or_the_given_paths_and_no_others(repo: Path) -> None:
+def test_a_commit_holds_the_chosen_files_and_the_index_of_others_survives(repo: Path) -> None:
+    root = str(repo)
+    (repo / "c.txt").write_text("staged\n")
+    git(repo, "add", "c.txt")
+    (repo / "c.txt").write_text("staged\nand not staged\n")
     (repo / "a.txt").write_text("changed\n")
     (repo / "odd [name]*.txt").write_text("odd\n")
-    (repo / "src/b.txt").write_text("not asked for\n")
-    plan = commit_plan(str(repo), ["a.txt", "odd [name]*.txt", "x.log"])
-    assert (plan["staged"], sorted(plan["paths"])) == (False, ["a.txt", "odd [name]*.txt"])
-    done = commit(str(repo), "First line\n\nMore.\n", plan["paths"], False)
-    assert git(repo, "show", "--name-only", "--format=%s", done["commit"]).split("\n")[0] == "First line"
-    assert git(repo, "status", "--porcelain") == " M src/b.txt\n"
+    (repo / "src/b.txt").unlink()
+    plan = commit_plan(root, ["a.txt", "odd [name]*.txt", "x.log"])
+    marks = [(file["path"], file["mark"]) for file in plan["files"]]
+    assert marks == [("a.txt", " M"), ("odd [name]*.txt", "??"), ("c.txt", "AM"), ("src/b.txt", " D")]
+    seen = {file["path"]: file["seen"] for file in plan["files"]}
+    chosen = {path: seen[path] for path in ("a.txt", "odd [name]*.txt")}
+    done = commit(root, "First line\n\nMore.\n", chosen, {})
+    held = git(repo, "show", "--name-only", "--format=%s", done["commit"]).split("\n")
+    assert held == ["First line", "", "a.txt", "odd [name]*.txt", ""]
+    assert git(repo, "status", "--porcelain") == "AM c.txt\n D src/b.txt\n"
+    assert git(repo, "show", ":c.txt") == "staged\n"
+    assert commit(root, "Second", {"src/b.txt": seen["src/b.txt"]}, {})["commit"]
+    assert git(repo, "status", "--porcelain") == "AM c.txt\n"
     (repo / "a.txt").write_text("again\n")
-    git(repo, "add", "src/b.txt")
-    plan = commit_plan(str(repo), ["a.txt"])
-    assert (plan["staged"], plan["paths"]) == (True, ["src/b.txt"])
-    assert commit(str(repo), "Second", plan["paths"], True)["commit"]
-    assert git(repo, "status", "--porcelain") == " M a.txt\n"
-    assert "empty" in commit(str(repo), "  \n", ["a.txt"], False)["error"].lower()
+    assert "a.txt has changed since" in commit(root, "Third", {"a.txt": seen["a.txt"]}, {})["error"]
+    assert "empty" in commit(root, "  \n", seen_of(root, ["a.txt"]), {})["error"].lower()
+    assert git(repo, "diff", "--cached", "--name-only") == "c.txt\n"
+
+
+@pytest.mark.parametrize("where", [".git/hooks", "tools/hooks"])
+def test_hooks_run_where_they_are_asked_for_and_as_they_were_seen(repo: Path, where: str) -> None:
+    root, ran = str(repo), repo / ".git/ran"
+    if where != ".git/hooks":
+        git(repo, "config", "core.hooksPath", where)
+    hook = repo / where / "pre-commit"
+    hook.parent.mkdir(parents=True, exist_ok=True)
+    hook.write_text(
+        f'#!/bin/sh\necho "$HOME $OPENAI_API_KEY" > "{ran}"\ngrep -q good a.txt || {{ echo no good >&2; exit 1; }}\n'
+    )
+    hook.chmod(0o755)
+    (repo / "new.txt").write_text("new\n")
+    (repo / "a.txt").write_text("bad\n")
+    hooks, files = commit_plan(root, [])["hooks"], seen_of(root, ["a.txt", "new.txt"])
+    assert list(hooks) == ["pre-commit"]
+    assert commit(root, "Without", {"a.txt": files["a.txt"]}, {})["commit"] and not ran.exists()
+    (repo / "a.txt").write_text("worse\n")
+    files, before = seen_of(root, ["a.txt", "new.txt"]), git(repo, "ls-files", "--stage")
+    assert commit(root, "With", files, hooks) == {"commit": "", "error": "no good"}
+    assert ran.exists() and git(repo, "ls-files", "--stage") == before
+    (repo / "a.txt").write_text("good\n")
+    assert commit(root, "With", seen_of(root, ["a.txt", "new.txt"]), hooks)["commit"]
+    (repo / "a.txt").write_text("good again\n")
+    hook.write_text("#!/bin/sh\nexit 0\n")
+    assert "hooks have changed" in commit(root, "Other", seen_of(root, ["a.txt"]), hooks)["error"]
 
 
 def test_a_folder_without_git_has_neither(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from support.trees import make_repository, make_tree, run_git, until
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import TRUSTED_FILTERS, find_git_folder, format_config, parse_config
 from tui_agent.git.checkpoints import file_at, make_checkpoint
-from tui_agent.git.commits import commit, commit_plan
+from tui_agent.git.commits import commit, commit_diff, commit_plan, seen_of
 from tui_agent.git.process import run_git as git_process
 from tui_agent.git.repository import find_repository, git
 from tui_agent.git.status import read_status
@@ -57,8 +57,9 @@ def test_opening_looking_and_writing_run_nothing(
         add_worktree(root, snapshot, str(tmp_path / "copies/one"))
         told += [path.read_bytes() for path in (tmp_path / "copies/one").glob("*.txt")]
     told.append(commit_plan(root, ["a.txt", "src/b.txt"]))
+    told.append(commit_diff(root, ["a.txt", "src/b.txt"]))
     for message in ("A change", "Nothing more"):
-        told.append(commit(root, message, ["a.txt", "src/b.txt"], False))
+        told.append(commit(root, message, seen_of(root, ["a.txt", "src/b.txt"]), {}))
     assert not ground.ran
     assert PRIVATE not in repr(told) and "notes.txt" not in repr(told)
 
@@ -109,25 +110,25 @@ def test_a_filter_runs_once_it_is_trusted_and_not_after_it_changed(
     root = filtered(tmp_path / "root", f"env > {tmp_path}/environment; tr a-z A-Z")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv(TRUSTED_FILTERS, fingerprint(root))
-    assert commit(str(root), "Filtered", ["a.txt"], False)["error"] == ""
+    assert commit(str(root), "Filtered", seen_of(str(root), ["a.txt"]), {})["error"] == ""
     assert file_at(str(root), "HEAD", "a.txt") == b"TWO\n"
     assert KEY not in (tmp_path / "environment").read_text()
     run_git(root, "config", "filter.upper.clean", "rev")
     (root / "a.txt").write_text("three\n")
-    assert commit(str(root), "As it is", ["a.txt"], False)["error"] == ""
+    assert commit(str(root), "As it is", seen_of(str(root), ["a.txt"]), {})["error"] == ""
     assert file_at(str(root), "HEAD", "a.txt") == b"three\n"
 
 
 def test_trust_in_one_repository_is_none_in_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = (filtered(tmp_path / name, "tr a-z A-Z") for name in ("one", "other"))
     monkeypatch.setenv(TRUSTED_FILTERS, fingerprint(one))
-    assert commit(str(other), "As it is", ["a.txt"], False)["error"] == ""
+    assert commit(str(other), "As it is", seen_of(str(other), ["a.txt"]), {})["error"] == ""
     assert file_at(str(other), "HEAD", "a.txt") == b"two\n"
 
 
 def test_a_file_that_needs_its_filter_is_not_committed_without(tmp_path: Path) -> None:
     root = filtered(tmp_path / "root", "tr a-z A-Z", required=True)
-    told = commit(str(root), "A change", ["a.txt"], False)
+    told = commit(str(root), "A change", seen_of(str(root), ["a.txt"]), {})
     assert told["commit"] == "" and "needs the filter upper" in told["error"]
     assert file_at(str(root), "HEAD", "a.txt") == b"one\n"
 
@@ -178,7 +179,7 @@ def test_shallow_sha256_and_separate_repositories_work(tmp_path: Path) -> None:
     for name in ("shallow", "sha256", "separate"):
         root = tmp_path / name
         (root / "a.txt").write_text("changed\n")
-        done = commit(str(root), "A change", ["a.txt"], False)
+        done = commit(str(root), "A change", seen_of(str(root), ["a.txt"]), {})
         assert done["commit"] == run_git(root, "rev-parse", "HEAD"), done
         assert make_checkpoint(str(root), "s1", "k1", ["a.txt"])
         assert read_status(str(root))["marks"] == {}
@@ -192,7 +193,7 @@ def test_a_submodule_is_worked_in_like_any_repository(tmp_path: Path) -> None:
     run_git(root, "submodule", "--quiet", "add", str(module), "sub")
     (root / "sub/m.txt").write_text("changed\n")
     assert read_status(str(root / "sub"))["marks"] == {"m.txt": " M"}
-    assert commit(str(root / "sub"), "A change", ["m.txt"], False)["commit"]
+    assert commit(str(root / "sub"), "A change", seen_of(str(root / "sub"), ["m.txt"]), {})["commit"]
     assert read_status(str(root))["marks"] == {".gitmodules": "A ", "sub": "AM"}
 
 
@@ -204,7 +205,7 @@ def test_the_persons_own_settings_count(tmp_path: Path, home: Path) -> None:
     )
     for folder, address in (("work/root", "work@example.com"), ("other", "a@example.com")):
         root = make_repository(tmp_path / folder, {"a.txt": "", "b.own": ""}, commit=False)
-        assert commit(str(root), "First", ["a.txt"], False)["commit"]
+        assert commit(str(root), "First", seen_of(str(root), ["a.txt"]), {})["commit"]
         assert run_git(root, "log", "-1", "--format=%ae") == address
         assert read_status(str(root))["marks"] == {}
 

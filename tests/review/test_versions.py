@@ -76,7 +76,8 @@ async def test_a_commit_is_drafted_outside_the_conversation_and_made_only_on_req
         await applied(session)
         sent = session.state.conversation.messages
         plan = await session.review.commit_plan()
-        assert (plan.staged, sorted(plan.paths)) == (False, ["a.txt", "new.txt"])
+        assert [(file.path, file.applied) for file in plan.files] == [("a.txt", True), ("new.txt", True)]
+        plan = plan.of(["a.txt", "new.txt"])
         message = await session.review.draft_commit(plan)
         assert message == "Say two instead of one"
         asked = model_of(session).requests[-1].messages
@@ -88,6 +89,8 @@ async def test_a_commit_is_drafted_outside_the_conversation_and_made_only_on_req
         await session.review.commit(message, plan)
         assert git(folder, "log", "-1", "--format=%s").strip() == message
         assert git(folder, "status", "--porcelain") == ""
+        (folder / "a.txt").write_text("mine\n")
+        assert [file.applied for file in (await session.review.commit_plan()).files] == [False]
 
 
 async def test_a_secret_is_not_shown_to_the_model_for_a_message(tmp_path: Path) -> None:
@@ -97,7 +100,7 @@ async def test_a_secret_is_not_shown_to_the_model_for_a_message(tmp_path: Path) 
     git(folder, "add", ".env", "b.txt")
     async with open_session(folder, ["Message"]) as session:
         plan = await session.review.commit_plan()
-        assert plan.staged
+        assert {file.path for file in plan.files if not file.applied} == {".env", "b.txt"}
         await session.review.draft_commit(plan)
         asked = str(model_of(session).requests[-1].messages)
         assert "shown" in asked and "hidden" not in asked

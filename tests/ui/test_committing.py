@@ -40,7 +40,8 @@ async def test_a_file_is_compared_and_committed_by_key(workspace: Path) -> None:
         await driven.shows("No line differs.")
         await driven.press("escape")
         await driven.press("ctrl+o", "i")
-        await driven.shows("Commit what was applied to main: a.txt")
+        await driven.shows("Commit 1 file to main")
+        await driven.shows("Say two")
         await driven.press("end", *" now", "f2")
         await driven.until(
             lambda: git(workspace, "log", "-1", "--format=%s").strip() == "Say two now", "the commit"
@@ -48,24 +49,54 @@ async def test_a_file_is_compared_and_committed_by_key(workspace: Path) -> None:
         await driven.shows("Committed")
 
 
+@pytest.mark.parametrize("size", [(160, 48), (80, 24)])
+async def test_what_was_applied_is_ticked_and_hooks_run_only_when_asked(
+    workspace: Path, size: tuple[int, int]
+) -> None:
+    hook, ran = workspace / ".git/hooks/pre-commit", workspace / ".git/ran"
+    hook.write_text(f'#!/bin/sh\ntouch "{ran}"\necho not so >&2\nexit 1\n')
+    hook.chmod(0o755)
+    (workspace / "mine.txt").write_text("mine\n")
+    git(workspace, "add", "mine.txt")
+    (workspace / "b.txt").write_text("other\n")
+    async with on_screen(workspace, [EDIT, "Say two"], size=size) as driven:
+        session = driven.session
+        await session.chat.submit("Change a.txt")
+        await session.chat.finished()
+        await session.review.apply()
+        await driven.press("ctrl+o", "i")
+        for words in ("[x] a.txt", "[ ] mine.txt", "new · staged", "[ ] b.txt", "+ two", "[ ] run hooks"):
+            await driven.shows(words)
+        await driven.shows("Say two")
+        await driven.press("tab", "down", "space")
+        await driven.shows("Commit 2 files to main")
+        await driven.shows("+ mine" if "[x] mine.txt" in driven.text else "+ other")
+        await driven.press("space", "h", "f2")
+        await driven.shows("not so")
+        assert ran.exists() and git(workspace, "log", "--format=%s").split() == ["First"]
+        assert "Say two" in driven.text
+        await driven.press("h", "f2")
+        await driven.until(lambda: git(workspace, "log", "-1", "--format=%s").strip() == "Say two")
+    assert git(workspace, "show", "--name-only", "--format=").split() == ["a.txt"]
+    assert git(workspace, "status", "--porcelain") == "A  mine.txt\n?? b.txt\n"
+
+
 async def test_leaving_the_dialog_commits_nothing_and_without_a_model_one_writes_it_oneself(
     workspace: Path,
 ) -> None:
     from tui_agent.errors import Unreachable
 
-    git(workspace, "mv", "a.txt", "b.txt")
     head = git(workspace, "rev-parse", "HEAD")
-    async with on_screen(workspace, [Unreachable("x cannot be reached", "check it")]) as driven:
+    async with on_screen(workspace, [EDIT, Unreachable("x cannot be reached", "check it")]) as driven:
+        await driven.session.chat.submit("Change a.txt")
+        await driven.session.chat.finished()
+        await driven.session.review.apply()
         await driven.press("ctrl+o", "i")
-        await driven.shows("Commit what is staged")
-        await driven.until(
-            lambda: any(
-                "write the message yourself" in notice.text for notice in driven.session.state.notices.items
-            ),
-            "the notice",
-        )
+        await driven.shows("write the message yourself")
+        await driven.press(*"mine", "escape")
+        await driven.shows("Esc again drops what you wrote")
         await driven.press("escape")
-        await driven.pilot.pause()
+        await driven.until(lambda: driven.app.screen is driven.screen, "the dialog left")
         assert git(workspace, "rev-parse", "HEAD") == head
 
 
@@ -79,7 +110,7 @@ async def test_a_text_that_arrives_after_its_dialog_was_left_ends_nothing(
         return "a message"
 
     async with on_screen(workspace, []) as driven:
-        dialog = TextDialog("Commit", text(), holds_up=False)
+        dialog = TextDialog("Summary", text())
         await driven.app.push_screen(dialog)
         await driven.pilot.pause()
         if leave == "escape":

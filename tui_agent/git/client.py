@@ -6,24 +6,48 @@ git itself runs in the child; here are only the questions.
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.errors import FileError
 from tui_agent.processes.child import ChildProcess
 
 
+class ChangedFile(Struct, frozen=True):
+    """A file that a commit can hold: git's two letters for it, and the hash of its content ("": it is not there).
+
+    `applied` says that it holds what was applied here and is in no commit yet.
+    """
+
+    path: str
+    mark: str
+    seen: str
+    applied: bool = False
+
+
 class CommitPlan(Struct, frozen=True):
-    """What a commit would hold: what is `staged`, or else these paths alone; `diff` may be `cut` at some length."""
+    """What a commit can hold, and the hooks that it can run: each by name, with the hash of its content.
+
+    `more` files than these changed.
+    """
 
     is_repository: bool = False
-    staged: bool = False
-    paths: tuple[str, ...] = ()
-    diff: str = ""
-    cut: bool = False
+    files: tuple[ChangedFile, ...] = ()
+    more: int = 0
+    hooks: Mapping[str, str] = {}
+
+    def of(self, paths: Collection[str], *, hooks: bool = False) -> CommitPlan:
+        """The commit of these files alone; it runs hooks only where it is told so."""
+        chosen = tuple(file for file in self.files if file.path in paths)
+        return replace(self, files=chosen, hooks=self.hooks if hooks else {})
+
+    @property
+    def paths(self) -> list[str]:
+        return [file.path for file in self.files]
 
 
 class Gone(Struct, frozen=True):
@@ -71,14 +95,23 @@ class GitClient:
             "renamed", {"root": str(self._root), "gone": msgspec.to_builtins(list(gone))}
         )
 
-    async def commit_plan(self, paths: Sequence[str]) -> CommitPlan:
-        """What a commit would hold: what is staged, else those of the paths that changed. Raises `ChildFailed`."""
-        found = await self._child.ask("git_commit_plan", {"root": str(self._root), "paths": list(paths)})
+    async def commit_plan(self, first: Sequence[str]) -> CommitPlan:
+        """What a commit can hold, these paths before others. Raises `ChildFailed`."""
+        found = await self._child.ask("git_commit_plan", {"root": str(self._root), "first": list(first)})
         return msgspec.convert(found, CommitPlan)
 
+    async def commit_diff(self, paths: Sequence[str]) -> tuple[str, bool]:
+        """What a commit of these files would change, and whether it was cut at some length. Raises `ChildFailed`."""
+        found = await self._child.ask("git_commit_diff", {"root": str(self._root), "paths": list(paths)})
+        return found["diff"], found["cut"]
+
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commit what the plan says; the commit's name. Raises `FileError` with git's reason, or `ChildFailed`."""
-        about = {"root": str(self._root), "message": message, "paths": plan.paths, "staged": plan.staged}
+        """Commit the files of the plan, with its hooks; the commit's name.
+
+        Raises `FileError` with git's reason, or `ChildFailed`.
+        """
+        files = {file.path: file.seen for file in plan.files}
+        about = {"root": str(self._root), "message": message, "files": files, "hooks": plan.hooks}
         done = await self._child.ask("git_commit", about)
         if not done["commit"]:
             raise FileError(f"git did not commit ({done['error']})", "put that right, then commit again")

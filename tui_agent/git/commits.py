@@ -1,15 +1,19 @@
-"""Commits that the person asked for, and what would go into one. Lives in the child.
+"""Commits that the person asked for, and what could go into one. Lives in the child.
 
-What is staged is what is committed; where nothing is, the paths that were given. Hooks and signing programs are not
-run, and the dialog that asks says so. A file that needs a filter is committed only where the filter may run.
+A commit holds the files that it is given, as they were seen, and nothing else: what else is staged stays so. Signing
+programs are not run, hooks only where the person asked for exactly these. A file that needs a filter is committed only
+where the filter may run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
-from typing import Any
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from tui_agent.git.hooks import find_hooks, hooks_folder
 from tui_agent.git.process import Result
 from tui_agent.git.repository import (
     LONG_SECONDS,
@@ -21,63 +25,117 @@ from tui_agent.git.repository import (
 )
 
 #: More of a diff says no more about what a commit is about.
-MOST_BYTES = 40_000
+MOST_BYTES: Final = 40_000
+#: Files that can be chosen from; of more, their number is told.
+MOST_FILES: Final = 1000
+#: A file of more bytes is told by its size and time.
+_MOST_READ: Final = 32 << 20
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", UNOPENED)
 
 
-def commit_plan(root: str, paths: Sequence[str]) -> dict[str, Any]:
-    """{is_repository, staged, paths, diff, cut}: what a commit would hold; its diff up to some length."""
+def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
+    """{is_repository, files, more, hooks}: what a commit could hold, and the hooks that it could run, by name.
+
+    Each file is {path, mark, seen}: git's two letters, and what `seen_of` says of it. Those of `first` come first, then
+    what is staged; of more than `MOST_FILES` only the number is told.
+    """
     repository = find_repository(root)
     if repository is None:
-        return {"is_repository": False, "staged": False, "paths": [], "diff": "", "cut": False}
-    staged = _names(git(root, "diff", *_PLAIN, "--cached", "--name-only", "-z", "--relative"))
-    chosen = staged or _changed(root, paths)
-    how = ("--cached",) if staged else ()
-    told = _diff(root, how, chosen) if chosen else b""
+        return {"is_repository": False, "files": [], "more": 0, "hooks": {}}
+    marks = dict(_changed(repository))
+    wanted = [*(path for path in dict.fromkeys(first) if path in marks)]
+    staged = [path for path, mark in marks.items() if mark[0] not in " ?"]
+    order = list(dict.fromkeys((*wanted, *staged, *marks)))
+    told = order[:MOST_FILES]
+    seen = seen_of(root, told)
     return {
         "is_repository": True,
-        "staged": bool(staged),
-        "paths": chosen,
-        "diff": told[:MOST_BYTES].decode(errors="replace"),
-        "cut": len(told) > MOST_BYTES,
+        "files": [{"path": path, "mark": marks[path], "seen": seen[path]} for path in told],
+        "more": len(order) - len(told),
+        "hooks": find_hooks(root),
     }
 
 
-def commit(root: str, message: str, paths: Sequence[str], staged: bool) -> dict[str, str]:
-    """{commit, error}: the commit of what is staged, or of these paths alone; the index of others stays as it is."""
+def commit_diff(root: str, paths: Sequence[str]) -> dict[str, Any]:
+    """{diff, cut}: what a commit of these files would change, up to some length; of a new file only its name."""
+    told = _diff(root, paths) if paths else b""
+    return {"diff": told[:MOST_BYTES].decode(errors="replace"), "cut": len(told) > MOST_BYTES}
+
+
+def seen_of(root: str, paths: Sequence[str]) -> dict[str, str]:
+    """The hash (MD5) of each file's content; "" where it is not there."""
+    return {path: _seen(os.path.join(root, path)) for path in paths}
+
+
+def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str, str]) -> dict[str, str]:
+    """{commit, error}: the commit of these files, as they were seen; the index of others stays as it is.
+
+    `hooks` are those to run, by name, as they were seen; with none, none runs.
+    """
     repository = find_repository(root)
     if repository is None:
         return {"commit": "", "error": "the folder is in no git repository"}
-    if why := _why_not(repository, paths, staged):
+    if why := _why_not(repository, files, hooks):
         return {"commit": "", "error": why}
-    how = ("--no-verify", "--no-gpg-sign", "--quiet", "--cleanup=strip", "--allow-empty", "--file=-")
+    how = ("--no-gpg-sign", "--quiet", "--cleanup=strip", "--allow-empty", "--file=-")
     feed = message.encode(errors="replace")
     os.makedirs(os.path.join(repository.common_dir, "logs"), exist_ok=True)
-    if not staged:
-        new = _untracked(root, paths)
-        if new and not (added := git(root, "add", "--intent-to-add", "--", *_literal(new))).ok:
-            return {"commit": "", "error": _why(added)}
-    only = () if staged else ("--only", "--", *_literal(paths))
-    done = git(root, "commit", *how, *only, feed=feed, seconds=LONG_SECONDS)
+    new = _untracked(root, list(files))
+    if new and not (added := git(root, "add", "--intent-to-add", "--", *_literal(new))).ok:
+        return {"commit": "", "error": _why(added)}
+    done = git(
+        root,
+        *("commit", *how, *(() if hooks else ("--no-verify",)), "--only", "--", *_literal(list(files))),
+        feed=feed,
+        hooks=hooks_folder(root) if hooks else "",
+        seconds=LONG_SECONDS,
+    )
     if not done.ok:
+        if new:  # they were in no index before
+            gone = b"".join(os.fsencode(path) + b"\0" for path in new)
+            git(root, "update-index", "--force-remove", "-z", "--stdin", feed=gone)
         return {"commit": "", "error": _why(done)}
     return {"commit": git(root, "rev-parse", "HEAD").text, "error": ""}
 
 
-def _why_not(repository: Repository, paths: Sequence[str], staged: bool) -> str:
+def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[str, str]) -> str:
     """Why there can be no such commit. git itself would look into submodules to say that nothing changed."""
-    root = repository.root
-    against = ("--cached",) if staged else ("HEAD", "--", *_literal(paths))
+    root, paths = repository.root, list(files)
+    moved = [path for path, seen in seen_of(root, paths).items() if seen != files[path]]
+    if moved:
+        return f"{moved[0]} has changed since it was shown"
+    if hooks and dict(hooks) != find_hooks(root):
+        return "the hooks have changed since they were shown"
+    if os.path.exists(os.path.join(repository.git_dir, "MERGE_HEAD")):
+        return "a merge is not finished, and its commit is of everything: make it with git"
+    if not paths:
+        return "no file is chosen"
     if git(root, "rev-parse", "--verify", "--quiet", "HEAD").ok:
-        merging = os.path.exists(os.path.join(repository.git_dir, "MERGE_HEAD"))
-        same = git(root, "diff", *_PLAIN, "--quiet", *against).ok
-        if same and not merging and (staged or not _untracked(root, paths)):
+        same = git(root, "diff", *_PLAIN, "--quiet", "HEAD", "--", *_literal(paths)).ok
+        if same and not _untracked(root, paths):
             return "nothing has changed"
-    names = {} if staged else _filtered(root, paths)
+    names = _filtered(root, paths)
     for name, required in withheld_filters(root).items() if names else ():
         if required and name in names:
             return f"{names[name]} needs the filter {name}, which runs only in a workspace that is trusted"
     return ""
+
+
+def _seen(place: str) -> str:
+    try:
+        status = os.lstat(place)
+        if stat.S_ISLNK(status.st_mode):
+            return _hash(os.fsencode(os.readlink(place)))
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_READ:
+            return f"{status.st_size} {status.st_mtime_ns}"
+        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return _hash(file.read())
+    except OSError:
+        return ""
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def _filtered(root: str, paths: Sequence[str]) -> dict[str, str]:
@@ -89,24 +147,25 @@ def _filtered(root: str, paths: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _changed(root: str, paths: Sequence[str]) -> list[str]:
-    """Those of the paths that differ from the last commit, or are not tracked, and are not ignored."""
-    if not paths:
-        return []
-    told = git(
-        root,
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--no-renames",
-        "--untracked-files=all",
-        UNOPENED,
-        "--",
-        *_literal(paths),
-    )
-    prefix = git(root, "rev-parse", "--show-prefix").text
-    found = [os.fsdecode(record[3:]) for record in told.out.split(b"\0") if len(record) > 3]
-    return [path[len(prefix) :] for path in found if path.startswith(prefix)]
+def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
+    """What differs from the last commit, or is not tracked and not ignored, with its mark; no submodule, and no
+    repository that lies inside."""
+    how = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", UNOPENED)
+    told = git(repository.root, "status", *how, "--", ".")
+    for record in map(os.fsdecode, told.out.split(b"\0")):
+        kind, _, rest = record.partition(" ")
+        mark, path = "??", rest
+        if kind == "1":
+            words = rest.split(" ", 7)
+            mark, path = words[0].replace(".", " "), "" if words[1].startswith("S") else words[7]
+        elif kind != "?":
+            continue
+        if (
+            path.startswith(repository.prefix)
+            and len(path) > len(repository.prefix)
+            and not path.endswith("/")
+        ):
+            yield path[len(repository.prefix) :], mark
 
 
 def _untracked(root: str, paths: Sequence[str]) -> list[str]:
@@ -114,11 +173,10 @@ def _untracked(root: str, paths: Sequence[str]) -> list[str]:
     return _names(told)
 
 
-def _diff(root: str, how: Sequence[str], paths: Sequence[str]) -> bytes:
+def _diff(root: str, paths: Sequence[str]) -> bytes:
     """The diff against the last commit; of a file that is not tracked yet only its name is known."""
-    against = () if how else ("HEAD",)
-    told = git(root, "diff", *_PLAIN, "--relative", *how, *against, "--", *_literal(paths))
-    new = [] if how else _untracked(root, paths)
+    told = git(root, "diff", *_PLAIN, "--relative", "HEAD", "--", *_literal(paths))
+    new = _untracked(root, paths)
     return told.out + "".join(f"new file: {path}\n" for path in new).encode(errors="replace")
 
 

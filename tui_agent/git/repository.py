@@ -6,7 +6,7 @@ hooks, no remotes that could be asked, and a `config` that we wrote, with those 
 repository that are on a list and have a value that such a setting can have. It is made for each call from what the
 repository is now. The environment is made from nothing too, and every call has a time limit.
 
-Filters are the one thing that a repository may bring: where the person trusted exactly these, they run.
+Filters may run, where the person trusted exactly these, and the hooks of a commit, where the person asks for them.
 """
 
 from __future__ import annotations
@@ -107,25 +107,30 @@ class Repository(Struct, frozen=True):
 
 
 def git(
-    root: str, *arguments: str, feed: bytes | None = None, index: str = "", seconds: float = SECONDS
+    root: str,
+    *arguments: str,
+    feed: bytes | None = None,
+    index: str = "",
+    hooks: str = "",
+    seconds: float = SECONDS,
 ) -> Result:
     """Run `git` in the repository that a folder is in. `feed` is its standard input; without, there is none.
 
-    With `index` that file takes the place of the repository's own index. Raises ChildFailed where it does not end
-    within `seconds`; all else is a result.
+    With `index` that file takes the place of the repository's own index; with `hooks` the programs in that folder run.
+    Raises ChildFailed where it does not end within `seconds`; all else is a result.
     """
-    found = _opened(root)
+    found = opened(root)
     if found is None:
         return Result(128, b"", f"fatal: not a git repository: {root}".encode(errors="replace"))
     try:
-        with _shared_folder(found) as shared:
+        with _shared_folder(found, hooks) as shared:
             variables = {
                 "GIT_DIR": found.git_dir,
                 "GIT_COMMON_DIR": shared,
                 "GIT_WORK_TREE": found.work_tree,
                 **({"GIT_INDEX_FILE": index} if index else {}),
             }
-            trusted = _is_trusted(found)
+            trusted = _is_trusted(found) or bool(hooks)
             return run_git(
                 root, arguments, variables, feed=feed, seconds=seconds, trusted=trusted, start=_started
             )
@@ -150,7 +155,7 @@ def git_without_repository(root: str, *arguments: str) -> Result:
 
 def find_repository(root: str) -> Repository | None:
     """The repository whose work tree a folder is in; None where there is none, or where it ignores the folder."""
-    found = _opened(root)
+    found = opened(root)
     if found is None or not find_git():
         return None
     here = os.path.relpath(os.path.realpath(root), found.work_tree)
@@ -162,7 +167,7 @@ def find_repository(root: str) -> Repository | None:
 
 def withheld_filters(root: str) -> dict[str, bool]:
     """The filters that git would run here and we do not, since nobody trusted them; whether a file needs its filter."""
-    found = _opened(root)
+    found = opened(root)
     if found is None or _is_trusted(found):
         return {}
     entries = (*persons_settings(found), *found.entries)
@@ -194,7 +199,7 @@ def ignored_folders(repository: Repository) -> set[str]:
 
 def init_with_commit(root: str, message: str) -> str:
     """Make a repository of a folder, with all its files in a first commit; the commit's name. "" if that failed."""
-    if _opened(root) is None:
+    if opened(root) is None:
         if os.path.lexists(os.path.join(root, ".git")):
             return ""  # a repository that was refused
         made = run_git(root, ("init", "--quiet", "--initial-branch=main"), {}, seconds=SECONDS)
@@ -231,8 +236,8 @@ def _started(
     return owner.proc
 
 
-def _opened(root: str) -> GitFolder | None:
-    """The repository, unless it belongs to somebody whom the person did not declare safe."""
+def opened(root: str) -> GitFolder | None:
+    """The repository of a folder, unless it belongs to somebody whom the person did not declare safe."""
     avoid_programs_in(root)
     found = find_git_folder(root)
     if found is None or not found.is_foreign:
@@ -252,11 +257,13 @@ def _is_trusted(found: GitFolder) -> bool:
 
 
 @contextmanager
-def _shared_folder(found: GitFolder) -> Generator[str]:
+def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
     """The folder that git takes for the one that the work trees of this repository share."""
     with temporary_folder() as folder:
         os.mkdir(os.path.join(folder, "info"))
         settings = _settings(found)
+        if hooks:
+            settings = (*settings, ("core.hookspath", hooks))
         if any(key.startswith("filter.lfs.") for key, _ in settings):  # it keeps there what a commit needs
             os.makedirs(os.path.join(found.common_dir, "lfs"), exist_ok=True)
         for name in _SHARED:

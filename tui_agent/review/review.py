@@ -213,8 +213,13 @@ class Review:
 
     @call(changes=False)
     async def commit_plan(self) -> CommitPlan:
-        """What a commit would hold. Raises `SessionError` where there is nothing to commit."""
+        """What a commit can hold. Raises `SessionError` where there is nothing to commit."""
         return await self._versions.commit_plan()
+
+    @call(changes=False)
+    async def commit_file(self, path: str) -> Diff:
+        """What a commit would change in a file."""
+        return await self._versions.commit_file(path)
 
     @call(changes=True)
     async def draft_commit(self, plan: CommitPlan) -> str:
@@ -223,7 +228,7 @@ class Review:
 
     @call(changes=True)
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commit what the plan says, and nothing else; the commit's name. Hooks are not run."""
+        """Commit the files of the plan, and nothing else; the commit's name. The hooks that it has are run."""
         return await self._versions.commit(message, plan)
 
     # ── for the session ──────────────────────────────────────────────────────────────────────────────────

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from tui_agent.edits.change import Checkpoint, Diff
 from tui_agent.edits.hunks import diff_of
 from tui_agent.errors import ChildFailed, FileError, SessionError
 from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.key_formats import hits
-from tui_agent.files.text import decode
+from tui_agent.files.text import decode, md5
 from tui_agent.git.client import CommitPlan
 from tui_agent.log.journal import Journal
 from tui_agent.review.writer import Writer
@@ -70,21 +70,37 @@ class Versions:
         return await asyncio.to_thread(diff_of, path, before, now.text or "")
 
     async def commit_plan(self) -> CommitPlan:
-        """What a commit would hold now: what is staged, else what this session wrote. Raises `SessionError`."""
-        plan = await self._workspace.repository.commit_plan(list(dict.fromkeys(_written(self.state))))
+        """What a commit can hold now, what this session applied first. Raises `SessionError`."""
+        applied = _applied(self.state)
+        plan = await self._workspace.repository.commit_plan(list(applied))
         if not plan.is_repository:
             raise SessionError("There is no git repository here", "make one with `git init`")
-        if not plan.paths:
-            raise SessionError(
-                "There is nothing to commit",
-                "stage what you wrote yourself; what was applied here is taken by itself",
-            )
-        return plan
+        if not plan.files:
+            raise SessionError("There is nothing to commit", "no file differs from the last commit")
+        committed = {path for path in applied if await self._is_committed(path, applied[path])}
+        files = [
+            structs.replace(file, applied=file.path in applied and file.path not in committed)
+            for file in plan.files
+        ]
+        return structs.replace(plan, files=tuple(sorted(files, key=lambda file: not file.applied)))
+
+    async def _is_committed(self, path: str, after: str) -> bool:
+        """Whether the last commit has a file as an apply left it."""
+        data = await self._workspace.repository.file_at(LAST_COMMIT, path)
+        return (md5(data) if data is not None else "") == after
+
+    async def commit_file(self, path: str) -> Diff:
+        """What a commit would change in a file: the disk against the last commit. Raises `FileError`."""
+        data = await self._workspace.repository.file_at(LAST_COMMIT, path)
+        before = "" if data is None else decode(data, path).text
+        return await asyncio.to_thread(diff_of, path, before, await self._writer.on_disk(path))
 
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commit it; hooks are not run. Raises `FileError` with git's reason."""
+        """Commit the files of the plan, with its hooks. Raises `FileError` with git's reason."""
         if not message.strip():
             raise FileError("A commit needs a message", "write one")
+        if not plan.files:
+            raise FileError("No file is chosen", "tick one")
         made = await self._workspace.repository.commit(message, plan)
         words = message.strip().split("\n", 1)[0]
         await self._journal.record(e.NoticeGiven("info", f"Committed {made[:7]}: {words}"))
@@ -93,7 +109,8 @@ class Versions:
 
     async def for_model(self, plan: CommitPlan) -> str:
         """What a model is shown of a commit, to write its message."""
-        return await asyncio.to_thread(for_model, plan, self._workspace.gate)
+        diff, cut = await self._workspace.repository.commit_diff(plan.paths)
+        return await asyncio.to_thread(for_model, plan.paths, diff, cut, self._workspace.gate)
 
     def _point(self, name: str) -> Checkpoint:
         found = next((point for point in self.state.review.checkpoints if point.id == name), None)
@@ -128,24 +145,25 @@ class Versions:
         task.add_done_callback(self._tasks.discard)
 
 
-def _written(state: State) -> Iterator[str]:
+def _applied(state: State) -> dict[str, str]:
+    """The files that hold what was applied and not taken back, each with the hash that the last apply left it with."""
+    before, after = dict[str, str](), dict[str, str]()
     for point in state.review.checkpoints:
-        for step in point.files:
-            if not is_secret(step.path):
-                yield step.path
+        for step in () if point.undone else point.files:
+            before.setdefault(step.path, step.before)
+            after[step.path] = step.after
+    return {path: left for path, left in after.items() if left != before[path] and not is_secret(path)}
 
 
-def for_model(plan: CommitPlan, gate: Gate) -> str:
+def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
     """What a model is shown of a commit: its diff without files that look like secrets, or hold any. Blocking."""
-    shown = gate.without_secrets(plan.paths)
-    hidden = set(plan.paths) - set(shown)
-    head, *parts = plan.diff.split("diff --git ")
+    shown = gate.without_secrets(paths)
+    hidden = set(paths) - set(shown)
+    head, *parts = diff.split("diff --git ")
     kept = [part for part in parts if not _is_of(part, hidden) and not hits(_without_marks(part))]
     names = "\n".join(shown)
     return (
-        f"Files:\n{names}\n\n{head}"
-        + "".join(f"diff --git {part}" for part in kept)
-        + ("\n…" if plan.cut else "")
+        f"Files:\n{names}\n\n{head}" + "".join(f"diff --git {part}" for part in kept) + ("\n…" if cut else "")
     )
 
 

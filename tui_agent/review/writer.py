@@ -138,6 +138,14 @@ class Writer:
         await asyncio.to_thread(self._blobs.put, newer)
         return Current(path, buffer.text, md5(newer), stored, unsaved=True, disk=md5(data))
 
+    async def on_disk(self, path: str) -> str:
+        """The text of a file on disk, "" where it is not there. Raises as `current` does."""
+        if not self._workspace.gate.place(path, "read").exists:
+            return ""
+        return decode(
+            await asyncio.to_thread(read_for_person, self._workspace.gate, path, MAX_BYTES), path
+        ).text
+
     async def write(
         self, name: str, targets: Sequence[Target], events: Events, leaves: Iterable[str] = ()
     ) -> None:

@@ -39,7 +39,7 @@ DIALOGS = {
     "session.permissions": "permissions:show_permissions",
     "checks.run": "questions:run_checks",
     "checks.accept": "questions:accept_checks",
-    "changes.commit": "drafts:commit",
+    "changes.commit": "commit:commit",
     "commands.list": "commands:show_commands",
 }
 

@@ -13,7 +13,7 @@ import msgspec
 from tui_agent.files.systems import remove_folder
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.git.client import Gone
-from tui_agent.git.commits import commit, commit_plan
+from tui_agent.git.commits import commit, commit_diff, commit_plan
 from tui_agent.git.repository import find_repository, ignored, init_with_commit
 from tui_agent.git.status import read_status
 from tui_agent.git.trees import sweep
@@ -128,14 +128,19 @@ async def git_file(params: dict[str, Any], send: Send) -> str | bool | None:
 
 
 async def git_commit_plan(params: dict[str, Any], send: Send) -> dict[str, Any]:
-    """{root, paths} → what a commit would hold, see `commit_plan`."""
-    return await asyncio.to_thread(commit_plan, params["root"], params["paths"])
+    """{root, first} → what a commit could hold, see `commit_plan`."""
+    return await asyncio.to_thread(commit_plan, params["root"], params["first"])
+
+
+async def git_commit_diff(params: dict[str, Any], send: Send) -> dict[str, Any]:
+    """{root, paths} → {diff, cut}, see `commit_diff`."""
+    return await asyncio.to_thread(commit_diff, params["root"], params["paths"])
 
 
 async def git_commit(params: dict[str, Any], send: Send) -> dict[str, str]:
-    """{root, message, paths, staged} → {commit, error}."""
+    """{root, message, files, hooks} → {commit, error}."""
     return await asyncio.to_thread(
-        commit, params["root"], params["message"], params["paths"], params["staged"]
+        commit, params["root"], params["message"], params["files"], params["hooks"]
     )
 
 
@@ -213,6 +218,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "git_forget": git_forget,
         "git_file": git_file,
         "git_commit_plan": git_commit_plan,
+        "git_commit_diff": git_commit_diff,
         "git_commit": git_commit,
         "git_snapshot": git_snapshot,
         "git_worktrees_prepare": git_worktrees_prepare,

@@ -1,11 +1,10 @@
-"""A text to be written or changed, over the screen: what a hunk adds, a place of a conflict, a commit's message."""
+"""A text to be written or changed, over the screen: what a hunk adds, a place of a conflict, a summary."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
 from typing import ClassVar
 
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -41,16 +40,9 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
         *,
         keep: str = "keep",
         wrap: bool = False,
-        holds_up: bool = True,
     ) -> None:
-        """A text that is yet to come closes the dialog where it comes to nothing (None).
-
-        Keys wait for it, unless `holds_up` is false: it is then left out where the person has begun to write.
-        """
+        """A text that is yet to come closes the dialog where it comes to nothing (None). Keys wait for it."""
         super().__init__()
-        self._holds_up = holds_up
-        #: Whether the text can be kept: what it is for may still have to be found out.
-        self.can_be_kept = True
         self._title = title
         self._text = text
         self._keep = keep
@@ -78,12 +70,6 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
         elif not area.text:
             area.text = self._before = found
 
-    def needs_content(self, event: events.Event) -> bool:
-        return self._holds_up and super().needs_content(event)
-
-    def retitle(self, title: str) -> None:
-        self.query_one(".title", Static).update(label(title))
-
     def action_leave(self) -> None:
         """What was written would be lost: that takes a second press."""
         if self._leaving or self.query_one(WritingArea).text == self._before:
@@ -103,5 +89,4 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
         return label(f"Ctrl+G {self._keep}   Esc leave it as it was")
 
     def action_keep(self) -> None:
-        if self.can_be_kept:
-            self.dismiss(self.query_one(WritingArea).text)
+        self.dismiss(self.query_one(WritingArea).text)

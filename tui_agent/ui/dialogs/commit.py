@@ -1,0 +1,271 @@
+"""A commit: which files with a tick each, what changed in them, the message, and whether hooks run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import events
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.errors import ModelError, TuiAgentError
+from tui_agent.git.client import ChangedFile, CommitPlan
+from tui_agent.session.session import Session
+from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.sink import counted, label, plain
+from tui_agent.ui.widgets.diff_view import DiffView
+from tui_agent.ui.widgets.lines import Line, Lined, Piece
+from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.text_area import WritingArea
+
+#: Columns from which the files and the diff are side by side.
+BESIDE = 110
+_WORDS = {"?": "new", "A": "new", "D": "deleted"}
+
+
+class CommitDialog(Dialog[None], inherit_bindings=False):
+    """What was applied is ticked, and nothing else; the message is drafted for what is ticked then."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", show=False, priority=True),
+        Binding("f2,ctrl+enter,ctrl+g", "commit", show=False, priority=True),
+        Binding("tab", "go(1)", show=False, priority=True),
+        Binding("shift+tab", "go(-1)", show=False, priority=True),
+        Binding("space,enter", "tick", show=False),
+        Binding("a", "tick_all", show=False),
+        Binding("h", "hooks", show=False),
+        Binding("d", "draft", show=False),
+    ]
+    DEFAULT_CSS = """
+    CommitDialog {
+        align: center top; background: $background 40%;
+        & > Vertical { width: 96%; height: 94%; margin-top: 1; background: $overlay; padding: 0 2; }
+        & .title { height: 1; color: $accent; text-style: bold; }
+        & #what { height: 1fr; layout: vertical; margin-top: 1; }
+        & Rows { height: auto; max-height: 6; min-height: 2; }
+        & DiffView { height: 1fr; margin-top: 1; }
+        & .hooks { height: 1; color: $muted; }
+        & WritingArea { height: 4; margin-top: 1; padding: 0 1; }
+        & .said { height: auto; max-height: 4; color: $muted; }
+        &.-beside {
+            & #what { layout: horizontal; }
+            & WritingArea { height: 7; }
+            & Rows { width: 2fr; height: 100%; max-height: 100%; margin-right: 2; }
+            & DiffView { width: 3fr; height: 100%; margin-top: 0; }
+        }
+    }
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._plan = CommitPlan()
+        self._ticked: set[str] = set()
+        self._runs_hooks = False
+        #: The message as it was drafted, whether leaving what was written was asked for, and whether git is at it.
+        self._drafted = ""
+        self._leaving = self._committing = False
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static("Commit", classes="title", markup=False)
+            yield Static("", classes="said", markup=False)  # on top, where no notice lies over it
+            with Container(id="what"):
+                yield Rows()
+                yield DiffView()
+            yield Static("", classes="hooks", markup=False)
+            yield WritingArea("", soft_wrap=True, tab_behavior="focus", placeholder="message")
+
+    def on_mount(self) -> None:
+        self.query_one(".hooks").display = False
+        self.query_one(WritingArea).focus()
+        self._say()
+        self.fill(self._load())
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(event.size.width >= BESIDE, "-beside")
+
+    def needs_content(self, event: events.Event) -> bool:
+        """A message can be written while the files are looked for."""
+        return super().needs_content(event) and self.focused is not self.query_one(WritingArea)
+
+    async def _load(self) -> None:
+        try:
+            self._plan = await self._session.review.commit_plan()
+        except TuiAgentError as error:
+            await self._session.notice(str(error), "error")
+            self.dismiss(None)
+            return
+        self._ticked = {file.path for file in self._plan.files if file.applied}
+        self._show_files()
+        self._show_diff()
+        if self._ticked:
+            self.action_draft()
+        else:
+            self.query_one(Rows).focus()
+
+    def on_descendant_focus(self) -> None:
+        self._say()
+
+    # ── what goes in ─────────────────────────────────────────────────────────────────────────────────────
+
+    def on_lined_moved(self, event: Lined.Moved) -> None:
+        event.stop()
+        self._show_diff()
+
+    def on_lined_marked(self, event: Lined.Marked) -> None:
+        event.stop()
+        self._tick(event.key)
+
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
+        event.stop()
+        self._tick(event.key)
+
+    def on_click(self, event: events.Click) -> None:
+        if isinstance(event.widget, Static) and event.widget.has_class("hooks"):
+            self.action_hooks()
+
+    def action_tick(self) -> None:
+        self._tick(self.query_one(Rows).cursor)
+
+    def action_tick_all(self) -> None:
+        """All of them; none where all are."""
+        every = set(self._plan.paths)
+        self._ticked = set() if self._ticked == every else every
+        self._show_files()
+
+    def action_hooks(self) -> None:
+        if self._plan.hooks:
+            self._runs_hooks = not self._runs_hooks
+            self._show_files()
+
+    def action_go(self, step: int) -> None:
+        places: list[Widget] = [self.query_one(Rows), self.query_one(DiffView), self.query_one(WritingArea)]
+        at = next((index for index, place in enumerate(places) if place.has_focus), 0)
+        places[(at + step) % len(places)].focus()
+
+    def _tick(self, path: str) -> None:
+        if path:
+            self._ticked ^= {path}
+            self._show_files()
+
+    def _show_files(self) -> None:
+        plan, rows = self._plan, list[Row]()
+        if applied := [file for file in plan.files if file.applied]:
+            rows += [_heading("Applied here"), *map(self._row, applied)]
+        if others := [file for file in plan.files if not file.applied]:
+            rows += [_heading("Other changed files"), *map(self._row, others)]
+        if plan.more:
+            rows.append(_heading(f"and {counted(plan.more, 'more file')}"))
+        self.query_one(Rows).set_rows(rows)
+        branch = self._session.state.workspace.branch or "HEAD"
+        files = counted(len(self._ticked), "file")
+        self.query_one(".title", Static).update(label(f"Commit {files} to {branch}"))
+        hooks = self.query_one(".hooks", Static)
+        hooks.display = bool(plan.hooks)
+        words = f"{_box(self._runs_hooks)} run hooks, programs of the repository: {', '.join(plan.hooks)}"
+        hooks.update(label(words, "$warning" if self._runs_hooks else ""))
+        self._say()
+
+    def _row(self, file: ChangedFile) -> Row:
+        ticked = file.path in self._ticked
+        letter = file.mark.strip()[:1]
+        staged = "staged" if file.mark[0] not in " ?" else ""
+        words = " · ".join(filter(None, (_WORDS.get(letter, "changed"), staged)))
+        left = (Piece(f"{_box(ticked)} ", "accent" if ticked else "muted"), Piece(file.path, "", "start"))
+        return Row(file.path, Line(left, (Piece(words, "muted"),)), marked=True)
+
+    def _show_diff(self) -> None:
+        if path := self.query_one(Rows).cursor:
+            self.run_worker(self._get_diff(path), group="diff", exclusive=True)
+
+    async def _get_diff(self, path: str) -> None:
+        view = self.query_one(DiffView)
+        try:
+            diff = await self._session.review.commit_file(path)
+            await view.get_ready(diff)
+        except TuiAgentError as error:
+            view.show_words(str(error))
+            return
+        if diff.hunks:
+            view.show_diff(diff)
+        else:
+            view.show_words("No line differs.")
+
+    # ── the message ──────────────────────────────────────────────────────────────────────────────────────
+
+    def action_draft(self) -> None:
+        """Let the model write the message for what is ticked, in the place of one that it wrote."""
+        if self._ticked and self.query_one(WritingArea).text == self._drafted:
+            self.run_worker(self._draft(self._plan.of(self._ticked)), group="draft", exclusive=True)
+
+    async def _draft(self, plan: CommitPlan) -> None:
+        self._say("Asking the model for a message…")
+        try:
+            message = await self._session.review.draft_commit(plan)
+        except ModelError as error:
+            self._say(f"{error}; write the message yourself", "$warning")
+            return
+        except TuiAgentError as error:
+            self._say(str(error), "$warning")
+            return
+        area = self.query_one(WritingArea)
+        if area.text == self._drafted:
+            area.text = self._drafted = message
+        self._say()
+
+    def on_text_area_changed(self) -> None:
+        if self._leaving:
+            self._leaving = False
+            self._say()
+
+    def action_leave(self) -> None:
+        """What was written would be lost: that takes a second press."""
+        if self._leaving or self.query_one(WritingArea).text == self._drafted:
+            self.dismiss(None)
+        else:
+            self._leaving = True
+            self._say("Esc again drops what you wrote   F2 commit", "$warning")
+
+    def action_commit(self) -> None:
+        if self._plan.files and not self._committing:
+            plan = self._plan.of(self._ticked, hooks=self._runs_hooks)
+            self._committing = True
+            self.run_worker(self._commit(self.query_one(WritingArea).text, plan), group="commit")
+
+    async def _commit(self, message: str, plan: CommitPlan) -> None:
+        self._say("Committing…")
+        try:
+            await self._session.review.commit(message, plan)
+        except TuiAgentError as error:
+            self._say(str(error), "$error")
+        else:
+            self.dismiss(None)
+        finally:
+            self._committing = False
+
+    def _say(self, words: str = "", ink: str = "") -> None:
+        """Say this, or else what the keys do where the focus is."""
+        if not words:
+            words = "Ctrl+G commit   Tab files, diff, message   Esc leave"
+            if self.query_one(Rows).has_focus:
+                hooks = "  h hooks" if self._plan.hooks else ""
+                words = f"Space tick  a all{hooks}  d draft  Ctrl+G commit  Tab next  Esc leave"
+        self.query_one(".said", Static).update(plain(words, ink))
+
+
+async def commit(app: App[object], session: Session) -> None:
+    """Let the person choose what to commit, and with which message; nothing happens where the dialog is left."""
+    await app.push_screen_wait(CommitDialog(session))
+
+
+def _box(ticked: bool) -> str:
+    return "[x]" if ticked else "[ ]"
+
+
+def _heading(words: str) -> Row:
+    return Row("", Line((Piece(words, "muted"),)))
