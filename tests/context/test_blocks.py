@@ -16,6 +16,7 @@ from tui_agent.context.folders import outline
 from tui_agent.store.graph import SubTask
 from tui_agent.subtasks import handover
 from tui_agent.turn import task_report
+from tui_agent.workspace.index import Index
 
 #: What XML 1.0 can hold at all, see its 2.2.
 XML = st.text(
@@ -110,7 +111,7 @@ def task(text: str, **more: object) -> SubTask:
 
 
 def system(text: str) -> str:
-    place = prompt.Surroundings(text, text, "Linux", outline([text, f"{text}/b"], 1000))
+    place = prompt.Surroundings(text, text, "Linux", outline(Index([text, f"{text}/b"]), 1000))
     contexts = [instructions.ContextFile("AGENTS.md", "", "", text, "0")]
     hand_over = handover.text(handover.HandOver(task(text), text, text, (task(text),), (text,)))
     message = prompt.system_message(

@@ -9,6 +9,7 @@ from tui_agent.context import editor, known, prompt
 from tui_agent.context.folders import DirectoryListing, outline
 from tui_agent.context.known import KnownFile
 from tui_agent.context.loaded import InView, LoadedFile
+from tui_agent.workspace.index import Index
 
 PLACE = prompt.Surroundings("/w", ".", "Linux", "a.py")
 WORDS = {
@@ -160,8 +161,8 @@ def test_the_table_says_what_became_of_each_file() -> None:
 
 def test_the_outline_is_bounded_and_says_what_it_left_out() -> None:
     paths = [f"folder{number:03}/deep/file.py" for number in range(500)]
-    text = outline(["README.md", *paths], 100)
+    text = outline(Index(["README.md", *paths]), 100)
     assert text.startswith("README.md\nfolder000/ (1)")
     assert len(text) < 500
     assert text.splitlines()[-1].startswith("… and ")
-    assert outline([], 100) == ""
+    assert outline(Index(), 100) == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,6 +102,35 @@ def test_names_are_found_whatever_their_case() -> None:
         "ORDERS.py": ["src/api/orders.py"],
         "nothing": [],
     }
+
+
+@given(
+    TREES, st.sets(st.sampled_from(["a", "A", "a.b", "b", "a-b", "É", "none"])), st.sampled_from([2, 8192])
+)
+def test_names_are_those_that_a_look_at_every_path_finds(
+    tree: set[str], names: set[str], slice_: int
+) -> None:
+    def is_called(path: str, name: str) -> bool:
+        own = path.rpartition("/")[2].lower()
+        return name.lower() in (own, own.rpartition(".")[0])
+
+    with mock.patch.object(index_module, "SLICE", slice_):
+        found = Index(tree).named(names)
+    assert found == {name: [path for path in sorted(tree) if is_called(path, name)] for name in names}
+
+
+@given(TREES, TREES)
+def test_the_overview_is_made_once_for_as_long_as_the_folder_stays_as_it_is(
+    before: set[str], added: set[str]
+) -> None:
+    index = Index(before)
+    first = index.overview()
+    changed = index.update(added)
+    assert (index.overview() is first) == (not changed)
+    folders = {path[:at] for path in before for at, sign in enumerate(path) if sign == "/"}
+    counts = {folder: sum(path.startswith(folder + "/") for path in before) for folder in folders}
+    assert first.files == tuple(sorted(path for path in before if "/" not in path))
+    assert list(first.folders) == sorted(counts.items(), key=lambda one: (one[0].count("/"), one[0]))
 
 
 def test_the_nearest_names_come_first() -> None:

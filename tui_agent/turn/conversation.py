@@ -162,9 +162,7 @@ async def _system(
         root=str(context.workspace.root),
         start_folder=context.start_folder,
         system=platform.system(),
-        outline=await asyncio.to_thread(
-            outline, context.workspace.index.paths, context.settings.outline_tokens
-        )
+        outline=await asyncio.to_thread(outline, context.workspace.index, context.settings.outline_tokens)
         if not state.model.small
         else "",
     )

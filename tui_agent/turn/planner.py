@@ -152,7 +152,7 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
     files = context.state().known
     rows = [known.table_row(entry, 0) for entry in files.files.values()]
     room = context.settings.outline_tokens
-    shown = outline(context.workspace.index.paths, room) if room else ""
+    shown = outline(context.workspace.index, room) if room else ""
     parts = [
         "# Outline of the workspace\nFiles at the top, then folders with the number of files below each:\n"
         + shown

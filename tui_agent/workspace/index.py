@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -48,6 +49,13 @@ def nearest_names(paths: Sequence[str], wanted: str, count: int) -> list[str]:
     return [path for _, path in ranked[:count]]
 
 
+class Overview(Struct, frozen=True):
+    """The `files` at the top, and every folder with the number of files below it, the shallow ones first."""
+
+    files: tuple[str, ...]
+    folders: tuple[tuple[str, int], ...]
+
+
 class Matches(Struct, frozen=True):
     """What fitted a pattern: the first `paths` in order, and how many there are (`complete`: in the whole index)."""
 
@@ -68,6 +76,8 @@ class Index:
         self.revision = 0
         self._paths = sorted(set(paths))
         self._picker = Picker()
+        #: What was made of which paths: a request asks for it twice, and most requests find the folder as it was.
+        self._overview: tuple[list[str], Overview] | None = None
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -111,6 +121,13 @@ class Index:
             (folders if name.endswith("/") else files).append(name.rstrip("/"))
         return sorted(folders), files
 
+    def overview(self) -> Overview:
+        """The folder in short. Looks at every path once for as long as none comes or goes."""
+        paths = self._paths
+        if self._overview is None or self._overview[0] is not paths:
+            self._overview = paths, _overview(paths)
+        return self._overview[1]
+
     def has_folder(self, path: str) -> bool:
         """Whether something lies below this folder."""
         prefix = path.rstrip("/") + "/"
@@ -139,13 +156,17 @@ class Index:
     def named(self, names: Collection[str]) -> dict[str, list[str]]:
         """For each of these names, the paths whose file name is it, with or without its last extension.
 
-        Case counts for nothing. Looks at every path once.
+        Case counts for nothing. Only the paths that hold one of the names are looked at one by one.
         """
         wanted: dict[str, list[str]] = {name.lower(): [] for name in names}
-        for path in self._paths:
-            name = path.rpartition("/")[2].lower()
-            for key in (name, name.rpartition(".")[0]):
-                if key in wanted:
+        paths = self._paths
+        for at in range(0, len(paths), SLICE):
+            part = paths[at : at + SLICE]
+            text = "/" + "\0/".join(part).lower() + "\0"
+            hits = {place for key in wanted for end in ("\0", ".") for place in _places(text, f"/{key}{end}")}
+            for path in (part[place] for place in sorted(hits)):
+                name = path.rpartition("/")[2].lower()
+                for key in {name, name.rpartition(".")[0]} & wanted.keys():
                     wanted[key].append(path)
         return {name: wanted[name.lower()] for name in names}
 
@@ -160,8 +181,9 @@ class Index:
         return self._picker.find(self._paths, query, limit)
 
     def warm(self) -> None:
-        """Get the picker ready ahead of its first key. For a thread."""
+        """Get the picker ready ahead of its first key, and the overview ahead of the first request. For a thread."""
         self._picker.fill(self._paths)
+        self.overview()
 
     def _take(self, paths: list[str]) -> None:
         self._paths = paths
@@ -192,6 +214,27 @@ class Index:
             at = bisect_left(self._paths, alternative.exact)
             return at, at + 1
         return self._range(alternative.prefix or "/")
+
+
+def _overview(paths: list[str]) -> Overview:
+    inside = Counter(path.rpartition("/")[0] for path in paths)
+    below: Counter[str] = Counter()
+    for folder, count in inside.items():
+        while folder:
+            below[folder] += count
+            folder = folder.rpartition("/")[0]
+    folders = sorted(below.items(), key=lambda item: (item[0].count("/"), item[0]))
+    return Overview(tuple(path for path in paths if "/" not in path) if inside[""] else (), tuple(folders))
+
+
+def _places(text: str, wanted: str) -> Iterator[int]:
+    """In which of the parts of a text, which NUL ends, `wanted` is."""
+    place = start = 0
+    while (found := text.find(wanted, start)) >= 0:
+        place += text.count("\0", start, found)
+        yield place
+        start = text.find("\0", found) + 1
+        place += 1
 
 
 def _without(paths: list[str], gone: set[str]) -> list[str]:
