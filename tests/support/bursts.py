@@ -25,7 +25,7 @@ from tui_agent.session.session import Session
 from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.keys import keyboard
 from tui_agent.ui.widgets import pane
-from tui_agent.ui.widgets.editor_bars import FindBar
+from tui_agent.ui.widgets.find_bar import FindBar
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Rows
 

@@ -12,7 +12,7 @@ from support.sessions import reply
 from tui_agent.ui.panes import buffers
 from tui_agent.ui.panes.buffers import BuffersPane
 from tui_agent.ui.widgets.editor import MOST_LINES, PART, Editor
-from tui_agent.ui.widgets.editor_bars import FileTabs
+from tui_agent.ui.widgets.file_tabs import FileTabs
 from tui_agent.ui.widgets.syntax import CHUNK, LineHighlights
 
 CODE = "import time\n\n\ndef fetch(url):\n    return get(url)\n"
@@ -194,6 +194,48 @@ async def test_words_are_found_and_the_search_wraps(workspace: Path) -> None:
         await it.shows("not there")
         await it.press("escape")
         await it.until(lambda: editor(it).has_focus)
+
+
+async def test_words_are_replaced_one_by_one_and_all_at_once(workspace: Path) -> None:
+    text = "".join(f"def get_{n}(url, URL):\r\n    return x\r\n" for n in range(3))
+    (workspace / "calls.py").write_bytes(text.encode())
+    async with on_screen(workspace) as it:
+        area = await open_in(it, "calls.py")
+        await it.press("ctrl+backslash", *"url", "tab", *"a$1")
+        await it.shows("1: def get_0(urla$1, URL):")  # what it is, and what it would be
+        await it.shows("1 of 6 found")
+        await it.press("enter")
+        assert area.text == text.replace("url", "a$1", 1)
+        await it.press("alt+c", "tab")  # now only what is written alike
+        await it.shows("1 of 2 found")
+        await it.press("tab", "alt+a")
+        await it.shows("Replace 2 places in 2 lines of calls.py")
+        await it.press("enter")
+        await it.shows("Replaced 2 places in 2 lines")
+        assert area.text == text.replace("url", "a$1")
+        await it.press("escape", "ctrl+z")
+        assert area.text == text.replace("url", "a$1", 1)
+        await it.press("ctrl+z")
+        assert area.text == text
+        area.select((2, 0), (4, 0))
+        await it.press("ctrl+backslash", "alt+r", *r"(\w+)_\d", "tab", "ctrl+u", *r"\1\n", "alt+a")
+        await it.shows("Replace 1 place in 1 line of calls.py")
+        await it.press("enter")
+        await it.shows("Replaced 1 place")
+        assert area.text == text.replace("get_1", "get\r\n")
+
+
+async def test_an_expression_that_is_wrong_or_takes_for_ever_is_a_sentence(workspace: Path) -> None:
+    (workspace / "long.txt").write_text("a" * 60 + "b\n")
+    async with on_screen(workspace) as it:
+        await open_in(it, "long.txt")
+        await it.press("ctrl+f", "alt+r", *"(a|aa")
+        await it.shows("The expression cannot be read, missing ) at position 5: correct it")
+        await it.press(*")+$", "x")  # letters do not wait for it
+        await it.press("backspace")
+        await it.shows("The expression takes longer than 1 s: make it more exact")
+        await it.press("ctrl+u", "b", "enter")
+        await it.shows("1 of 1 found")
 
 
 async def test_going_to_a_line(workspace: Path) -> None:

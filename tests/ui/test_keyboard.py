@@ -13,8 +13,8 @@ from textual.widgets import Input
 
 from tui_agent.session.session import Session
 from tui_agent.ui.widgets import pane
-from tui_agent.ui.widgets.editor_bars import FindBar
 from tui_agent.ui.widgets.file_tree import FileTree
+from tui_agent.ui.widgets.find_bar import FindBar
 
 #: Two columns: the files lie behind the editor and the review until they are gone to.
 SIZE = (100, 30)

@@ -18,6 +18,7 @@ VIM = "vim"
 LEADER = "leader "
 _MOVING = """
     app.palette app.help app.theme app.notices session.chat.sent session.context buffers.find buffers.goto_line
+    buffers.find_case buffers.find_regex buffers.find_selection
     buffers.next_tab buffers.previous_tab buffers.diff review.history review.open review.diff review.columns
     review.next_hunk review.previous_hunk review.next_file review.previous_file chat.older chat.newer chat.page_up
     chat.page_down chat.bottom chat.reasoning chat.copy subtasks.next subtasks.previous subtasks.chat subtasks.changes
@@ -39,6 +40,9 @@ _SHOWN = {
     "down": "↓",
     "left": "←",
     "right": "→",
+    "backslash": "\\",
+    "right_square_bracket": "]",
+    "underscore": "_",
 }
 
 
@@ -164,8 +168,8 @@ def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
 def spelled(key: str) -> str:
     """One key for the eye."""
     *held, last = key.split("+") if len(key) > 1 else (key,)
-    if held == ["ctrl"] and len(last) == 1:
-        return f"Ctrl+{last.upper()}"
+    if held in (["ctrl"], ["alt"]) and len(last) == 1:
+        return f"{held[0].capitalize()}+{last.upper()}"
     if held == ["shift"] and len(last) == 1:
         return last.upper()
     last = _SHOWN.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)

@@ -92,6 +92,11 @@ PANES = {
             (
                 Key("save", "Save the file", "save"),
                 Key("find", "Find in the file", "find"),
+                Key("replace", "Replace in the file", "replace", writes=True),
+                Key("replace_all", "Replace all that is found, after a preview", writes=True),
+                Key("find_case", "Find: tell upper from lower case, or not"),
+                Key("find_regex", "Find: an expression (regex), or words"),
+                Key("find_selection", "Find: in the selection only, or everywhere"),
                 Key("goto_line", "Go to a line"),
                 Key("comment", "Make comments of the lines, or lines of comments"),
                 Key("duplicate", "Duplicate the lines"),

@@ -19,7 +19,8 @@ from tui_agent.ui.sink import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets import line_edits
 from tui_agent.ui.widgets.editor import Editor
-from tui_agent.ui.widgets.editor_bars import FileTabs, FindBar, FindMode
+from tui_agent.ui.widgets.file_tabs import FileTabs
+from tui_agent.ui.widgets.find_bar import FindBar, FindMode
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -63,6 +64,9 @@ class BuffersPane(Pane):
             "wrap": self._wrap,
             "outside": lambda: self._open_outside(),
             "find": partial(self._find, "find"),
+            "replace": partial(self._find, "replace"),
+            "replace_all": lambda: self.query_one(FindBar).replace_all(),
+            **{name: partial(self._switch, name) for name in ("find_case", "find_regex", "find_selection")},
             "goto_line": partial(self._find, "line"),
         }
 
@@ -100,6 +104,9 @@ class BuffersPane(Pane):
             editor.display = path == buffers.active
         self._show_banner(active)
         self._show_empty(active is None)
+        bar = self.query_one(FindBar)
+        if bar.editor is not None and bar.editor is not self.editor:
+            bar.close()
 
     def _close_gone(self, buffers: BuffersSlice) -> None:
         for path in self._editors.keys() - {buffer.path for buffer in buffers.open}:
@@ -182,6 +189,7 @@ class BuffersPane(Pane):
 
     def on_text_area_changed(self) -> None:
         self._hand_over_soon()
+        self.query_one(FindBar).text_changed()
 
     def on_text_area_selection_changed(self) -> None:
         self._hand_over_soon()
@@ -288,6 +296,9 @@ class BuffersPane(Pane):
     def _find(self, mode: FindMode) -> None:
         if self.editor:
             self.query_one(FindBar).open_for(mode, self.editor)
+
+    def _switch(self, name: str) -> None:
+        self.query_one(FindBar).switch(name)
 
     def on_find_bar_closed(self) -> None:
         self.enter()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from heapq import nlargest
+from typing import ClassVar
 
 from rich.cells import cell_len
+from rich.text import Text
 from textual import events
 from textual.document._document import EditResult
 from textual.document._edit import Edit
@@ -16,13 +20,13 @@ from textual.timer import Timer
 from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
 
 from tui_agent.edits.overlay import Overlay
+from tui_agent.edits.search import Occurrence, Place
 from tui_agent.store.files import Buffer
 from tui_agent.ui.letting_go import let_go
 from tui_agent.ui.widgets.line_edits import dedent
 from tui_agent.ui.widgets.syntax import LineHighlights, language_of
 from tui_agent.ui.widgets.text_area import CodeDocument, WritingArea, ending_of
 
-Place = tuple[int, int]
 #: Seconds without an edit after which a text is parsed again.
 PARSED_AFTER = 0.1
 #: Longer texts are not measured whole after each key.
@@ -88,6 +92,7 @@ class Editor(WritingArea):
     class Scrolled(Message):
         """Another part of the text is in view."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"editor--found", "editor--current"}
     #: Cells of the widest line, and the first and last line that the edit under way changes.
     _widest = 0
     _touched: tuple[int, int] | None = None
@@ -97,6 +102,8 @@ class Editor(WritingArea):
     Editor { height: 1fr; padding: 0; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
     Editor .text-area--cursor-line { background: $cursor-line; }
     Editor .text-area--cursor-gutter { background: $cursor-line; }
+    Editor > .editor--found { background: $accent-surface; text-style: underline; }
+    Editor > .editor--current { text-style: bold reverse; }
     """
 
     def __init__(self, buffer: Buffer, theme: TextAreaTheme) -> None:
@@ -112,6 +119,7 @@ class Editor(WritingArea):
         #: Every line of a text that is too long to be shown whole, and the first that is shown.
         self.whole: list[str] | None = None
         self.first_line = 0
+        self._found: Sequence[Occurrence] = ()
 
     def _build_highlight_map(self) -> None:
         """Textual would query the whole tree here; the lines ask for themselves when they are drawn.
@@ -190,7 +198,7 @@ class Editor(WritingArea):
             self._take_text(buffer)
         if place != self.told:
             self.told = place
-            self._select(buffer.anchor, buffer.cursor)
+            self.select(buffer.anchor, buffer.cursor)
         self.read_only = bool(buffer.note) or self.whole is not None
 
     def _take_text(self, buffer: Buffer) -> None:
@@ -213,7 +221,7 @@ class Editor(WritingArea):
         self.agreed = buffer.text
         if first:
             self.told = (buffer.cursor, buffer.anchor)
-            self._select(buffer.anchor, buffer.cursor)
+            self.select(buffer.anchor, buffer.cursor)
         if first and buffer.scroll is not None:
             self.call_after_refresh(self._scroll_back, buffer.scroll)
 
@@ -291,26 +299,52 @@ class Editor(WritingArea):
             event.prevent_default()
             dedent(self)
 
-    def count(self, words: str) -> int:
-        """How many times the text has the words, whatever their case."""
-        lines = self.whole or self.document.lines
-        return sum(line.lower().count(words.lower()) for line in lines) if words else 0
+    def put(self, lines: Sequence[str], start: Place, end: Place) -> Place:
+        """Put lines between two places, as one step of undo; where they end."""
+        self.history.checkpoint()
+        ending = self.document.newline
+        result = self.replace(ending.join(line.replace("\n", ending) for line in lines), start, end)
+        self.history.checkpoint()
+        return result.end_location
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def find(self, words: str, forward: bool = True, here: bool = False) -> bool:
-        """Select the next place where the words stand, whatever their case; `here` counts the one at the cursor."""
-        cursor, anchor = self.place
-        start = anchor if here or not forward else cursor
-        found = _next(self.whole or self.document.lines, words.lower(), start, forward)
-        if found:
-            row, column = found
-            self._select(found, (row, column + len(words)))
-        return found is not None
+    @property
+    def lines(self) -> Sequence[str]:
+        """Every line of the text, without its ending."""
+        return self.whole or self.document.lines
 
-    def go_to_line(self, number: int) -> None:
-        place = (max(number, 1) - 1, 0)
-        self._select(place, place)
+    def select(self, anchor: Place, cursor: Place) -> None:
+        """Select by places of the whole text, and bring the cursor into view."""
+        if self.whole is not None and not 0 <= cursor[0] - self.first_line < self.document.line_count:
+            self._show_part(cursor[0])
+        self.selection = Selection(self._within(self._here(anchor)), self._within(self._here(cursor)))
+        self.call_after_refresh(self.scroll_cursor_visible, True)
+
+    def go_to_line(self, number: int, column: int = 1) -> None:
+        """Both count from 1."""
+        place = (max(number, 1) - 1, max(column, 1) - 1)
+        self.select(place, place)
+
+    def mark(self, found: Sequence[Occurrence]) -> None:
+        """Show where something was found; `found` is in order."""
+        if self._found or found:
+            self._found = found
+            self._line_cache.clear()
+            self.refresh()
+
+    def get_line(self, line_index: int) -> Text:
+        line = super().get_line(line_index)
+        row = line_index + self.first_line
+        at = bisect_left(self._found, (row,))
+        while at < len(self._found) and self._found[at].row == row:
+            _, start, end = self._found[at]
+            here = sorted(self.selection) == [(line_index, start), (line_index, end)]
+            line.stylize(
+                self.get_component_rich_style(f"editor--{'current' if here else 'found'}"), start, end
+            )
+            at += 1
+        return line
 
     def action_cursor_down(self, select: bool = False) -> None:
         if self.whole is not None and not select and self.cursor_at_last_line:
@@ -323,13 +357,6 @@ class Editor(WritingArea):
             self.go_to_line(self.place[0][0])
         else:
             super().action_cursor_up(select)
-
-    def _select(self, anchor: Place, cursor: Place) -> None:
-        """Select by places of the whole text, and bring the cursor into view."""
-        if self.whole is not None and not 0 <= cursor[0] - self.first_line < self.document.line_count:
-            self._show_part(cursor[0])
-        self.selection = Selection(self._within(self._here(anchor)), self._within(self._here(cursor)))
-        self.call_after_refresh(self.scroll_cursor_visible, True)
 
     def _show_part(self, row: int) -> None:
         """Show the lines around this one, of a text that is too long to be shown whole."""
@@ -355,21 +382,3 @@ def _place_of(index: int, lines: list[str], ending: int) -> Place:
             return row, index
         index -= len(line) + ending
     return len(lines) - 1, len(lines[-1])
-
-
-def _next(lines: list[str], words: str, start: tuple[int, int], forward: bool) -> tuple[int, int] | None:
-    """The next place of `words` from `start` on, around the end if need be."""
-    if not words:
-        return None
-    row, column = start
-    count = len(lines)
-    for step in range(count + 1):
-        at = (row + step if forward else row - step) % count
-        line = lines[at].lower()
-        if forward:
-            found = line.find(words, column if step == 0 else 0)
-        else:
-            found = line.rfind(words, 0, column + len(words) - 1 if step == 0 else len(line))
-        if found >= 0:
-            return at, found
-    return None

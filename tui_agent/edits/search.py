@@ -1,0 +1,131 @@
+"""Words or an expression looked for in the lines of a text, and what is put in their place."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from tui_agent.errors import EditFailed
+
+#: Seconds that a search or a replacement may take: some expressions take longer than anybody waits.
+SECONDS = 1.0
+#: More are not counted, and never replaced.
+MOST = 100_000
+
+Place = tuple[int, int]
+
+
+class Occurrence(NamedTuple):
+    """Characters `start` to `end` of a line; all count from 0."""
+
+    row: int
+    start: int
+    end: int
+
+
+class Occurrences(NamedTuple):
+    """Where something is found, in order; `more` where that is not all."""
+
+    found: tuple[Occurrence, ...] = ()
+    more: bool = False
+
+    def exactly(self, start: Place, end: Place) -> Occurrence | None:
+        """The one that lies between two places."""
+        at = bisect_left(self.found, start)
+        here = self.found[at] if at < len(self.found) else None
+        return here if here and ((here.row, here.start), (here.row, here.end)) == (start, end) else None
+
+
+class Search:
+    """What is looked for, line by line; nothing of it runs longer than `SECONDS`. Every method blocks."""
+
+    def __init__(self, words: str, *, case: bool = False, expression: bool = False) -> None:
+        """`words` are an expression of Python's `regex` with `expression`; `case` tells `A` from `a`.
+
+        Raises `EditFailed` for an expression that cannot be read.
+        """
+        import regex
+
+        self._expression = expression
+        self._case = case
+        #: What a line without any occurrence can be told by, quicker than by an expression.
+        self._words = "" if expression else words if case else words.lower()
+        try:
+            self._compiled: Any = regex.compile(
+                words if expression else regex.escape(words), 0 if case else regex.IGNORECASE
+            )
+        except regex.error as error:
+            raise EditFailed(f"The expression cannot be read, {error}", "correct it") from error
+
+    def occurrences(
+        self, lines: Sequence[str], start: Place = (0, 0), end: Place | None = None
+    ) -> Occurrences:
+        """All between two places, each a row and a column. Raises `EditFailed` where the expression takes too long."""
+        deadline = time.monotonic() + SECONDS
+        last, end_column = end or (len(lines) - 1, len(lines[-1]) if lines else 0)
+        found: list[Occurrence] = []
+        for row in range(start[0], min(last + 1, len(lines))):
+            line = lines[row]
+            begin, stop = start[1] if row == start[0] else 0, end_column if row == last else len(line)
+            found += (Occurrence(row, *span) for span in self._spans(line, begin, stop, deadline))
+            if len(found) > MOST:
+                return Occurrences(tuple(found[:MOST]), more=True)
+        return Occurrences(tuple(found))
+
+    def replaced(self, line: str, occurrence: Occurrence, template: str) -> str:
+        """What is put there. In that of an expression `\\1` and `\\g<name>` are groups, `\\n` begins a line.
+
+        Raises `EditFailed` where the template cannot be read, or the text is another by now.
+        """
+        return self._put(line, occurrence, template, time.monotonic() + SECONDS)
+
+    def all_replaced(
+        self, lines: Sequence[str], found: Sequence[Occurrence], template: str
+    ) -> dict[int, str]:
+        """The lines that change, by row. Raises `EditFailed` as `replaced` does."""
+        deadline = time.monotonic() + SECONDS
+        changed = {}
+        for row, here in groupby(found, attrgetter("row")):
+            line, at, parts = lines[row], 0, []
+            for occurrence in here:
+                parts += line[at : occurrence.start], self._put(line, occurrence, template, deadline)
+                at = occurrence.end
+            changed[row] = "".join((*parts, line[at:]))
+        return changed
+
+    def _spans(self, line: str, begin: int, stop: int, deadline: float) -> Iterator[tuple[int, int]]:
+        if self._words and self._words not in (line if self._case else line.lower()):
+            return
+        left = deadline - time.monotonic()
+        try:
+            if left <= 0:
+                raise TimeoutError
+            for match in self._compiled.finditer(line, begin, stop, timeout=left, concurrent=True):
+                yield match.span()
+        except TimeoutError as error:
+            raise _too_long() from error
+
+    def _put(self, line: str, occurrence: Occurrence, template: str, deadline: float) -> str:
+        if not self._expression:
+            return template
+        import regex
+
+        _, start, end = occurrence
+        left = max(deadline - time.monotonic(), 0.001)
+        try:
+            match = self._compiled.match(line, start, timeout=left, concurrent=True)
+            if match is None or match.end() != end:
+                raise EditFailed("The text has changed meanwhile", "search again")
+            return match.expand(template)
+        except TimeoutError as error:
+            raise _too_long() from error
+        except (regex.error, IndexError) as error:
+            raise EditFailed(f"The replacement cannot be read, {error}", "correct it") from error
+
+
+def _too_long() -> EditFailed:
+    return EditFailed(f"The expression takes longer than {SECONDS:g} s", "make it more exact")

@@ -1,0 +1,400 @@
+"""The bar below the editor: words or an expression found, replaced one by one or all at once, and a line gone to."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
+from typing import Any, Literal
+
+from textual import events
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.css.query import NoMatches
+from textual.message import Message
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from tui_agent.edits.search import MOST, Occurrence, Occurrences, Place, Search
+from tui_agent.errors import EditFailed
+from tui_agent.ui.sink import counted, parts
+from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.hints import Hint, HintLine
+
+FindMode = Literal["find", "replace", "line"]
+#: Seconds without an edit after which a text is searched again.
+AGAIN_AFTER = 0.2
+#: Characters of a line that are shown before and after what is replaced in it.
+_AROUND = 30
+_WORDS: dict[FindMode, str] = {"find": "find", "replace": "find", "line": "line"}
+_SWITCHES = {"find_case": "case", "find_regex": "regex", "find_selection": "in selection"}
+
+
+class FindBar(Vertical):
+    """Enter goes on to the next place, or replaces this one where the replacement is written; up and down walk."""
+
+    DEFAULT_CSS = """
+    FindBar {
+        height: auto; background: $surface-raised; padding: 0 1;
+        & Horizontal { height: 1; }
+        & Input { border: none; height: 1; padding: 0 1; width: 1fr; background: $surface-raised; }
+        & Static { width: auto; height: 1; margin-right: 1; }
+        & #find-note { width: 100%; height: auto; max-height: 2; }
+        & HintLine { background: $surface-raised; }
+    }
+    """
+
+    class Closed(Message):
+        pass
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.display = False
+        self._mode: FindMode = "find"
+        self._editor: Editor | None = None
+        self._switched: set[str] = set()
+        #: What was selected when the bar was opened.
+        self._selected: tuple[Place, Place] | None = None
+        self._search: Search | None = None
+        self._found = Occurrences()
+        #: The text or what is looked for is another since it was searched.
+        self._stale = False
+        self._again: Timer | None = None
+        self._doing: asyncio.Future[None] | None = None
+        #: What is shown of the replacement is that of another one.
+        self._due = False
+
+    def compose(self) -> Iterable[Widget]:
+        with Horizontal():
+            yield Static("", id="find-what", markup=False)
+            yield Input(id="find-words", compact=True)
+            yield Static("", id="find-count", markup=False)
+        with Horizontal(id="find-replace"):
+            yield Static(parts(("with", "$accent")), markup=False)
+            yield Input(id="find-with", compact=True)
+        yield Static("", id="find-note", markup=False)
+        yield HintLine()
+
+    # ── opening and closing ──────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def editor(self) -> Editor | None:
+        """The editor that is searched; None while the bar is closed."""
+        return self._editor
+
+    def open_for(self, mode: FindMode, editor: Editor) -> None:
+        fresh = self._editor is not editor or "line" in (mode, self._mode)
+        self._mode, self._editor, self.display = mode, editor, True
+        selected = editor.selected_text
+        words = self.query_one("#find-words", Input)
+        if fresh:
+            anchor, cursor = sorted(editor.place)
+            self._selected = (anchor, cursor) if anchor != cursor else None
+            self._switched.discard("find_selection")
+        if fresh and mode == "replace" and "\n" in selected:
+            self._switched.add("find_selection")
+        elif mode == "line":
+            words.value = ""
+        elif selected and "\n" not in selected and "find_regex" not in self._switched:
+            words.value = selected
+        self.query_one("#find-what", Static).update(parts((_WORDS[mode], "$accent")))
+        self.query_one("#find-replace").display = mode == "replace"
+        self._say("")
+        self._show_hints()
+        self.query_one("#find-count", Static).update("")
+        replaces = mode == "replace" and words.value and not fresh
+        (self.query_one("#find-with", Input) if replaces else words).focus()
+        if mode != "line":
+            self.search_again(here=True)
+
+    def close(self) -> None:
+        if self._editor is not None:
+            self._editor.mark(())
+        self._editor, self._found, self.display = None, Occurrences(), False
+
+    def _leave(self) -> None:
+        self.close()
+        self.post_message(self.Closed())
+
+    def switch(self, name: str) -> None:
+        """Turn a switch on or off (`find_case`, `find_regex`, `find_selection`), also while the bar is closed."""
+        if name == "find_selection" and self._selected is None and name not in self._switched:
+            self._say("Nothing was selected", "$warning")
+            return
+        self._switched ^= {name}
+        self._show_hints()
+        if self._editor is not None:
+            self.search_again(here=True)
+
+    # ── the keyboard ─────────────────────────────────────────────────────────────────────────────────────
+
+    def busy(self, event: events.Event) -> asyncio.Future[None] | None:
+        """Keys that use what is found wait for it; letters and Esc do not."""
+        if not isinstance(event, events.Key | events.MouseDown):
+            return None
+        if isinstance(event, events.Key) and (event.is_printable or event.key in ("escape", "backspace")):
+            return None
+        if self._stale and self._doing is None and self._editor is not None:
+            self.search_again()
+        return self._doing
+
+    async def on_key(self, event: events.Key) -> None:
+        calls: dict[str, Callable[[], object]] = {
+            "escape": self._leave,
+            "down": self._step,
+            **dict.fromkeys(("up", "shift+enter"), partial(self._step, forward=False)),
+            **dict.fromkeys(("tab", "shift+tab"), self._next_line),
+        }
+        if self._editor is not None and self._mode != "line":
+            calls |= {"ctrl+z": self._editor.undo, "ctrl+y": self._editor.redo}
+        if call := calls.get(event.key):
+            event.stop()
+            event.prevent_default()
+            call()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._editor is None or self._mode == "line":
+            return
+        if event.input.id == "find-words":
+            self.search_again(here=True)
+        else:
+            self._due = True
+            self._do(self._preview())
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self._mode == "line":
+            self._go_to_line(event.value)
+        elif event.input.id == "find-with":
+            self._do(self._replace())
+        else:
+            self._step()
+
+    def _next_line(self) -> None:
+        """From what is looked for to what is put there, and back."""
+        if self._editor is None or self._mode == "line":
+            return
+        if self._mode == "find":
+            self.open_for("replace", self._editor)
+        words, other = self.query_one("#find-words", Input), self.query_one("#find-with", Input)
+        (other if words.has_focus else words).focus()
+
+    def _go_to_line(self, value: str) -> None:
+        line, _, column = value.strip().partition(":")
+        if self._editor and line.isdecimal() and (not column or column.isdecimal()):
+            self._editor.go_to_line(int(line), int(column or 1))
+            self._leave()
+        else:
+            self._say("A line, or line:column", "$warning")
+
+    # ── finding ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def text_changed(self) -> None:
+        """The text of an editor is another; what is found in it is looked for again once nobody types."""
+        if self._editor is None or self._mode == "line":
+            return
+        self._stale = True
+        if self._again is not None:
+            self._again.stop()
+        self._again = self.set_timer(AGAIN_AFTER, self.search_again)
+
+    def search_again(self, here: bool = False) -> None:
+        """Look for the words; with `here` the first place from the cursor on is selected."""
+        self._stale = True
+        if self._doing is None and self._editor is not None:
+            self._do(self._find(here))
+
+    def _do(self, call: Coroutine[Any, Any, None]) -> None:
+        """Do something that takes a moment, which the keys that depend on it wait for; only one at a time."""
+        if self._doing is not None:
+            call.close()
+            return
+        self._doing = done = asyncio.get_running_loop().create_future()
+
+        async def told() -> None:
+            try:
+                await call
+                if self._due:
+                    await self._preview()
+            except EditFailed as error:
+                self._say(str(error), "$warning")
+            except NoMatches:
+                if self.is_attached:  # else the program ended meanwhile
+                    raise
+            finally:
+                self._doing = None
+                done.set_result(None)
+
+        self.run_worker(told())
+
+    async def _find(self, here: bool = False) -> None:
+        while self._stale and (editor := self._editor) is not None:
+            self._stale = False
+            self._search, self._found = None, Occurrences()
+            editor.mark(())
+            self.query_one("#find-count", Static).update("")
+            words = self.query_one("#find-words", Input).value
+            if words:
+                await self._look_for(words, editor)
+            if self._stale or editor is not self._editor:
+                continue  # what is looked for is another by now
+            editor.mark(self._found.found)
+            if here and self._found.found:
+                self._select(bisect_left(self._found.found, min(editor.place)))
+            self._show_count()
+        if here:
+            self._say("")
+            self._due = True
+
+    async def _look_for(self, words: str, editor: Editor) -> None:
+        case, expression = "find_case" in self._switched, "find_regex" in self._switched
+        search = Search(words, case=case, expression=expression)
+        lines, (start, end) = list(editor.lines), self._scope
+        self._found = await asyncio.to_thread(search.occurrences, lines, start, end)
+        self._search = search
+
+    @property
+    def _scope(self) -> tuple[Place, Place | None]:
+        if "find_selection" in self._switched and self._selected is not None:
+            return self._selected
+        return (0, 0), None
+
+    @property
+    def _current(self) -> Occurrence | None:
+        """What is found exactly where the selection is."""
+        if self._editor is None:
+            return None
+        return self._found.exactly(*sorted(self._editor.place))
+
+    def _step(self, forward: bool = True) -> None:
+        if self._editor is None or self._mode == "line" or not self._found.found:
+            return
+        place = min(self._editor.place)
+        at = bisect_left(self._found.found, place)
+        if forward:
+            at += self._current is not None
+        else:
+            at -= 1
+        self._select(at)
+        self._show_count()
+        self._due = True
+        self._do(self._preview())
+
+    def _select(self, at: int) -> None:
+        """Select what is found, around the end if need be."""
+        row, start, end = self._found.found[at % len(self._found.found)]
+        if self._editor is not None:
+            self._editor.select((row, start), (row, end))
+
+    # ── replacing ────────────────────────────────────────────────────────────────────────────────────────
+
+    def replace_all(self) -> None:
+        if self._mode == "replace" and self._editor is not None:
+            self._do(self._replace_all())
+
+    async def _replace(self) -> None:
+        """Replace what is selected, and go on to the next; where nothing of it is, select that first."""
+        editor, search, here = self._editor, self._search, self._current
+        if editor is None or search is None or editor.read_only:
+            return
+        if here is None:
+            self._step()
+            return
+        template, line = self.query_one("#find-with", Input).value, editor.lines[here.row]
+        text = await asyncio.to_thread(search.replaced, line, here, template)
+        before = len(editor.lines), len(line)
+        after = editor.put([text], (here.row, here.start), (here.row, here.end))
+        self._move_scope(here.row, len(editor.lines) - before[0], len(editor.lines[after[0]]) - before[1])
+        editor.select(after, after)
+        self._stale = True
+        await self._find(here=True)
+
+    def _move_scope(self, row: int, lines: int, columns: int) -> None:
+        """Let the selection that is searched end where its text ends after an edit in a row."""
+        if self._selected is not None:
+            start, (last, column) = self._selected
+            self._selected = start, (last + lines, column + columns if row == last and not lines else column)
+
+    async def _replace_all(self) -> None:
+        """Show what would become of the text, and make it so where the person agrees."""
+        from tui_agent.edits.hunks import diff_of
+        from tui_agent.ui.dialogs.replacements import Replacements
+
+        editor, search, found = self._editor, self._search, self._found.found
+        if editor is None or search is None or not found or editor.read_only:
+            return
+        if self._found.more:
+            raise EditFailed(f"There are more than {MOST:,} places", "look for something more exact")
+        template, lines = self.query_one("#find-with", Input).value, list(editor.lines)
+        changed = await asyncio.to_thread(search.all_replaced, lines, found, template)
+        after = [changed.get(row, line) for row, line in enumerate(lines)]
+        diff = await asyncio.to_thread(diff_of, editor.path, "\n".join(lines), "\n".join(after))
+        words = f"{counted(len(found), 'place')} in {counted(len(changed), 'line')}"
+
+        def decided(agreed: bool | None) -> None:
+            if agreed:
+                self._do(self._put_all(editor, lines, changed, words))
+
+        await self.app.push_screen(Replacements(words, diff), decided)
+
+    async def _put_all(self, editor: Editor, lines: list[str], changed: dict[int, str], words: str) -> None:
+        first, last = min(changed), max(changed)
+        if editor is not self._editor or list(editor.lines) != lines:
+            raise EditFailed("The text has changed meanwhile", "search again")
+        put = [changed.get(row, lines[row]) for row in range(first, last + 1)]
+        editor.put(put, (first, 0), (last, len(lines[last])))
+        self._move_scope(last, len(editor.lines) - len(lines), len(put[-1]) - len(lines[last]))
+        self._stale = True
+        await self._find()
+        self._say(f"Replaced {words} · Ctrl+Z undoes")
+
+    async def _preview(self) -> None:
+        """Show the line of what is selected as it is, and as it would be."""
+        while self._due and self._mode == "replace":
+            self._due = False
+            editor, search, here = self._editor, self._search, self._current
+            if editor is None or search is None or here is None:
+                self._say("")
+            elif editor.read_only:
+                self._say("This file is read only", "$warning")
+            else:
+                line, template = editor.lines[here.row], self.query_one("#find-with", Input).value
+                new = await asyncio.to_thread(search.replaced, line, here, template)
+                self._say(_replaced(line, here, new))
+
+    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _show_count(self) -> None:
+        found, here = self._found.found, self._current
+        count = f"{len(found):,}{'+' if self._found.more else ''} found"
+        if self.query_one("#find-words", Input).value:
+            at = f"{bisect_left(found, here) + 1:,} of " if here else ""
+            said = (at + count, "$muted") if found else ("not there", "$warning")
+        else:
+            said = ("", "")
+        self.query_one("#find-count", Static).update(parts(said))
+
+    def _say(self, words: str | Content, style: str = "$muted") -> None:
+        note = self.query_one("#find-note", Static)
+        note.display = bool(words)
+        note.update(parts((words, style)) if isinstance(words, str) else words)
+
+    def _show_hints(self) -> None:
+        hints = self.query_one(HintLine)
+        hints.display = self._mode != "line"
+        switches = [
+            Hint(f"buffers.{name}", f"{word} ✓" if name in self._switched else word)
+            for name, word in _SWITCHES.items()
+        ]
+        replace = Hint("buffers.replace_all", "replace all")
+        hints.set_words([replace, *switches] if self._mode == "replace" else switches)
+
+
+def _replaced(line: str, here: Occurrence, new: str) -> Content:
+    """A line as it is, and what would be put in it."""
+    before, after = line[max(0, here.start - _AROUND) : here.start].lstrip(), line[here.end :][:_AROUND]
+    old = (line[here.start : here.end], "$removed strike")
+    return parts((f"{here.row + 1}: ", "$muted"), before, old, (new, "$added bold"), after)
