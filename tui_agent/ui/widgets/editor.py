@@ -102,7 +102,7 @@ class Editor(WritingArea):
     Editor { height: 1fr; padding: 0; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
     Editor .text-area--cursor-line { background: $cursor-line; }
     Editor .text-area--cursor-gutter { background: $cursor-line; }
-    Editor > .editor--found { background: $accent-surface; text-style: underline; }
+    Editor > .editor--found { background: $selection; text-style: underline; }
     Editor > .editor--current { text-style: bold reverse; }
     """
 
