@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from rich.style import Style
 from support.panes import HOSTILE, ThemedApp
 from textual.app import ComposeResult
 
@@ -60,6 +61,18 @@ async def test_decided_hunks_carry_their_mark():
         assert app.line_with("value_25 = 25").startswith(" ✓ ")
         assert app.line_with("value_75 = 75").startswith(" – ")
         assert app.line_with("value_125 = 125").startswith("▌ 126 -")
+        # what was applied keeps its colour without the ground; what was skipped is grey
+        removed, muted = (app.view.ink(name).color for name in ("removed", "muted"))
+        applied, skipped, pending = (last_ink(app, f"- value_{n}") for n in (25, 75, 125))
+        assert applied.color == removed != muted == skipped.color
+        assert applied.bgcolor == skipped.bgcolor != pending.bgcolor
+
+
+def last_ink(app: DiffApp, text: str) -> Style:
+    """How the end of the first line that holds the text is drawn."""
+    strips = app.screen._compositor.render_strips()
+    strip = next(strip for strip in strips if text in "".join(segment.text for segment in strip))
+    return next(segment.style for segment in reversed(list(strip)) if segment.text.strip() and segment.style)
 
 
 async def test_the_mouse_chooses_hunks_and_opens_folds():

@@ -9,6 +9,7 @@ from tui_agent.edits.change import UNNAMED, Change, Checkpoint, Comment, Diff, F
 from tui_agent.edits.merge import ConflictView, Region
 from tui_agent.errors import FileError, SessionError
 from tui_agent.review.undo import Preview
+from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_rows import change_rows, progress
@@ -203,13 +204,21 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         await pilot.press("c", *"why?", "enter")
         await pilot.pause()
         assert session.named("review.comment") == [(seen("c1", 1), "why?")]
-        await pilot.press("c", "x", "escape")
+        await pilot.press("c")
+        await pilot.pause()
+        assert "it goes with your next message" in app.text
+        await pilot.press("x", "escape")
         await pilot.pause()
         assert len(session.named("review.comment")) == 1 and not session.named("review.take_back")
         noted = replace(CHANGES[0], comments=(Comment("why?", 1),))
+        fact = "About hunk 2 of your change to src/api.py the person says: why?"
+        waits = ConversationSlice(untold=(fact,))
+        app.show(State(review=ReviewSlice((noted, CHANGES[1])), conversation=waits))
+        await pilot.pause()
+        assert "goes with your next message: hunk 2: why?" in app.text
         app.show(State(review=ReviewSlice((noted, CHANGES[1]))))
         await pilot.pause()
-        assert "you, to the model: hunk 2: why?" in app.text
+        assert "the model was told: hunk 2: why?" in app.text
 
 
 async def test_a_hunk_is_edited_by_hand():
@@ -464,6 +473,26 @@ def test_a_file_that_is_partly_decided_looks_it_and_says_who_made_it_and_what_is
     assert said[0].startswith("◐ a.py") and "2/3 ✓1" in said[0] and "by api" in said[0]
     assert "new in turn 2" in said[1] and "new in" not in said[0]
     assert progress(later) == "" == progress(Change("c3", 1, "a", "edit", "applied", hunks=("applied",)))
+
+
+async def test_a_later_turns_changes_are_selected_and_what_was_applied_stays_listed_with_its_mark():
+    app = PaneApp(ReviewPane, reviewed(CHANGES[0]))
+    later = replace(CHANGES[1], turn=2)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("a")
+        await pilot.pause()
+        assert app.line_with("◐ src/api.py").endswith("1/2 ✓1 · +2 −2")
+        for away in (False, True):  # where the person works in the review, the place stays
+            if away:
+                app.screen.set_focus(None)
+                app.pane.show(reviewed(CHANGES[0]).state)
+            app.show(State(review=ReviewSlice((replace(CHANGES[0], hunks=("applied", "pending")), later))))
+            await pilot.pause()
+            assert ("▌" in app.line_with("new in turn 2")) is away
+        done = replace(CHANGES[0], state="applied", hunks=("applied", "applied"), turn=2)
+        app.show(State(review=ReviewSlice((done, later))))
+        await pilot.pause()
+        assert app.line_with("✓ src/api.py").endswith("applied · +2 −2")
 
 
 def showing(app: PaneApp) -> list[str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import ClassVar, cast
 
@@ -37,6 +37,7 @@ from tui_agent.ui.panes.review_rows import (
     hints,
     place_of,
     place_rows,
+    progress,
     standing,
     title,
 )
@@ -55,7 +56,7 @@ class ReviewPane(Pane):
     """The list of changes, and the diff or conflict of the current one, at one of its hunks."""
 
     ID = "review"
-    SLICES: ClassVar[tuple[str, ...]] = ("review", "layout", "checks", "buffers")
+    SLICES: ClassVar[tuple[str, ...]] = ("review", "layout", "checks", "buffers", "conversation")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -64,7 +65,7 @@ class ReviewPane(Pane):
         self.position: ReviewPosition | None = None
         #: The newest turn whose changes were shown.
         self._turn = 0
-        self._drawn: tuple[ReviewSlice, object, list[CheckMark]] | None = None
+        self._drawn: tuple[ReviewSlice, object, list[CheckMark], Sequence[str]] | None = None
         self._decisions = ReviewDecisions(self)
         #: What a comment that is being written is about.
         self._commented: Pick | None = None
@@ -72,9 +73,7 @@ class ReviewPane(Pane):
     def compose(self) -> ComposeResult:
         yield Rows()
         yield self.body
-        yield Input(
-            compact=True, placeholder="what the model should know about it; it goes with your next message"
-        )
+        yield Input(compact=True, placeholder="a word to the model; it goes with your next message")
         yield HintLine()
 
     def on_mount(self) -> None:
@@ -102,7 +101,7 @@ class ReviewPane(Pane):
 
     def show(self, state: State) -> None:
         saved = state.layout.place.get(self.ID)
-        drawn = (state.review, saved, state.check_marks)
+        drawn = (state.review, saved, state.check_marks, state.conversation.untold)
         if self._drawn is not None and self._drawn[0] is state.review and self._drawn[1:] == drawn[1:]:
             return
         self._drawn = drawn
@@ -124,8 +123,10 @@ class ReviewPane(Pane):
         self.title_text = parts(self.TITLE + standing(self.changes), *marks, place)
         rows = self.query_one(Rows)
         found = place_rows(state)
-        rows.set_rows([*change_rows(self.changes), *found], cursor=change.id if change else "")
-        told = bool(change and (change.reason or change.comments or change.checks))
+        untold = state.conversation.untold
+        rows.set_rows([*change_rows(self.changes, untold), *found], cursor=change.id if change else "")
+        told = bool(change and (change.reason or change.comments or change.checks or change.tasks))
+        told = told or bool(change and progress(change))
         rows.display = len(self.changes) > 1 or told or bool(found)
         if change is None or position is None:
             self.body.show_words(_EMPTY)

@@ -68,8 +68,11 @@ def standing(changes: Sequence[Change]) -> str:
     return (f" ●{waits}" if waits else "") + (f" ⚠{stuck}" if stuck else "")
 
 
-def change_rows(changes: Sequence[Change]) -> list[Row]:
-    """A row for each change, its id as the key; below it the reason why it is not as it should be."""
+def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[Row]:
+    """A row for each change, its id as the key; below it why it is not as it should be, and what was said of it.
+
+    `untold` are the facts that go to the model with the next request.
+    """
     rows = []
     turns = {change.turn for change in changes}
     newest = max(turns) if len(turns) > 1 else 0
@@ -83,8 +86,11 @@ def change_rows(changes: Sequence[Change]) -> list[Row]:
             rows.append(Row("", Line((Piece(failed, "failed"),)), wraps=True, hang=2))
         for comment in change.comments:
             about = "" if comment.hunk is None else f"hunk {comment.hunk + 1}: "
-            said = Piece(f"  you, to the model: {about}{comment.text}", "muted")
-            rows.append(Row("", Line((said,)), wraps=True, hang=2))
+            waits = any(fact.endswith(f"the person says: {comment.text}") for fact in untold)
+            when = "goes with your next message" if waits else "the model was told"
+            rows.append(
+                Row("", Line((Piece(f"  {when}: {about}{comment.text}", "muted"),)), wraps=True, hang=2)
+            )
     return rows
 
 
