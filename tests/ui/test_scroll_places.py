@@ -14,7 +14,8 @@ from tui_agent.store import events as e
 from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.messages import MessageBlock
-from tui_agent.ui.widgets.transcript import ScrollPosition, Transcript
+from tui_agent.ui.widgets.scroll_position import ScrollPosition
+from tui_agent.ui.widgets.transcript import Transcript
 
 SIZES = ((160, 48), (80, 24))
 

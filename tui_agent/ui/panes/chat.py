@@ -34,9 +34,10 @@ from tui_agent.ui.widgets.prompt_lines import (
     ProgressLine,
     QueuedMessages,
 )
+from tui_agent.ui.widgets.scroll_position import ScrollPosition, read_position
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
-from tui_agent.ui.widgets.transcript import ScrollPosition, Transcript, read_position
+from tui_agent.ui.widgets.transcript import Transcript
 from tui_agent.ui.widgets.waiting import WaitingLines
 from tui_agent.ui.widgets.welcome import Welcome
 
