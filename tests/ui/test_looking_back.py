@@ -31,7 +31,13 @@ async def test_blocks_are_walked_copied_and_opened_and_words_are_found(tmp_path:
         await it.press("ctrl+f", *"y = 2", "enter")
         await it.shows("Like this")
         assert not it.one(Transcript).following
-        await it.press("ctrl+o", "Z", "up", "up", "y")
+        await it.press("ctrl+o", "Z", "up", "up")
+        assert it.app.screen.get_selected_text() == "x = 1\ny = 2"  # the code, and not the message around it
+        strips = it.app.screen._compositor.render_strips()
+        drawn = next(list(strip) for strip in strips if "x = 1" in strip.text)
+        inks = {part.style.color for part in drawn if part.style and part.text.strip() in ("x", "=", "1")}
+        assert len(inks) > 1, "code keeps its colours while it is chosen"
+        await it.press("y")
         await it.asked()
         assert it.app.clipboard == "x = 1\ny = 2\n"
         await it.press("o")

@@ -9,6 +9,8 @@ from support.screens import Driven, on_screen
 from support.sessions import model_of, reply
 from support.trees import make_tree
 
+from tui_agent.ui.widgets.plan_block import PlanBlock
+
 API = "import net\n\n\ndef fetch(url):\n    return net.get(url)\n\n\n# …\n\n\ndef push(url):\n    net.post(url)\n"
 NEW = API.replace("get(url)", "get(url, 5)").replace("post(url)", "post(url, 5)")
 CHANGES = [
@@ -71,6 +73,10 @@ async def test_a_file_that_was_not_found_is_chosen_in_the_plan(
     async with on_screen(workspace, replies, size=size, interactive=True) as it:
         await it.session.chat.submit("What is T?")
         await it.until(lambda: it.session.state.turn.waiting_for == "Settings", "the question")
+        small = size < (90, 0)  # the plan is not in view beside the chat, so its attempts are seen in there
+        await it.shows(f"{'▾' if small else '▸'} 0 of 1 file found")
+        await it.shows("✗ conf/setings.py")
+        await it.shows("? Which file is Settings? · Ctrl+O p")
         it.screen.focus_pane("plan")
         await it.shows("Which file is meant?")
         await it.shows("1 src/settings.py")
@@ -78,6 +84,13 @@ async def test_a_file_that_was_not_found_is_chosen_in_the_plan(
         await it.until(lambda: not it.session.state.turn.running, "the end of the turn")
         assert "src/settings.py" in it.session.state.known.files
         assert len(model_of(it.session).requests) == 2
+        await it.press("f7")
+        await it.shows("▸ 1 of 1 file found")
+        block = it.one(PlanBlock)
+        block.focus()
+        await it.press("enter")
+        await it.shows("▾ 1 of 1 file found")
+        assert str(block.render()).count("conf/setings.py") == 1
 
 
 async def test_todos_and_known_files_by_hand(workspace: Path) -> None:

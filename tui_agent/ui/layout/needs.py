@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tui_agent.store.graph import layers
-from tui_agent.store.state import State
+from tui_agent.store.state import ActionSlice, State
 
 #: Rows and cells of a pane that takes what there is.
 ANY = 999
@@ -26,6 +26,8 @@ NOTHING = Need(0, 0)
 AT_FIRST: Needs = {"files": Need(), "chat": Need()}
 #: Rows and cells that the graph takes for a task, and what is around the graph (limits, details, what can be done).
 _TASK_ROWS, _TASK_COLUMNS, _AROUND = 3, 24, 10
+#: Rows of the plan: files of an action that are listed, others that could be meant, and a question without its choices.
+_FILES, _OTHERS, _QUESTION = 6, 3, 6
 
 
 def needs_of(state: State) -> Needs:
@@ -43,9 +45,16 @@ def needs_of(state: State) -> Needs:
 
 def _plan(state: State) -> Need:
     plan = state.plan
-    rows = sum(1 + len(action.action.patterns) + len(action.loaded) for action in plan.actions)
+    rows = sum(_action(action) for action in plan.actions)
     rows += len(plan.directories) + len(plan.listed) + len(plan.faults)
     return Need(rows, waits=state.turn.phase == "waiting") if rows else NOTHING
+
+
+def _action(action: ActionSlice) -> int:
+    """Its name, what was tried, what was found, how it ended; an open question with its choices and its line."""
+    rows = 1 + len(action.earlier) + len(action.action.steps) + min(len(action.loaded), _FILES)
+    rows += min(len(action.others), _OTHERS) + (action.state in ("skipped", "create", "failed"))
+    return rows + (_QUESTION + min(len(action.nearest), 9) if action.state == "asking" else 0)
 
 
 def _todos(state: State) -> Need:

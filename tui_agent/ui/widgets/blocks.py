@@ -21,12 +21,13 @@ _ENDINGS = {
 
 
 class TextBlock(NamedTuple):
-    """A message, or a piece of code in one: what is copied or opened. `ending` is that of a file of its kind."""
+    """A message, or a piece of `code` in one: what is copied or opened. `ending` is that of a file of its kind."""
 
     message: int
     text: str
     words: str
     ending: str = "md"
+    code: bool = False
 
 
 def blocks_of(message: ChatMessage) -> list[TextBlock]:
@@ -40,5 +41,6 @@ def blocks_of(message: ChatMessage) -> list[TextBlock]:
         language, code = fence[2].strip().lower(), fence[3]
         lines = code.count("\n")
         words = f"{language or 'code'}, {lines} line{'s' * (lines != 1)}"
-        found.append(TextBlock(message.number, code, words, _ENDINGS.get(language, language or "txt")))
+        ending = _ENDINGS.get(language, language or "txt")
+        found.append(TextBlock(message.number, code, words, ending, code=True))
     return found

@@ -17,7 +17,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual import events
 from textual.content import Content
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
@@ -208,6 +208,21 @@ class MessageText(Widget):
     def plain(self) -> str:
         """All that is drawn, without styles."""
         return "\n".join(line.plain for line in self._drawn.lines)
+
+    def select_code(self, code: str) -> Region | None:
+        """Select lines of code as the mouse would; where they are, None where they are not drawn."""
+        wanted, lines = code.rstrip("\n").split("\n"), self._drawn.lines
+        for at in range(len(self._ends) - len(wanted) + 1):
+            found = lines[at : at + len(wanted)]
+            if [line.plain for line in found] == wanted and all(
+                getattr(line, "code", False) for line in found
+            ):
+                last = at + len(wanted) - 1
+                selection = Selection(Offset(0, at), Offset(len(wanted[-1]), last))
+                self.screen.selections = {self: selection}
+                top = self._ends[at - 1] if at else 0
+                return Region(0, top, self.size.width, self._ends[last] - top)
+        return None
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         return selection.extract(self.plain), "\n"

@@ -6,23 +6,24 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
 from tui_agent.edits.change import Change
-from tui_agent.store.state import ChatMessage, ReplySlice, ReviewSlice, ToolUse
+from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.command_output import CommandOutput, PlaceLink
 
 if TYPE_CHECKING:
     from tui_agent.ui.widgets.message_text import MessageText
+    from tui_agent.ui.widgets.plan_block import PlanBlock
 
 #: Seconds between two drawings of a reply that streams.
 STREAM_INTERVAL = 0.1
@@ -58,6 +59,7 @@ class MessageBlock(Vertical):
         self._reply = ReplySlice()
         self._due: Timer | None = None
         self._took = 0.0
+        self._plan: PlanBlock | None = None
 
     def compose(self) -> Iterable[Widget]:
         message = self.message
@@ -112,6 +114,23 @@ class MessageBlock(Vertical):
         elif self.is_mounted:
             self._facts_line = _line_of(facts)
             self.mount(self._facts_line)
+
+    def select_code(self, code: str) -> Region | None:
+        """Select a block of code in the message; where it is among all messages, None where it is not drawn."""
+        for text in self.query("MessageText"):
+            if (region := cast("MessageText", text).select_code(code)) is not None:
+                return region.translate(self.virtual_region.offset + text.virtual_region.offset)
+        return None
+
+    def show_plan(self, plan: PlanSlice) -> None:
+        """How the files of this request are found, live; the newest plan of its turn."""
+        if self._plan is None and plan.actions and self.is_mounted:
+            from tui_agent.ui.widgets.plan_block import PlanBlock
+
+            self._plan = PlanBlock()
+            self.mount(self._plan)
+        if self._plan is not None:
+            self._plan.show(plan)
 
     def _size_updated(
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True

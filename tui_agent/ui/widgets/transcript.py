@@ -147,14 +147,25 @@ class Transcript(VerticalScroll, can_focus=True):
         return [block for message in drawn if message is not None for block in blocks_of(message)]
 
     def _choose(self, block: TextBlock | None) -> None:
+        if self._chosen is not None:
+            self.screen.clear_selection()
         self._chosen = block
+        seen = block is not None and block.code and self._show_code(block)
         for number, one in self._blocks.items():
-            one.set_class(block is not None and block.message == number, "-chosen")
+            one.set_class(block is not None and block.message == number and not seen, "-chosen")
         if block is not None:
-            self.scroll_to_widget(self._blocks[block.message], animate=False)
+            if not seen:
+                self.scroll_to_widget(self._blocks[block.message], animate=False)
             self.app.notify(
                 f"{block.words} · y copies · o opens it · ↑ ↓ walk · Esc", timeout=4, markup=False
             )
+
+    def _show_code(self, block: TextBlock) -> bool:
+        """Show a block of code as selected, in view; whether it is drawn."""
+        region = self._blocks[block.message].select_code(block.text)
+        if region is not None:
+            self.scroll_to_region(region, animate=False)
+        return region is not None
 
     def on_blur(self) -> None:
         self._choose(None)
@@ -195,7 +206,15 @@ class Transcript(VerticalScroll, can_focus=True):
             self.call_after_refresh(self._fill)
         if fresh:
             self._add(fresh, state.review)
+        self._show_plan(state)
         self._show_live(state)
+
+    def _show_plan(self, state: State) -> None:
+        """Below the message that asked for it: where the plan has no room of its own, its attempts are seen there."""
+        asked = (m.number for m in state.chat.messages if m.kind == "person" and m.turn == state.plan.turn)
+        block = self._blocks.get(max(asked, default=0))
+        if block is not None:
+            block.show_plan(state.plan)
 
     def _fill(self) -> None:
         """Draw older messages too, where the newest, which are drawn first, leave room for them."""

@@ -1,0 +1,84 @@
+"""The plan below the message that it is for: its attempts while it looks, one line once that is over."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_agent.store.state import PlanSlice
+from tui_agent.ui.panes.plan_rows import plan_rows
+from tui_agent.ui.sink import counted, parts
+from tui_agent.ui.widgets.lines import Line
+
+#: Lines that are seen while the plan looks: the newest.
+MOST = 8
+_LOOKS = frozenset({"waiting", "looking", "asking"})
+#: What is answered in the plan pane, and not here.
+_ANSWERS = ("choice:", "let_go:", "all:")
+
+
+class PlanBlock(Static, can_focus=True):
+    """Open while it looks, unless the plan pane is in view; then folded. Enter or a click does the other."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__("", classes="plan", markup=False)
+        self._plan = PlanSlice()
+        #: What the person chose, None before.
+        self._unfolded: bool | None = None
+
+    def show(self, plan: PlanSlice) -> None:
+        if plan != self._plan:
+            self._plan = plan
+            self._draw()
+
+    def on_click(self) -> None:
+        self.action_unfold()
+
+    def action_unfold(self) -> None:
+        self._unfolded = not self._is_open
+        self._draw()
+
+    @property
+    def _looks(self) -> bool:
+        return any(action.state in _LOOKS for action in self._plan.actions)
+
+    @property
+    def _is_open(self) -> bool:
+        if self._unfolded is not None:
+            return self._unfolded
+        elsewhere = any(pane.display and pane.region.height > 1 for pane in self.screen.query("PlanPane"))
+        return self._looks and not elsewhere
+
+    def _draw(self) -> None:
+        lines = [parts(("▾ " if self._is_open else "▸ ", "$muted"), (in_short(self._plan), "$muted"))]
+        if self._is_open:
+            rows = [row for row in plan_rows(self._plan, "", ()) if not row.key.startswith(_ANSWERS)]
+            shown = [_content(line) for row in rows if isinstance(line := row.line, Line)]
+            lines += shown if self._unfolded else shown[-MOST:]
+        self.update(Content("\n").join(lines))
+
+
+def in_short(plan: PlanSlice) -> str:
+    """`2 of 3 files found · 7 patterns tried · not found: Schema`."""
+    actions = plan.actions
+    found = sum(action.state == "loaded" for action in actions)
+    tried = sum(len(action.attempts) for action in actions)
+    lost = [action.action.name for action in actions if action.state in ("skipped", "failed")]
+    facts = [f"{found} of {counted(len(actions), 'file')} found", f"{counted(tried, 'pattern')} tried"]
+    return " · ".join((*facts, *([f"not found: {', '.join(lost)}"] if lost else ())))
+
+
+def _content(line: Line) -> Content:
+    pieces = [*line.left, *([line.right[-1]._replace(text=f"  {line.right[-1].text}")] if line.right else [])]
+    return parts(
+        "  ",
+        *(
+            (piece.text, f"${piece.ink}" if piece.ink != "strong" else "bold") if piece.ink else piece.text
+            for piece in pieces
+        ),
+    )
