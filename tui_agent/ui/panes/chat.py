@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from textual import on, work
@@ -16,7 +16,15 @@ from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import State
 from tui_agent.ui.actions import SLASH
-from tui_agent.ui.panes.chat_actions import find_message, find_sent, open_block, retry, tell_output
+from tui_agent.ui.panes.chat_actions import (
+    copy_answer,
+    find_message,
+    find_sent,
+    open_block,
+    retry,
+    tell_output,
+    write_outside,
+)
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
@@ -43,7 +51,6 @@ from tui_agent.ui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
-    from tui_agent.ui.host import Host
 
 #: Seconds after the first key within which a draft is handed to the session.
 DRAFT_AFTER = 0.1
@@ -77,7 +84,7 @@ class ChatPane(Pane):
             "bottom": lambda: self.transcript.follow(),
             "go_on": lambda: self._go_on(),
             "reasoning": lambda: self.transcript.unfold_reasoning(),
-            "copy": self._copy,
+            "copy": lambda: copy_answer(self),
             "blocks": lambda: self.transcript.walk(),
             "search": lambda: self.run_worker(find_message(self)),
             "history": lambda: self.run_worker(find_sent(self)),
@@ -277,19 +284,7 @@ class ChatPane(Pane):
     @on(Prompt.EditorAsked)
     @work(exclusive=True)
     async def _write_outside(self) -> None:
-        """Write the message in the person's own editor."""
-        from tui_agent.ui.outside_editor import edited_text
-
-        before = self.prompt.value
-        try:
-            text = await edited_text(cast("Host", self.app), before)
-        except TuiAgentError as error:
-            await self.session.notice(str(error), "error")
-            return
-        if text is None:
-            await self.session.notice("The editor ended with an error: the message is as it was", "warning")
-        elif text != before:
-            self.prompt.set_value(text)
+        await write_outside(self)
 
     @on(PlacePressed)
     def _open_place(self, message: PlacePressed) -> None:
@@ -394,8 +389,3 @@ class ChatPane(Pane):
             self.ask(self.session.notice(f"Copied {message.block.words}"))
         else:
             self.act(open_block(self, message.block), changes=("buffers",))
-
-    def _copy(self) -> None:
-        answers = [message for message in self.session.state.chat.messages if message.kind == "agent"]
-        if answers:
-            self.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual.app import App
 
@@ -15,6 +15,7 @@ from tui_agent.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
 
 
 class Conversing(Protocol):
@@ -59,6 +60,29 @@ def retry(pane: Conversing) -> None:
     if pane.prompt.value == turn.request:
         pane.prompt.set_value("")
     pane.act(pane.send(turn.request), text_waits=False)
+
+
+async def write_outside(pane: Conversing) -> None:
+    """Write the message in the person's own editor."""
+    from tui_agent.ui.outside_editor import edited_text
+
+    before = pane.prompt.value
+    try:
+        text = await edited_text(cast("Host", pane.app), before)
+    except TuiAgentError as error:
+        await pane.session.notice(str(error), "error")
+        return
+    if text is None:
+        await pane.session.notice("The editor ended with an error: the message is as it was", "warning")
+    elif text != before:
+        pane.prompt.set_value(text)
+
+
+def copy_answer(pane: Conversing) -> None:
+    """Copy the last answer."""
+    answers = [message for message in pane.session.state.chat.messages if message.kind == "agent"]
+    if answers:
+        pane.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)
 
 
 async def open_block(pane: Conversing, block: TextBlock) -> None:
