@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from support.sessions import open_session
-from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.screen import Screen
 
 from tui_agent.session.session import Session
 from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.compositor import PiecesUpdate
 
 SIZE = (160, 48)
 SCREEN = SIZE[0] * SIZE[1]
@@ -33,6 +33,7 @@ from pathlib import Path
 
 gc.disable()
 from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.compositor import PiecesUpdate
 
 seen = {}
 
@@ -169,9 +170,4 @@ async def test_the_pane_that_had_the_focus_has_it_again(tmp_path: Path) -> None:
 
 def cells(update: object) -> int:
     """How many cells an update of the screen writes."""
-    match update:
-        case LayoutUpdate():
-            return update.region.area
-        case ChopsUpdate():
-            return sum(end - start for _, start, end in update.spans)
-    return 0
+    return sum(piece.strip.cell_length for piece in update.pieces) if isinstance(update, PiecesUpdate) else 0

@@ -18,6 +18,7 @@ from textual.widgets import Static
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.commands import ScreenCommands
+from tui_agent.ui.compositor import SpanCompositor, paint_focused
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
@@ -41,6 +42,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__(id="screen")
+        self._compositor = SpanCompositor()
         self.workspace = PaneContainer()
         self.arrangement = Arrangement(self.workspace, self.focus_pane)
         self.session: Session | None = None
@@ -63,6 +65,10 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def host(self) -> Host:
         """The application, as what it is."""
         return cast(Host, self.app)
+
+    def on_idle(self) -> None:
+        if not self.host.keyboard.at_rest:
+            paint_focused(self)
 
     # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
 

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from textual import events
+from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-#: Characters that wait for the terminal at most; beyond that they are left out, and the screen is drawn again later.
+#: Bytes that wait for the terminal at most; beyond that they are left out, and the screen is drawn again later.
 MOST_WAITING = 2_000_000
 #: Seconds in which the terminal must take what waits when it is given back.
 LAST_WORDS = 0.5
@@ -31,30 +32,50 @@ READ_AT_ONCE = 64 * 1024
 
 
 class TerminalWriter(threading.Thread):
-    """Writes to a descriptor in order, without making anyone wait. Ends for good when the terminal is gone."""
+    """Writes to a descriptor in order, without making anyone wait. Ends for good when the terminal is gone.
+
+    What the terminal takes at once is written by whoever calls; a thread writes what has to wait. To hand over every
+    frame would cost up to 5 ms, in which this thread waits for its turn.
+    """
 
     def __init__(self, descriptor: int, on_drained: Callable[[], None]) -> None:
         """`on_drained` is called, in this thread, when the terminal reads again after something was left out."""
         super().__init__(name="terminal-output", daemon=True)
         self._descriptor = descriptor
+        self._at_once = _opened_apart(descriptor)
         self._on_drained = on_drained
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[bytes] = deque()
         self._size = 0
-        self._left_out = False
+        self._writing = self._left_out = False
         self._ended = False
         self._changed = threading.Condition()
 
     def write(self, text: str) -> None:
+        data = text.encode(errors="replace")
         with self._changed:
             if self._ended:
                 return
-            if self._size + len(text) > MOST_WAITING:
-                self._waiting.clear()
-                self._size, self._left_out = 0, True
+            if not self._waiting and not self._writing:
+                data = data[self._taken_at_once(data) :]
+            if not data:
+                return
+            if self._size + len(data) > MOST_WAITING:
+                while len(self._waiting) > 1:  # the first may have been written in part
+                    self._waiting.pop()
+                self._size, self._left_out = sum(map(len, self._waiting)), True
             else:
-                self._waiting.append(text)
-                self._size += len(text)
+                self._waiting.append(data)
+                self._size += len(data)
             self._changed.notify()
+
+    def _taken_at_once(self, data: bytes) -> int:
+        """Write what the terminal has room for; how much that is."""
+        if self._at_once is None:
+            return 0
+        try:
+            return os.write(self._at_once, data)
+        except OSError:  # it is full; or gone, as the thread will find
+            return 0
 
     def stop(self, within: float) -> None:
         """End after what waits is written, or after so many seconds."""
@@ -62,6 +83,9 @@ class TerminalWriter(threading.Thread):
             self._ended = True
             self._changed.notify()
         self.join(within)
+        if self._at_once is not None:
+            os.close(self._at_once)
+            self._at_once = None
 
     def run(self) -> None:
         while True:
@@ -70,16 +94,17 @@ class TerminalWriter(threading.Thread):
                     self._changed.wait()
                 if not self._waiting:
                     return
-                text = "".join(self._waiting)
+                data = b"".join(self._waiting)
                 self._waiting.clear()
-                self._size = 0
+                self._size, self._writing = 0, True
             try:
-                self._write_all(text.encode(errors="replace"))
+                self._write_all(data)
             except OSError:
                 with self._changed:
                     self._ended = True
                     self._waiting.clear()
                 return
+            self._writing = False
             if self._left_out and not self._waiting:
                 self._left_out = False
                 self._on_drained()
@@ -88,6 +113,21 @@ class TerminalWriter(threading.Thread):
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
+
+
+def _opened_apart(descriptor: int) -> int | None:
+    """The same terminal opened once more, to be written to without waiting; None where that cannot be done.
+
+    Set on the descriptor itself, that would count for everyone who shares it, such as the shell.
+    """
+    try:
+        apart = os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    if os.fstat(apart).st_rdev == os.fstat(descriptor).st_rdev:
+        return apart
+    os.close(apart)
+    return None
 
 
 def can_be_continued() -> bool:
@@ -159,12 +199,25 @@ class TerminalDriver(LinuxDriver):
         self._output = sys.__stdout__.fileno()
         self._writer: TerminalWriter | None = None
         self._is_on = False
+        #: A frame that has begun: it is written as one.
+        self._frame: list[str] | None = None
 
     @property
     def can_suspend(self) -> bool:
         return super().can_suspend and can_be_continued()
 
     def write(self, data: str) -> None:
+        if data == SYNC_START:
+            self._frame = [data]
+        elif self._frame is None:
+            self._send(data)
+        else:
+            self._frame.append(data)
+            if data == SYNC_END:
+                frame, self._frame = "".join(self._frame), None
+                self._send(frame)
+
+    def _send(self, data: str) -> None:
         if self._writer is not None:
             self._writer.write(data)
 

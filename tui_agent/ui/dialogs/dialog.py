@@ -11,6 +11,8 @@ from textual.await_complete import AwaitComplete
 from textual.css.query import NoMatches
 from textual.screen import ModalScreen, ScreenResultType
 
+from tui_agent.ui.compositor import SpanCompositor
+
 #: Seconds that a key waits at most for what the dialog is getting to show.
 AT_MOST = 1.0
 
@@ -20,6 +22,7 @@ class Dialog(ModalScreen[ScreenResultType], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
+        self._compositor = SpanCompositor()
         self._filling: set[asyncio.Future[None]] = set()
 
     def fill(self, call: Coroutine[Any, Any, object]) -> None:

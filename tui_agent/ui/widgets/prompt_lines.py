@@ -29,23 +29,34 @@ if TYPE_CHECKING:
     from tui_agent.settings.schema import CheckCommand
 
 
-class ApprovalLine(Static):
+class PromptLine(Static):
+    """A line over the input, seen while it has words. Words that are the same lay nothing out again."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__("", id=id, markup=False)
+        self._words = Content()
+        self.display = False
+
+    def say(self, words: str | Content, *, layout: bool = True) -> None:
+        """Show these words; without any the line goes."""
+        words = label(words) if isinstance(words, str) else words
+        self.display = bool(words)
+        if not words.is_same(self._words):  # each update is another layout of the whole screen
+            self._words = words
+            self.update(words, layout=layout)
+
+
+class ApprovalLine(PromptLine):
     """Shown the state like a pane; a click goes to the sub-tasks."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
 
     def __init__(self, session: Session) -> None:
-        super().__init__("", id="approving", markup=False)
+        super().__init__("approving")
         self._session = session
-        self._words = ""
-        self.display = False
 
     def show(self, state: State) -> None:
-        words = self._said(state.subtasks.tasks)
-        if words != self._words:
-            self._words = words
-            self.display = bool(words)
-            self.update(label(words))
+        self.say(self._said(state.subtasks.tasks))
 
     def on_click(self) -> None:
         self.post_message(Pane.GoneTo("subtasks"))
@@ -66,7 +77,7 @@ class ApprovalLine(Static):
         return f"{_count(waiting)} for you · {go} look, then {one} run"
 
 
-class PermissionLine(Static, can_focus=True):
+class PermissionLine(PromptLine, can_focus=True):
     """Says that a call of a tool waits for permission; Enter or a click shows exactly what it would do."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
@@ -75,15 +86,12 @@ class PermissionLine(Static, can_focus=True):
         pass
 
     def __init__(self) -> None:
-        super().__init__("", id="permission", markup=False)
-        self.display = False
+        super().__init__("permission")
 
     def show(self, question: PermissionQuestion | None) -> None:
-        self.display = question is not None
-        if question is not None:
-            keys = getattr(self.app, "keys", None)
-            go = f" · {keys.shown('session.permission')} look and answer" if keys else ""
-            self.update(label(f"{question.tool} {question.shown} asks for permission{go}"))
+        keys = getattr(self.app, "keys", None)
+        go = f" · {keys.shown('session.permission')} look and answer" if keys else ""
+        self.say(f"{question.tool} {question.shown} asks for permission{go}" if question else "")
 
     def on_click(self) -> None:
         self.action_press()
@@ -92,7 +100,7 @@ class PermissionLine(Static, can_focus=True):
         self.post_message(self.PermissionPressed())
 
 
-class OfferLine(Static, can_focus=True):
+class OfferLine(PromptLine, can_focus=True):
     """Says which checks were found; Enter or a click asks whether they are to run on every proposal."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
@@ -101,15 +109,12 @@ class OfferLine(Static, can_focus=True):
         pass
 
     def __init__(self) -> None:
-        super().__init__("", id="offer", markup=False)
-        self.display = False
+        super().__init__("offer")
 
     def show(self, checks: Sequence[CheckCommand]) -> None:
-        self.display = bool(checks)
-        if checks:
-            keys = getattr(self.app, "keys", None)
-            go = f" · {keys.shown('checks.accept')} run them on every proposal" if keys else ""
-            self.update(label(f"Checks found: {', '.join(check.name for check in checks)}{go}"))
+        keys = getattr(self.app, "keys", None)
+        go = f" · {keys.shown('checks.accept')} run them on every proposal" if keys else ""
+        self.say(f"Checks found: {', '.join(check.name for check in checks)}{go}" if checks else "")
 
     def on_click(self) -> None:
         self.action_press()
@@ -172,13 +177,12 @@ _PHASES = {
 }
 
 
-class ProgressLine(Static):
+class ProgressLine(PromptLine):
     """What the turn is doing, or the command that was started last."""
 
     def __init__(self) -> None:
-        super().__init__("", id="progress", markup=False)
+        super().__init__("progress")
         self._state: State | None = None
-        self._words = Content()
         #: Counts the seconds of a command that runs.
         self._counting: Timer | None = None
 
@@ -190,11 +194,10 @@ class ProgressLine(Static):
         elif not running and self._counting is not None:
             self._counting.stop()
             self._counting = None
-        self.display = state.turn.running or bool(running)
-        words = _command(running) if running else _progress(state.turn, state.model.name)
-        if not words.is_same(self._words):  # each update is another layout of the whole screen
-            self._words = words
-            self.update(words, layout=False)
+        if running:
+            self.say(_command(running), layout=False)
+        else:
+            self.say(_progress(state.turn, state.model.name) if state.turn.running else "", layout=False)
 
     def _count(self) -> None:
         if self._state is not None:
@@ -257,18 +260,17 @@ def _joined(rows: list[Content]) -> Content:
     return Content("\n").join(rows)
 
 
-class ContinueLine(Static):
+class ContinueLine(PromptLine):
     def __init__(self) -> None:
-        super().__init__("", id="going-on", markup=False)
+        super().__init__("going-on")
 
     def show(self, text: str, state: State) -> None:
         """Say it for this input, where it is so."""
-        self.display = asks_to_go_on(text, state.turn.number + 1)
-        if self.display:
-            keys = getattr(self.app, "keys", None)
-            key = keys.shown("chat.go_on") if keys is not None else ""
-            what = "your words go" if state.input.memory else "your progress is sent"
-            self.update(label(f"{what} with it{f': {key}' if key else ''}"))
+        keys = getattr(self.app, "keys", None)
+        key = keys.shown("chat.go_on") if keys is not None else ""
+        what = "your words go" if state.input.memory else "your progress is sent"
+        asks = asks_to_go_on(text, state.turn.number + 1)
+        self.say(f"{what} with it{f': {key}' if key else ''}" if asks else "")
 
 
 class NoModelLine(Static):
@@ -300,19 +302,17 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
     return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` rehearses without one."
 
 
-class NewBelow(Static):
+class NewBelow(PromptLine):
     """Says how much came below what is in view; a click goes there."""
 
     class NewPressed(Message):
         pass
 
     def __init__(self) -> None:
-        super().__init__("", id="new-below", markup=False)
-        self.display = False
+        super().__init__("new-below")
 
     def show(self, count: int) -> None:
-        self.display = count > 0
-        self.update(parts(f"↓ {count} new"))
+        self.say(f"↓ {count} new" if count > 0 else "")
 
     def on_click(self) -> None:
         self.post_message(self.NewPressed())

@@ -1,0 +1,113 @@
+"""What is drawn of a screen: the cells that changed, each by the one widget that is seen there.
+
+Textual's compositor draws every widget that reaches the changed lines whole, and then takes what is seen: a letter that
+is typed costs a file tree, four borders and the background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Console, RenderableType
+from textual._compositor import Compositor, CompositorUpdate
+from textual._context import visible_screen_stack
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+
+#: Cells of a line, from the first to before the second.
+Span = tuple[int, int]
+
+
+class Piece(NamedTuple):
+    """Cells that belong together, and where they are."""
+
+    y: int
+    x: int
+    strip: Strip
+
+
+class PiecesUpdate(CompositorUpdate):
+    """Pieces as the terminal takes them."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces = pieces
+
+    def render_segments(self, console: Console) -> str:
+        return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}" for y, x, strip in self.pieces)
+
+
+def paint_focused(screen: Screen[Any]) -> None:
+    """Draw what has the focus now, if it changed, ahead of the frame that all else waits for, at most a 60th of a
+    second. Where its place changes too it is drawn with that frame."""
+    focused = screen.focused
+    waiting = screen._dirty_widgets
+    if focused is None or focused not in waiting or screen.app._batch_count or not screen.is_current:
+        return
+    if any(focused is widget or focused in ones for widget, ones in screen._layout_widgets.items()):
+        return
+    screen._compositor.update_widgets({focused})
+    screen._dirty_widgets = set()
+    screen._compositor_refresh()
+    screen._dirty_widgets = waiting - {focused}
+
+
+class SpanCompositor(Compositor):
+    """Goes through the widgets from the front and asks each for the lines of it that are seen and have changed."""
+
+    def render_update(
+        self, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
+    ) -> RenderableType | None:
+        """What changed since the last time; the whole screen, for a picture, is Textual's to draw."""
+        if full:
+            return super().render_update(full, screen_stack, simplify)
+        visible_screen_stack.set(screen_stack or [])
+        pieces = sorted(self._pieces(self._changed_spans()), key=lambda piece: (piece.y, piece.x))
+        return PiecesUpdate(pieces) if pieces else None  # ty: ignore[invalid-explicit-return]
+
+    def _changed_spans(self) -> dict[int, list[Span]]:
+        screen = self.size.region
+        regions = [region.intersection(screen) for region in self._dirty_regions]
+        self._dirty_regions.clear()
+        spans: dict[int, list[Span]] = {}
+        for y, start, end in self._regions_to_spans(regions):
+            if start < end:
+                spans.setdefault(y, []).append((start, end))
+        return spans
+
+    def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[Piece]:
+        """`open_` are the cells of each line that no widget has drawn so far."""
+        for widget, (region, clip) in self.visible_widgets.items():
+            if not open_:
+                return
+            seen = region.intersection(clip)
+            for first, end in _runs(open_, seen):
+                part = Region(seen.x - region.x, first - region.y, seen.width, end - first)
+                for y, strip in zip(range(first, end), widget.render_lines(part), strict=False):
+                    left: list[Span] = []
+                    for span in open_[y]:
+                        start, stop = max(span[0], seen.x), min(span[1], seen.right)
+                        if start >= stop:
+                            left.append(span)
+                            continue
+                        yield Piece(y, start, strip.crop(start - seen.x, stop - seen.x))
+                        left += [
+                            cells for cells in ((span[0], start), (stop, span[1])) if cells[0] < cells[1]
+                        ]
+                    if left:
+                        open_[y] = left
+                    else:
+                        del open_[y]
+
+
+def _runs(open_: dict[int, list[Span]], seen: Region) -> list[Span]:
+    """The runs of lines in which cells of this region are open."""
+    runs: list[Span] = []
+    for y in seen.line_range:
+        if any(start < seen.right and seen.x < end for start, end in open_.get(y, ())):
+            if runs and runs[-1][1] == y:
+                runs[-1] = runs[-1][0], y + 1
+            else:
+                runs.append((y, y + 1))
+    return runs
