@@ -20,7 +20,7 @@ from textual.strip import Strip
 Span = tuple[int, int]
 
 
-class Piece(NamedTuple):
+class Stretch(NamedTuple):
     """Cells that belong together, and where they are."""
 
     y: int
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 class PiecesUpdate(CompositorUpdate):
     """Pieces as the terminal takes them."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[Stretch]) -> None:
         self.pieces = pieces
 
     def render_segments(self, console: Console) -> str:
@@ -76,7 +76,7 @@ class SpanCompositor(Compositor):
                 spans.setdefault(y, []).append((start, end))
         return spans
 
-    def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[Piece]:
+    def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[Stretch]:
         """`open_` are the cells of each line that no widget has drawn so far."""
         for widget, (region, clip) in self.visible_widgets.items():
             if not open_:
@@ -91,7 +91,7 @@ class SpanCompositor(Compositor):
                         if start >= stop:
                             left.append(span)
                             continue
-                        yield Piece(y, start, strip.crop(start - seen.x, stop - seen.x))
+                        yield Stretch(y, start, strip.crop(start - seen.x, stop - seen.x))
                         left += [
                             cells for cells in ((span[0], start), (stop, span[1])) if cells[0] < cells[1]
                         ]

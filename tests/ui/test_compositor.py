@@ -1,0 +1,112 @@
+"""What is drawn: the cells that changed and no others, what is typed at once, nothing where nothing is another."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from support.screens import Driven, on_screen
+from textual.app import App
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui_agent.settings.schema import CheckCommand
+from tui_agent.ui.compositor import PiecesUpdate
+from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.prompt_lines import OfferLine
+
+
+async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "api.py").write_text("x = 1\n")
+    async with on_screen(tmp_path) as it:
+        some_regions_are_drawn_as_in_the_whole_picture(it)
+        await a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(it, monkeypatch)
+        await a_state_that_says_the_same_lays_nothing_out(it, monkeypatch)
+
+
+def some_regions_are_drawn_as_in_the_whole_picture(it: Driven) -> None:
+    compositor, chance = it.screen._compositor, random.Random(3)
+    width, height = compositor.size
+    whole = [cells_of(strip) for strip in compositor.render_strips()]
+    for _ in range(60):
+        regions = {
+            Region(
+                chance.randrange(width),
+                chance.randrange(height),
+                chance.randrange(1, 99),
+                chance.randrange(1, 9),
+            )
+            for _ in range(chance.randrange(1, 4))
+        }
+        compositor._dirty_regions = set(regions)
+        update = compositor.render_update()
+        assert isinstance(update, PiecesUpdate)
+        drawn = {
+            (x, y): cell for piece in update.pieces for x, y, cell in placed(piece.x, piece.y, piece.strip)
+        }
+        assert len(drawn) == sum(piece.strip.cell_length for piece in update.pieces), "a cell is drawn twice"
+        inside = {
+            (x, y) for r in regions for x in r.column_range for y in r.line_range if x < width and y < height
+        }
+        assert drawn.keys() == inside
+        assert all(cell == whole[y][x] for (x, y), cell in drawn.items())
+
+
+def cells_of(strip: Strip) -> list[object]:
+    return [cell for _, _, cell in placed(0, 0, strip)]
+
+
+def placed(x: int, y: int, strip: Strip) -> list[tuple[int, int, object]]:
+    """Each cell of a line without wide letters: its place, its letter and how it looks."""
+    found = []
+    for text, style, _ in strip:
+        colours = (style.color, style.bgcolor, style.bold) if style else None
+        found += [(x + at, y, (letter, colours)) for at, letter in enumerate(text)]
+        x += len(text)
+    return found
+
+
+async def a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(
+    it: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Widget] = []
+    updates: list[PiecesUpdate] = []
+    render_lines, display = Widget.render_lines, App._display
+
+    def rendered(widget: Widget, crop: Region) -> list[Strip]:
+        asked.append(widget)
+        return render_lines(widget, crop)
+
+    def displayed(app: App[object], screen: Screen[object], update: object) -> None:
+        if isinstance(update, PiecesUpdate):
+            updates.append(update)
+        display(app, screen, update)  # ty: ignore[invalid-argument-type]
+
+    it.screen._update_timer.stop()  # no frame comes any more
+    with monkeypatch.context() as patched:
+        patched.setattr(Widget, "render_lines", rendered)
+        patched.setattr(App, "_display", displayed)
+        await it.press("q")
+    prompt = it.one(Prompt)
+    assert prompt.text == "q"
+    assert {type(widget) for widget in asked} == {Prompt}
+    assert len(updates) == 1
+    assert {piece.y for piece in updates[0].pieces} <= set(prompt.region.line_range)
+    assert "q" in "".join(piece.strip.text for piece in updates[0].pieces)
+
+
+async def a_state_that_says_the_same_lays_nothing_out(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = replace(it.session.state.checks, offered=(CheckCommand("tests", "true"),))
+    state = replace(it.session.state, checks=checks)
+    it.pane("chat").show(state)
+    assert it.one(OfferLine).display
+    asked: list[Widget] = []
+    monkeypatch.setattr(Widget, "refresh", lambda widget, *_, **__: asked.append(widget))
+    it.pane("chat").show(replace(state, checks=replace(checks, offered=(CheckCommand("tests", "true"),))))
+    assert asked == []

@@ -1,0 +1,51 @@
+"""What goes to the terminal: at once where it has room, else later and in order; nobody waits; a frame is one write."""
+
+from __future__ import annotations
+
+import os
+import tty
+from unittest.mock import Mock
+
+from textual._ansi_sequences import SYNC_END, SYNC_START
+
+from tui_agent.ui.terminal import TerminalDriver, TerminalWriter
+
+
+def test_what_there_is_room_for_is_written_by_the_caller_and_the_rest_in_order() -> None:
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    writer = TerminalWriter(slave, lambda: None)
+    writer.write("one")
+    assert os.read(master, 100) == b"one", "there is no thread yet"
+    long = "".join(f"é{number} " for number in range(40_000))
+    writer.write(long)
+    assert os.get_blocking(slave), "the shell writes there too"
+    writer.start()
+    writer.write("two")
+    got = b""
+    while not got.endswith(b"two"):
+        got += os.read(master, 1 << 16)
+    assert got.decode() == f"{long}two"
+    writer.stop(5)
+    os.close(master)
+    os.close(slave)
+
+
+def test_where_no_terminal_can_be_opened_again_a_thread_writes() -> None:
+    out, into = os.pipe()
+    writer = TerminalWriter(into, lambda: None)
+    writer.write("one")
+    writer.start()
+    assert os.read(out, 100) == b"one"
+    writer.stop(5)
+    os.close(out)
+    os.close(into)
+
+
+async def test_a_frame_is_one_write() -> None:
+    driver = TerminalDriver(Mock())
+    driver._writer = Mock()
+    for part in ("a", SYNC_START, "b", "c", SYNC_END, "d"):
+        driver.write(part)
+    written = [call.args[0] for call in driver._writer.write.call_args_list]
+    assert written == ["a", f"{SYNC_START}bc{SYNC_END}", "d"]
