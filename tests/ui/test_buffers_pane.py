@@ -157,6 +157,49 @@ async def test_a_clash_with_the_disk_is_said_and_settled_by_a_key(workspace: Pat
         await it.until(lambda: (workspace / "README.md").read_text() == "X# Shop\n")
 
 
+async def test_a_clash_with_the_disk_is_merged_and_undone(workspace: Path) -> None:
+    ours, theirs = CODE.replace("import time", "import tim"), CODE.replace("get(url)", "get(url, 5)")
+    async with on_screen(workspace) as it:
+        area = await open_in(it, "src/api.py", 1)
+        await it.press("end", "backspace")
+        await it.until(lambda: it.session.state.buffers.open[0].unsaved)
+        (workspace / "src" / "api.py").write_text(theirs)
+        await it.session._open_files.look_again("src/api.py")
+        await it.shows("see and merge")
+        await it.press("ctrl+o", "0")
+        await it.shows("src/api.py: what the disk adds to yours")
+        await it.shows("return get(url, 5)")
+        await it.press("enter")
+        both = ours.replace("get(url)", "get(url, 5)")
+        await it.until(lambda: area.text == both and not it.session.state.buffers.open[0].clash, "the merge")
+        await it.press("ctrl+z")
+        assert area.text == ours
+        await it.until(lambda: it.session.state.buffers.open[0].clash, "the clash is there again")
+        await it.press("ctrl+y", "f2")
+        await it.asked()
+        assert (workspace / "src" / "api.py").read_text() == both
+
+
+async def test_where_both_changed_a_line_the_person_chooses(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "src/api.py", 1)
+        await it.press("end", "x")
+        await it.until(lambda: it.session.state.buffers.open[0].unsaved)
+        (workspace / "src" / "api.py").write_text(
+            CODE.replace("time", "os").replace("get(url)", "get(url, 5)")
+        )
+        await it.session._open_files.look_again("src/api.py")
+        await it.press("ctrl+o", "0")
+        await it.shows("src/api.py: 1 place to choose in")
+        await it.shows("theirs: what the disk made of it")
+        await it.press("3")
+        both = CODE.replace("import time", "import timex\nimport os").replace("get(url)", "get(url, 5)")
+        await it.until(lambda: editor(it).text == both, "both sides")
+        await it.press("f2")
+        await it.asked()
+        assert (workspace / "src" / "api.py").read_text() == both
+
+
 async def test_tabs_are_walked_and_closed_by_keys(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await open_in(it, "README.md")

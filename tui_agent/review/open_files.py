@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from tui_agent.edits.alignment import matches
+from tui_agent.edits.lines import split
+from tui_agent.edits.merge import ConflictView, Region, Side, regions, settled
 from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.replace import replace as replace_file
@@ -21,6 +26,14 @@ MAX_BYTES = 8 * 1024 * 1024
 NEW_FILE = ""
 
 
+class _Version(NamedTuple):
+    """A text of an open file, and the file that it was made from."""
+
+    text: str
+    stored: TextFile | None
+    disk: str
+
+
 class OpenFiles:
     """The open files of a session."""
 
@@ -35,6 +48,8 @@ class OpenFiles:
         self.files_at_rest = asyncio.Lock()
         #: How each open file is stored on disk: encoding, byte-order mark, and the text that was read.
         self._stored: dict[str, TextFile] = {}
+        #: Of each file that was merged with a newer disk: as it was before, and after.
+        self._merges: dict[str, tuple[_Version, _Version]] = {}
 
     @property
     def state(self) -> State:
@@ -105,6 +120,9 @@ class OpenFiles:
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
         """The editor's text is now this; it is kept within a second."""
         buffer = self._buffer(path)
+        for version in self._merges.get(path, ()):
+            if version.text == text and version.disk != buffer.disk:  # by undo or redo
+                return self._go_to(path, version, cursor, anchor)
         stored = self._stored.get(path)
         unsaved = stored is None or stored.text != text
         self._journal.grow(e.BufferEdited(path, text, buffer.disk, cursor, anchor, unsaved))
@@ -150,6 +168,7 @@ class OpenFiles:
             self._journal.tell(e.BufferClashed(path, True))
             raise Outdated(error.what, "reload it, or save once more to overwrite what is there") from error
         self._stored[path] = decode(data)
+        self._merges.pop(path, None)
         mtime = await asyncio.to_thread(self._mtime, path)
         await self._journal.record(e.BufferSaved(path, written, mtime, hash_of_text(buffer.text)))
         now = self.state.buffers.get(path)
@@ -166,7 +185,65 @@ class OpenFiles:
                 f"{path} has unsaved text", "save it, or close it once more to give the text up"
             )
         self._stored.pop(path, None)
+        self._merges.pop(path, None)
         await self._journal.record(e.BufferClosed(path))
+
+    async def clash(self, path: str) -> ConflictView:
+        """Unsaved text, as `yours`, and the newer disk, as `theirs`, three ways. Raises `SessionError` where the file
+        is gone, `FileError` where it cannot be read."""
+        view, _ = await self._clash(path)
+        return view
+
+    async def settle(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
+        """Merge unsaved text with the newer disk, with a side for each place where both differ; it stays unsaved.
+
+        Raises `SessionError` where either has moved on since the clash was `seen`.
+        """
+        buffer = self._buffer(path)
+        view, disk = await self._clash(path)
+        merged = await asyncio.to_thread(settled, view.regions, sides, by_hand) if view.now == seen else ""
+        now = self._buffer(path)
+        if view.now != seen or now.text != buffer.text:
+            raise SessionError(f"{path} has changed meanwhile", "look at the differences again")
+        before = _Version(buffer.text, self._stored.get(path), buffer.disk)
+        self._merges[path] = before, disk._replace(text=merged)
+        self._go_to(path, self._merges[path][1], now.cursor, now.anchor, from_outside=True)
+
+    async def _clash(self, path: str) -> tuple[ConflictView, _Version]:
+        buffer = self._buffer(path)
+        try:
+            data, _ = await asyncio.to_thread(self._read, path)
+        except FileError as error:
+            raise SessionError(f"{path} is no longer on disk", "save it again, or close it") from error
+        disk, base = decode(data, path), self._stored.get(path)
+        known = base is not None and md5(encode(base, base.text)) == buffer.disk  # not after a resume
+        began = base.text if base is not None and known else None
+        parts = await asyncio.to_thread(_merge, began, buffer.text, disk.text)
+        seen = f"{md5(data)} {hash_of_text(buffer.text)}"
+        view = ConflictView(path, "changed on disk", parts, False, False, seen, "you", "the disk")
+        return view, _Version(disk.text, disk, md5(data))
+
+    def _go_to(
+        self,
+        path: str,
+        version: _Version,
+        cursor: tuple[int, int],
+        anchor: tuple[int, int],
+        from_outside: bool = False,
+    ) -> None:
+        """Give the buffer the text of a merge or that before it, and the file that it was made from."""
+        before, _ = self._merges[path]
+        if version.stored is None:
+            self._stored.pop(path, None)
+        else:
+            self._stored[path] = version.stored
+        unsaved = version.stored is None or version.stored.text != version.text
+        edited = e.BufferEdited(path, version.text, version.disk, cursor, anchor, unsaved, from_outside)
+        self._journal.grow(edited)
+        self._journal.tell(e.BufferClashed(path, version is before))
+        if not unsaved:
+            self._journal.forget([f"buffer:{path}"])
+        self._journal.flush()
 
     async def look_again(self, path: str) -> None:
         """The file of an open buffer may have changed on disk: take it over, or say that they clash."""
@@ -223,3 +300,12 @@ class OpenFiles:
             return int((self._workspace.root / path).lstat().st_mtime)
         except OSError:
             return 0
+
+
+def _merge(base: str | None, yours: str, theirs: str) -> tuple[Region, ...]:
+    """Three ways; where the base is not known any more it is what both have in common. Blocking."""
+    if base is None:
+        lines = split(yours)
+        common = matches(lines, split(theirs))
+        base = "".join("".join(lines[at : at + length]) for at, _, length in common)
+    return regions(base, yours, theirs)

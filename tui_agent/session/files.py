@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.review.open_files import OpenFiles
@@ -109,6 +110,17 @@ class Files:
     async def reload(self, path: str) -> None:
         """Take the text from disk; unsaved edits are given up."""
         await self._open_files.load(path)
+
+    @call(changes=False)
+    async def clash(self, path: str) -> ConflictView:
+        """What unsaved text and the newer disk disagree about; see `OpenFiles.clash`."""
+        return await self._open_files.clash(path)
+
+    @call(changes=True)
+    async def settle(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
+        """Merge unsaved text with the newer disk; see `OpenFiles.settle`."""
+        await self._open_files.settle(path, sides, by_hand, seen)
+        self._freshness.on_text(path)
 
     @call(changes=False)
     async def close(self, path: str, discard: bool = False) -> None:

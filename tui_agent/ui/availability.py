@@ -35,6 +35,9 @@ _decided = _unless(
     "nothing was applied",
 )
 _file = _unless(lambda state: state.buffers.open, "no file is open")
+_clash = _unless(
+    lambda state: (front := state.buffers.get(state.buffers.active)) and front.clash, "nothing differs"
+)
 _command = _unless(lambda state: state.commands.results, "no command was run")
 _todo = _unless(lambda state: state.todos, "no todos")
 _task = _unless(lambda state: state.subtasks.tasks, "no sub-tasks")
@@ -87,6 +90,7 @@ _REASONS: dict[str, Reason] = {
     ),
     "pane.hide": _unless(lambda state: state.layout.focus != "chat", "the chat stays"),
     "buffers": _file,
+    "buffers.merge": _clash,
     "known": _unless(lambda state: state.known.files, "no known files"),
     "plan": _unless(lambda state: state.plan.actions, "no plan"),
     **dict.fromkeys(("plan.choose", "plan.let_go", "plan.other"), _question),

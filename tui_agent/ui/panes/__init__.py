@@ -107,6 +107,7 @@ PANES = {
                 Key("previous_tab", "Previous open file"),
                 Key("close", "Close the file", "close"),
                 Key("discard", "Close the file and give up unsaved text"),
+                Key("merge", "Changed on disk: see the difference, and merge it", writes=True),
                 Key("reload", "Take the text from disk"),
                 Key("diff", "Compare the file with the last commit, or with any apply"),
                 Key("overwrite", "Save over what is on disk"),

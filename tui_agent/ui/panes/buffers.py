@@ -21,6 +21,7 @@ from tui_agent.ui.widgets import line_edits
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.file_tabs import FileTabs
 from tui_agent.ui.widgets.find_bar import FindBar, FindMode
+from tui_agent.ui.widgets.hints import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 #: Seconds after the first key within which the editor's text is handed to the session.
 HAND_OVER_AFTER = 0.1
+_ON_CLASH = (("merge", "see and merge"), ("reload", "take the disk's"), ("overwrite", "save yours over it"))
 
 
 class BuffersPane(Pane):
@@ -51,6 +53,7 @@ class BuffersPane(Pane):
         return {
             "save": partial(self._on_file, self._save, text_waits=False),
             "overwrite": partial(self._on_file, partial(files.save, overwrite=True), text_waits=False),
+            "merge": lambda: self._merge(),
             "reload": partial(self._on_file, files.reload),
             "close": partial(self._on_file, files.close),
             "discard": partial(self._on_file, partial(files.close, discard=True)),
@@ -73,11 +76,13 @@ class BuffersPane(Pane):
     def compose(self) -> Iterable[Widget]:
         yield FileTabs()
         yield Static("", id="banner", markup=False)
+        yield HintLine()
         yield Static("", id="no-file", markup=False)
         yield FindBar()
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._recolour())
+        self.query_one(HintLine).set_words([Hint(f"buffers.{name}", words) for name, words in _ON_CLASH])
 
     @property
     def editor(self) -> Editor | None:
@@ -145,14 +150,7 @@ class BuffersPane(Pane):
         banner = self.query_one("#banner", Static)
         words = Content()
         if buffer and buffer.clash:
-            reload, overwrite = self.keys.shown("buffers.reload"), self.keys.shown("buffers.overwrite")
-            words = parts(
-                ("Changed on disk while you edited it. ", "$warning"),
-                (f"{reload} ", "$accent"),
-                "takes the disk's text, ",
-                (f"{overwrite} ", "$accent"),
-                "saves yours over it.",
-            )
+            words = parts(("Changed on disk while you edited it", "$warning"))
         elif buffer and buffer.note:
             words = parts((f"Read only: {buffer.note}", "$muted"))
         elif buffer and (editor := self._editors.get(buffer.path)) and editor.whole:
@@ -161,6 +159,7 @@ class BuffersPane(Pane):
                 (f"Read only: {count:,} lines, shown in parts. ", "$muted"), (key, "$accent"), " goes to any."
             )
         banner.display = bool(words)
+        self.query_one(HintLine).display = bool(buffer and buffer.clash)
         if not words.is_same(self._banner):  # each update is another layout of the whole screen
             self._banner = words
             banner.update(words)
@@ -253,6 +252,23 @@ class BuffersPane(Pane):
 
         if active := self.session.state.buffers.active:
             self.app.push_screen(FileDiff(self.session, active))
+
+    @work(exclusive=True)
+    async def _merge(self) -> None:
+        """Show how the disk and unsaved text differ; what the person makes of both is an edit that can be undone."""
+        from tui_agent.ui.dialogs.merge import Merge
+
+        await self.flush()
+        buffer, files = self.session.state.buffers.get(self.session.state.buffers.active), self.session.files
+        if buffer is None:
+            return
+        try:
+            made = await self.app.push_screen_wait(Merge(await files.clash(buffer.path), buffer.text))
+        except TuiAgentError as error:
+            await self.session.notice(str(error), "error")
+            return
+        if made is not None:
+            self.act(files.settle(buffer.path, made.sides, made.by_hand, made.view.now))
 
     @work(exclusive=True)
     async def _open_outside(self) -> None:
