@@ -9,22 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.local_servers import LocalFake, WireModel, local_server
+from support.local_servers import NAMES, LocalFake, WireModel, local_server
 from support.sessions import open_session, reply
 
 from tui_agent.model.local import LocalModels
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import Kind
 from tui_agent.session.session import Session
+from tui_agent.store import events as e
 
 CHATS = ("/v1/chat/completions", "/api/chat")
-NAMES = {
-    "Ollama": ("ollama_chat/tiny", "OLLAMA_API_BASE", ""),
-    "LM Studio": ("lm_studio/tiny", "LM_STUDIO_API_BASE", "/v1"),
-    "llama.cpp": ("llamafile/tiny", "LLAMAFILE_API_BASE", "/v1"),
-    "llama-cpp-python": ("llamafile/tiny", "LLAMAFILE_API_BASE", "/v1"),
-    "vLLM": ("hosted_vllm/tiny", "HOSTED_VLLM_API_BASE", "/v1"),
-}
 
 
 def answering(messages: list[dict[str, Any]]) -> str:
@@ -39,7 +33,13 @@ def wire_of(session: Session) -> WireModel:
 
 @asynccontextmanager
 async def served(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, *, most: int = 32_768, **options: Any
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: Kind,
+    *,
+    most: int = 32_768,
+    limits: tuple[str, ...] = (),
+    **options: Any,
 ) -> AsyncGenerator[tuple[Session, LocalFake]]:
     """A session with a model of such a server."""
     async with local_server(kind, answer=answering, **options) as server:
@@ -50,7 +50,7 @@ async def served(
             session.models.model = LocalModels(WireModel(), ServerMemory(workspace.parent), most)
             session.models.name = name
 
-        overrides = (f"model={name}", "protocol=structured", "planner_model=")
+        overrides = (f"model={name}", "protocol=structured", "planner_model=", *limits)
         async with open_session(workspace, prepare=prepare, overrides=overrides) as session:
             yield session, server
 
@@ -95,3 +95,55 @@ async def test_a_session_never_gets_stuck(
         most = [request.most for request in wire_of(session).requests]
         assert bool(most[-1]) == (kind != "vLLM"), "an end is set where the server needs one"
         assert model.planner == ("" if kind == "vLLM" else "none")
+        assert session.state.usage.session.cost == 0.0
+
+
+@pytest.mark.parametrize(("kind", "status"), [("llama.cpp", 500), ("llama-cpp-python", 400), ("vLLM", 400)])
+async def test_a_schema_that_is_refused_within_a_turn_is_left_out_from_then_on(
+    kind: Kind, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    async with served(work, monkeypatch, kind, window=32_768, refusal=status) as (session, server):
+        await session.models.get_ready()
+        assert session.state.model.takes_schema
+        server.constrains = False
+        seen: list[e.Event] = []
+        session.subscribe(lambda event, state: seen.append(event))
+        assert await turns(session, 2) == []
+        bodies = [body for _, path, body in server.asked if path in CHATS and len(body["messages"]) > 1]
+        held = ["response_format" in body for body in bodies]
+        assert held[0] and not any(held[1:]) and len(held) > 2, "asked once, and not again"
+        assert not any(isinstance(event, e.RetryCounted) for event in seen)
+        assert "fileChanges" in str(bodies[-1]["messages"][0]), "the prompt describes it now"
+        ((_, kept),) = ServerMemory(tmp_path)._read().models.items()
+        assert kept.schema == "none", "also for the next session"
+
+
+async def test_what_a_server_leaves_out_in_silence_is_noticed_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "part0.py").write_text("def part_0(url):\n    return get(url, 0)\n" * 400)
+    async with served(work, monkeypatch, "Ollama", window=2048, obeys=False) as (session, server):
+        left_out: list[str] = []
+        session.subscribe(
+            lambda event, state: left_out.extend(event.paths if isinstance(event, e.FilesLeftOut) else ())
+        )
+        assert await turns(session, 1) == []
+        model = session.state.model
+        assert server.over and (model.window, model.window_known) == (2048, True)
+        assert left_out == ["part0.py"], "what left the request is named"
+        over = server.over
+        assert await turns(session, 2) == [] and server.over == over, "once is enough"
+
+
+async def test_a_local_server_costs_nothing_so_that_no_limit_of_money_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served(
+        tmp_path, monkeypatch, "LM Studio", window=32_768, limits=("limits.turn_cost=0.01",)
+    ) as it:
+        assert await turns(it[0], 1) == []
+        assert (it[0].state.usage.session.cost, it[0].state.model.priced) == (0.0, True)

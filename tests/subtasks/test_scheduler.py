@@ -48,10 +48,15 @@ def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if path.name != ".git"}
 
 
-async def test_no_more_run_at_once_than_may(folder: Path):
+@pytest.mark.parametrize(("most", "slots"), [(2, 0), (4, 2)])
+async def test_no_more_run_at_once_than_may_or_than_a_local_server_works_on(
+    folder: Path, most: int, slots: int
+):
     model = GoalModel(answers("a", "b", "c", "d"))
+    model.slots = slots
     model.held = {goal: asyncio.Event() for goal in GOALS.values()}
-    async with working(folder, model, TASKS, overrides=("subtasks.max_parallel=2",)) as session:
+    async with working(folder, model, TASKS, overrides=(f"subtasks.max_parallel={most}",)) as session:
+        await session.models.get_ready()
         for name in GOALS:
             await session.subtasks.run(name)
         await until(lambda: model.open == 2)

@@ -13,11 +13,12 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
+from unittest import mock
 
-from tui_agent.errors import SchemaRefused
+from tui_agent.model.child import RETRIES
 from tui_agent.model.client import (
     Abilities,
     Chunk,
@@ -27,21 +28,20 @@ from tui_agent.model.client import (
     TokenCount,
     UsageChunk,
 )
-from tui_agent.model.event_stream import Wire
-from tui_agent.model.explain import explain
-from tui_agent.model.server_error import ServerError
-from tui_agent.model.servers import (
-    Kind,
-    SchemaForm,
-    ServerRefusal,
-    address_of,
-    fetch,
-    response_format,
-    root_of,
-)
+from tui_agent.model.completion import complete
+from tui_agent.model.direct_client import DirectTransport
+from tui_agent.model.retrying import with_retries
+from tui_agent.model.servers import Kind, address_of, fetch, root_of
 from tui_agent.model.tokens import estimate
-from tui_agent.model.translate import Translator
 
+#: A model of each, the variable of its address, and what is behind the port in it.
+NAMES = {
+    "Ollama": ("ollama_chat/tiny", "OLLAMA_API_BASE", ""),
+    "LM Studio": ("lm_studio/tiny", "LM_STUDIO_API_BASE", "/v1"),
+    "llama.cpp": ("llamafile/tiny", "LLAMAFILE_API_BASE", "/v1"),
+    "llama-cpp-python": ("llamafile/tiny", "LLAMAFILE_API_BASE", "/v1"),
+    "vLLM": ("hosted_vllm/tiny", "HOSTED_VLLM_API_BASE", "/v1"),
+}
 #: In what way a server holds a reply to a schema, where it does.
 _FORMS = {
     "llama.cpp": "json_schema",
@@ -60,8 +60,11 @@ class LocalFake:
     window: int = 4096
     slots: int = 1
     answer: Callable[[list[dict[str, Any]]], str] = lambda messages: "Hello."
-    #: Whether it can hold a reply to a schema.
+    #: Whether it can hold a reply to a schema; `refusal` is the status with which it says that it cannot.
     constrains: bool = True
+    refusal: int = 500
+    #: Whether it takes the window that it is asked for (Ollama).
+    obeys: bool = True
     port: int = 0
     #: How many requests did not fit, whether it said so or not.
     over: int = 0
@@ -84,10 +87,11 @@ class LocalFake:
             return self._chat(body)
         if path == "/api/chat" and self.kind == "Ollama":
             said = self._said(body["messages"], bool(body.get("format")))
-            window = (body.get("options") or {}).get("num_ctx", 4096)
+            window = (body.get("options") or {}).get("num_ctx", 4096) if self.obeys else self.window
             self.over += size_of(body["messages"]) > window
             read = min(window, size_of(body["messages"]))  # it leaves out what does not fit, and says nothing
-            answer = {"message": {"role": "assistant", "content": said}, "done": True}
+            answer = {"model": body["model"], "created_at": "2025-10-01T10:00:00Z", "done": True}
+            answer["message"] = {"role": "assistant", "content": said}
             return 200, {**answer, "prompt_eval_count": read}
         if self.kind == "LM Studio":
             return 200, {"error": f"Unexpected endpoint or method. ({method} {path})"}
@@ -129,7 +133,7 @@ class LocalFake:
     def _chat(self, body: dict[str, Any]) -> tuple[int, Any]:
         form = (body.get("response_format") or {}).get("type", "")
         if form and (form != _FORMS.get(self.kind) or not self.constrains):
-            return 500, {"error": {"message": "failed to parse grammar", "code": 500}}
+            return self.refusal, {"error": {"message": "failed to parse grammar", "code": self.refusal}}
         size = size_of(body["messages"])
         if size > self.window:
             self.over += bool(body.get("stream"))
@@ -178,10 +182,11 @@ async def local_server(kind: Kind, **options: Any) -> AsyncGenerator[LocalFake]:
             while header := (await reader.readline()).decode().strip():
                 name, _, value = header.partition(":")
                 length = int(value) if name.lower() == "content-length" else length
-            body = json.loads(await reader.readexactly(length)) if length else None
+            body: Any = json.loads(await reader.readexactly(length)) if length else None
             status, told = fake.reply(method, path, body)
-            kind_of = "application/json"
-            raw = json.dumps(told).encode()
+            # Ollama streams lines of JSON; its answer here is one
+            kind_of = "application/x-ndjson" if path == "/api/chat" and body["stream"] else "application/json"
+            raw = json.dumps(told).encode() + b"\n"
             if isinstance(told, list):
                 kind_of, raw = "text/event-stream", "".join(f"data: {event}\n\n" for event in told).encode()
             head = f"HTTP/1.1 {status} .\r\ncontent-type: {kind_of}\r\nconnection: close\r\n\r\n"
@@ -198,11 +203,13 @@ async def local_server(kind: Kind, **options: Any) -> AsyncGenerator[LocalFake]:
 
 
 class WireModel:
-    """A `Model` that asks such a server over its own wire, in this process; it knows nothing of models."""
+    """A `Model` that asks such a server over its own wire, in this process, as the model's child does; it knows nothing
+    of models."""
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
         self._reached: dict[str, str] = {}
+        self._schemaless: set[str] = set()
 
     async def start(self) -> None: ...
 
@@ -219,45 +226,24 @@ class WireModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk]:
         self.requests.append(request)
-        address, name = (
-            address_of(request.model, {**self._reached, **os.environ}),
-            request.model.partition("/")[2],
-        )
-        body: dict[str, Any] = {"model": name, "messages": list(request.messages)}
-        try:
+        with mock.patch.dict(os.environ, self._reached):
             if request.model.startswith("ollama"):
-                body |= {"stream": False, "options": request.options, "format": request.schema}
-                told = await fetch(f"{root_of(address)}/api/chat", body, timeout=10)
-                yield TextChunk(told["message"]["content"])
-                yield UsageChunk(told["prompt_eval_count"], 5)
-                yield EndChunk("stop")
+                async for chunk in _ollama(request):
+                    yield chunk
                 return
-            body |= {"stream": True, **request.options}
-            if request.schema:
-                body["response_format"] = response_format(
-                    request.schema, cast(SchemaForm, request.schema_form)
-                )
-            events = await fetch_events(f"{address}/chat/completions", body)
-        except ServerRefusal as refusal:
-            told = ServerError(refusal.status, json.loads(str(refusal)))
-            if refusal.status == 500 and request.schema_form:
-                raise SchemaRefused("no", "ask without") from refusal
-            raise explain(refusal, request.model, Wire(sent=True, error=told)).error from refusal
-        translator = Translator(request.model)
-        reason = None
-        for event in events:
-            choice = event["choices"][0]
-            reason = choice.get("finish_reason") or reason
-            if text := choice["delta"].get("content"):
-                translator.said = True
-                yield TextChunk(text)
-            if usage := event.get("usage"):
-                yield UsageChunk(usage["prompt_tokens"], usage["completion_tokens"])
-        yield translator.end(reason)
+            attempts = with_retries(lambda: complete(DirectTransport(), request, self._schemaless), RETRIES)
+            async with aclosing(attempts) as chunks:
+                async for chunk in chunks:
+                    yield chunk
 
 
-async def fetch_events(url: str, body: Any) -> list[dict[str, Any]]:
-    """The events of a stream, all at once."""
-    raw = await fetch(url, body, timeout=10, decode=False)
-    lines = [line[6:] for line in raw.decode().splitlines() if line.startswith("data: ")]
-    return [json.loads(line) for line in lines if line != "[DONE]"]
+async def _ollama(request: ModelRequest) -> AsyncGenerator[Chunk]:
+    """Ollama's own API, for which the program has litellm."""
+    address = root_of(address_of(request.model, os.environ))
+    body = {"model": request.model.partition("/")[2], "messages": list(request.messages), "stream": False}
+    told = await fetch(
+        f"{address}/api/chat", {**body, "options": request.options, "format": request.schema}, timeout=10
+    )
+    yield TextChunk(told["message"]["content"])
+    yield UsageChunk(told["prompt_eval_count"], 5)
+    yield EndChunk("stop")

@@ -57,13 +57,15 @@ class ScriptedModel:
         self.tools = protocol == "tools"
         #: Whether its window and its price stand in a table.
         self.known = True
+        #: How many requests its server works on at once, 0 where nobody knows.
+        self.slots = 0
 
     async def start(self) -> None: ...
 
     async def close(self) -> None: ...
 
     async def abilities(self, model: str) -> Abilities:
-        return Abilities(model, 100_000, tools=self.tools, known=self.known)
+        return Abilities(model, 100_000, tools=self.tools, known=self.known, slots=self.slots)
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
         return TokenCount(tuple(len(text) // 4 for text in texts), exact=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import Reply, model_of, open_session, reply
+from support.sessions import Reply, calls, model_of, open_session, reply
 
 from tui_agent.errors import Unreachable
 from tui_agent.session.session import Session
@@ -70,6 +70,38 @@ async def test_the_planner_is_sent_request_outline_and_known_files_and_nothing_t
         assert len(again) == 2 and "| src/retry.py | turn 1 |" in again[1]["content"]
         begun = [message.blob for message in state.conversation.messages]
         assert [message.blob for message in session.state.conversation.messages][: len(begun)] == begun
+
+
+@pytest.mark.parametrize("protocol", ["structured", "tools"])
+async def test_on_one_slot_the_plan_is_asked_for_at_the_end_of_the_conversation(
+    workspace: Path, protocol: str
+) -> None:
+    def prepare(session: Session) -> None:
+        model_of(session).slots = 1
+
+    change = {"path": "new.txt", "content": "x\n"}
+    first = calls(("propose_changes", {"changes": [change]})) if protocol == "tools" else reply()
+    plans = [plan(RETRY), "no plan", plan(RETRY)]
+    async with open_session(
+        workspace,
+        [first, "Done."],
+        plans=plans,
+        protocol=protocol,
+        prepare=prepare,
+        overrides=["planner_model=scripted"],
+    ) as session:
+        await asked(session)
+        before = len(model_of(session).requests)
+        await asked(session)
+        assert purposes(session) == ["plan", "main", "plan", "plan", "main"]
+        requests = model_of(session).requests
+        sent = requests[before - 1]
+        for one in requests[before:]:
+            assert one.messages[: len(sent.messages)] == sent.messages and one.tools == sent.tools
+        answered = [one["tool_call_id"] for one in requests[before].messages if one["role"] == "tool"]
+        assert len(answered) == (protocol == "tools")
+        assert requests[before].messages[-1]["content"].startswith("You choose which files")
+        assert (session.state.plan.source, len(session.state.plan.actions)) == ("model", 1)
 
 
 async def test_a_request_that_names_its_files_costs_no_planner_call(workspace: Path) -> None:

@@ -67,10 +67,12 @@ class UsageChunk(Struct, frozen=True, tag="usage"):
 
 
 class ProgressChunk(Struct, frozen=True, tag="progress"):
-    """A local server reads the request: so many of its tokens are read."""
+    """A local server reads the request: so many of its tokens are read, 0 where it says nothing. `waits` is why it does
+    not read it yet."""
 
-    read: int
-    of: int
+    read: int = 0
+    of: int = 0
+    waits: str = ""
 
 
 class RetryChunk(Struct, frozen=True, tag="retry"):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from tui_agent.errors import SchemaRefused
+from tui_agent.errors import ContextTooLong, SchemaRefused
 from tui_agent.model.client import (
     Abilities,
     Chunk,
@@ -28,6 +28,8 @@ from tui_agent.model.translate import Translator
 _log = logging.getLogger(__name__)
 #: A server that says that it is there, and nothing else, is waited for so many times as long as a silent one.
 KEPT_ALIVE = 5
+#: One of these is in what a server says that takes no schema.
+_SCHEMA_SIGNS = ("schema", "response_format", "grammar", "guided", "structured output")
 #: Once the model has said why it ended, only the count of its tokens is still to come.
 _LAST_WORDS_SECONDS = 5.0
 
@@ -68,6 +70,9 @@ async def complete(
             usage = _usage(transport, request.model, piece) or usage
     except Exception as error:
         _log.info("the answer broke off", exc_info=True)
+        held = request.schema and request.schema_form and not translator.said
+        if held and _rejects_schema(error, request, wire):
+            raise _schema_refused(request) from error
         if _reason(stream) is None:
             yield _broken(error, translator, request, wire)
             return
@@ -114,7 +119,9 @@ async def _opened(transport: Transport, request: ModelRequest, schema_rejected: 
     wanted = request.schema is not None and request.model not in schema_rejected
     # a model that nobody knows (a local server's, say) is tried with a schema
     shape = None
-    if wanted and (request.schema_form or known.schema or not known.known):
+    if wanted and request.schema_form == "guided_json":
+        request = replace(request, options={**request.options, "guided_json": request.schema})
+    elif wanted and (request.schema_form or known.schema or not known.known):
         schema = request.schema or {}
         form: SchemaForm = "json_object" if request.schema_form == "json_object" else "json_schema"
         shape = response_format(schema, form, is_strict(schema))
@@ -122,12 +129,11 @@ async def _opened(transport: Transport, request: ModelRequest, schema_rejected: 
         try:
             return await _open(transport, request, wire, shape)
         except Exception as error:
-            if shape is None or not _rejects_schema(error, request):
+            held = shape is not None or "guided_json" in request.options
+            if not held or not _rejects_schema(error, request, wire):
                 raise
             if request.schema_form:
-                raise SchemaRefused(
-                    f"The server of {request.model} does not take the schema", "ask it without"
-                ) from error
+                raise _schema_refused(request) from error
             _log.info("the server takes no schema", exc_info=True)
             schema_rejected.add(request.model)
             wire.error = None
@@ -228,13 +234,19 @@ def _meaning(error: Exception, request: ModelRequest, wire: Wire) -> Meaning:
     return explain(error, request.model, wire)
 
 
-def _rejects_schema(error: Exception, request: ModelRequest) -> bool:
+def _rejects_schema(error: Exception, request: ModelRequest, wire: Wire) -> bool:
     """By its words; a local server that ends with a fault is tried without the schema too."""
-    status = getattr(error, "status_code", 0)
-    if status == 500 and request.schema_form:
+    status = wire.error.status if wire.error else getattr(error, "status_code", 0)
+    if isinstance(_meaning(error, request, wire).error, ContextTooLong):
+        return False
+    if request.schema_form and wire.error and status == 500:  # said by the server: litellm makes up others
         return True
-    words = str(error).replace("response_format", "schema").replace("grammar", "schema")
-    return status in (400, 422) and "schema" in words
+    words = f"{error} {wire.error.body if wire.error else ''}"
+    return status in (400, 422) and any(sign in words for sign in _SCHEMA_SIGNS)
+
+
+def _schema_refused(request: ModelRequest) -> SchemaRefused:
+    return SchemaRefused(f"The server of {request.model} does not take the schema", "ask it without")
 
 
 async def _close(stream: Any) -> None:

@@ -30,6 +30,7 @@ from tui_agent.model.client import (
     Message,
     Model,
     ModelRequest,
+    ProgressChunk,
     Reaching,
     ReasoningChunk,
     TextChunk,
@@ -37,7 +38,7 @@ from tui_agent.model.client import (
     UsageChunk,
 )
 from tui_agent.model.provider_files import TakesFiles
-from tui_agent.model.providers import provider_of
+from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import FIRST_WINDOW, ServerModel
 from tui_agent.model.tokens import reply_room
@@ -48,9 +49,12 @@ LOCAL_TIMEOUT_SECONDS = 900.0
 ASK_AGAIN_SECONDS = 10.0
 #: A server that counts less than this share of what was sent has not read the rest.
 READ_SHARE = 0.6
-#: Smaller requests say nothing about counts.
-LEAST_COUNTED = 500
+#: Smaller requests say nothing about counts, and smaller counts nothing about windows: some servers do not count what
+#: they remember.
+LEAST_COUNTED, LEAST_WINDOW = 500, 1_000
 MOST_RATIO = 6.0
+#: Why a request is not sent yet.
+WAITS = "waiting until the server has answered another request"
 #: The least that is left for the reply, in tokens.
 LEAST_REPLY = 64
 #: These write until the window is full unless they are told when to stop; vLLM refuses what may not fit.
@@ -119,7 +123,8 @@ class LocalModels:
             return await self.inner.abilities(model)
         if not server.kind:
             known = await self.inner.abilities(model)
-            return replace(known, window=server.window or known.window, server="local")
+            known = replace(known, window=server.window or known.window, server="local")
+            return replace(known, known=True, prices=(0.0, 0.0)) if _is_free(model, server) else known
         if not server.schema:
             try:
                 server = await self._try_out(place, server)
@@ -129,9 +134,11 @@ class LocalModels:
             model=model,
             window=self._window_of(server),
             tools=server.tools,
-            schema=server.schema in ("json_schema", "json_object"),
+            schema=server.schema in ("json_schema", "json_object", "guided_json"),
+            known=True,
             server=server.kind,
             slots=server.slots,
+            prices=(0.0, 0.0),
         )
 
     async def test(self, model: str, environment: Mapping[str, str]) -> str:
@@ -161,11 +168,16 @@ class LocalModels:
                 async for chunk in chunks:
                     yield chunk
             return
-        beside = request.purpose not in ("main", "subtask")
+        beside = request.purpose != "main"
+        waits = self.memory.is_full(place.address, server.slots)
+        if waits:
+            yield ProgressChunk(waits=WAITS)
         async with (
             self.memory.place(place.address, server.slots, last=beside) as slot,
             aclosing(self._watched(request, place, server, slot)) as chunks,
         ):
+            if waits:
+                yield ProgressChunk()
             async for chunk in chunks:
                 yield chunk
 
@@ -184,6 +196,7 @@ class LocalModels:
                     if isinstance(chunk, UsageChunk):
                         self._reporting.add(place)
                         self._check(chunk, place, server, request.model, size, raw)
+                        chunk = replace(chunk, cost=0.0 if _is_free(request.model, server) else chunk.cost)
                     yield chunk
         except ContextTooLong as error:
             self._learn_from(str(error.what), place, raw)
@@ -221,6 +234,7 @@ class LocalModels:
             timeout=max(request.timeout, LOCAL_TIMEOUT_SECONDS),
             options=options,
             most=most,
+            schema=None if server.schema == "none" else request.schema,
             schema_form=server.schema if server.kind and request.schema else "",
         )
 
@@ -235,7 +249,7 @@ class LocalModels:
 
     def _window_of(self, server: ServerModel) -> int:
         if server.kind == "Ollama":
-            return max(server.window, min(server.most or self._window, self._window))
+            return min(max(server.window, self._window), server.most or self._window)
         return server.window
 
     def _check(
@@ -245,8 +259,15 @@ class LocalModels:
         if size < LEAST_COUNTED or not usage.input or raw < LEAST_COUNTED:
             return
         cut = usage.input < READ_SHARE * size and server.kind in ("Ollama", "LM Studio")
-        if cut and (not server.window or usage.input >= READ_SHARE / 2 * server.window):
-            self._learn(place, window=min(server.window or usage.input, usage.input))
+        if (
+            cut
+            and usage.input >= LEAST_WINDOW
+            and (not server.window or usage.input >= READ_SHARE / 2 * server.window)
+        ):
+            # Ollama's window is what we ask for, where it may be that
+            known = server.most if server.kind == "Ollama" else server.window
+            learned = min(known or usage.input, usage.input)
+            self._learn(place, **{"most" if server.kind == "Ollama" else "window": learned})
             raise ContextTooLong(
                 f"{model} read only {usage.input:,} of about {size:,} tokens: the server left out the rest",
                 "close files or start a new session, or start the server with a larger window",
@@ -317,6 +338,7 @@ class LocalModels:
         server = replace(
             found,
             window=min(found.window or learned.window, learned.window or found.window),
+            most=min(found.most or learned.most, learned.most or found.most),
             schema=learned.schema,
             ratio=learned.ratio,
         )
@@ -340,6 +362,11 @@ class LocalModels:
             return None
         key = environment.get(provider.address.replace("_BASE", "_KEY"), "")
         return _Place(address, model.removeprefix(f"{provider.name}/"), key)
+
+
+def _is_free(model: str, server: ServerModel) -> bool:
+    """Whether an answer costs nothing. What speaks OpenAI's API and says no more may hand requests on to a provider."""
+    return bool(server.kind) or model.partition("/")[0] in LOCAL_ADDRESSES
 
 
 def in_words(server: ServerModel, window: int) -> str:

@@ -95,6 +95,15 @@ class ServerMemory:
                     return
             await asyncio.sleep(LOOK_SECONDS)
 
+    def is_full(self, address: str, slots: int) -> bool:
+        """Whether who asked for a place now would have to wait."""
+        for number in range(slots or 1):
+            held = self._hold(address, number, fcntl.LOCK_EX if slots else fcntl.LOCK_SH)
+            if held is not None:
+                os.close(held)
+                return False
+        return True
+
     def is_busy(self, address: str) -> bool:
         """Whether one of our requests is with the server now, in whatever process."""
         if self._folder is None:

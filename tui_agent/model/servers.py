@@ -17,8 +17,14 @@ from msgspec.structs import replace
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 
 Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
-#: How a reply is held to a schema: as OpenAI does it, by llama.cpp's older way, or not at all; "" is untried.
-SchemaForm = Literal["", "json_schema", "json_object", "none"]
+#: How a reply is held to a schema: as OpenAI does it, by llama.cpp's older way, by vLLM's older way, or not at all;
+#: "" is untried.
+SchemaForm = Literal["", "json_schema", "json_object", "guided_json", "none"]
+#: Of the forms the ones that a server is tried with, where they are not the first two.
+_TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
+    "llama-cpp-python": ("json_object",),
+    "vLLM": ("json_schema", "guided_json"),
+}
 #: A local server answers at once or is not there.
 TIMEOUT_SECONDS = 0.5
 #: A model that is not loaded yet has to be, before it says its first word.
@@ -231,8 +237,7 @@ async def try_out(address: str, name: str, server: ServerModel, key: str = "") -
 
     Raises `OSError`, `TimeoutError`, `ValueError` and `ServerRefusal` where it does not answer.
     """
-    forms: tuple[SchemaForm, ...] = ("json_schema", "json_object")
-    for form in forms[server.kind == "llama-cpp-python" :]:
+    for form in _TRIED.get(server.kind, ("json_schema", "json_object")):
         try:
             if _keeps_to_it(await _say(address, name, server, key, form)):
                 return replace(server, schema=form)
@@ -252,7 +257,9 @@ async def _say(address: str, name: str, server: ServerModel, key: str, form: Sch
         answer = await fetch(f"{root_of(address)}/api/chat", body, timeout=TRIAL_SECONDS)
         return str((answer.get("message") or {}).get("content") or "")
     body["max_tokens"] = _TRIAL_TOKENS
-    if form != "none":
+    if form == "guided_json":
+        body["guided_json"] = _TRIAL_SCHEMA
+    elif form != "none":
         body["response_format"] = response_format(_TRIAL_SCHEMA, form)
     answer = await fetch(f"{address}/chat/completions", body, key=key, timeout=TRIAL_SECONDS)
     match answer:

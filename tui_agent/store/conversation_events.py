@@ -108,11 +108,15 @@ class RetryCounted(Passing, frozen=True):
 
 
 class PromptRead(Passing, frozen=True):
-    """A local server reads the request since so many seconds; `read` of `of` tokens, 0 where it says nothing."""
+    """A local server reads the request since so many seconds; `read` of `of` tokens, 0 where it says nothing.
+
+    `waits` is why it does not read it yet: then the seconds are those of the wait.
+    """
 
     seconds: int
     read: int = 0
     of: int = 0
+    waits: str = ""
 
 
 class ReplyStreamed(Passing, frozen=True):

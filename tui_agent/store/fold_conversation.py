@@ -50,7 +50,9 @@ def _sent(state: State, event: e.RequestSent) -> State:
     )
     if event.purpose == "plan":
         return replace(state, turn=replace(state.turn, phase="planning"))
-    turn = replace(state.turn, phase="asking", step=state.turn.step + 1, reading=0, read=0, read_of=0)
+    turn = replace(
+        state.turn, phase="asking", step=state.turn.step + 1, reading=0, read=0, read_of=0, read_waits=""
+    )
     state = replace(state, turn=turn)
     if event.purpose != "main":
         return state

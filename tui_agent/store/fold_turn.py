@@ -232,7 +232,9 @@ def _retry(state: State, event: e.RetryCounted) -> State:
 
 
 def _prompt_read(state: State, event: e.PromptRead) -> State:
-    turn = replace(state.turn, reading=event.seconds, read=event.read, read_of=event.of)
+    turn = replace(
+        state.turn, reading=event.seconds, read=event.read, read_of=event.of, read_waits=event.waits
+    )
     return replace(state, turn=turn)
 
 

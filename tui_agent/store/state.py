@@ -110,6 +110,8 @@ class TurnSlice(Struct, frozen=True):
     reading: int = 0
     read: int = 0
     read_of: int = 0
+    #: Why it does not read it yet.
+    read_waits: str = ""
     seconds: float = 0.0
     proposes: bool = False
     #: The calls of tools that are being done: what each is about, by its id.

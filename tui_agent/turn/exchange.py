@@ -31,6 +31,7 @@ from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.usage import OpenRequest, Purpose, Usage
 from tui_agent.tools.context import Emit
+from tui_agent.tools.files import window_of
 from tui_agent.turn.context import TurnContext
 
 #: An answer of more letters is not an answer: what comes after them is not read.
@@ -129,9 +130,9 @@ async def exchange(
                     case SentChunk():
                         if context.state().turn.phase == "starting":
                             await emit(e.PhaseChanged("planning" if paid.purpose == "plan" else "asking"))
-                    case ProgressChunk(read, of):
+                    case ProgressChunk(read, of, waits):
                         if reading is not None:
-                            await reading.tell(read, of)
+                            await reading.tell(read, of, waits)
                     case UsageChunk(given, came, cached, cost):
                         usage = Usage(given, came, cached, cost)
                     case RetryChunk(attempt, seconds, why):
@@ -163,18 +164,21 @@ async def exchange(
 
 
 class _Reading:
-    """Says each second how long a server has been reading a request, until it says its first word."""
+    """Says each second how long a server has been reading a request, or is waited for, until it says its first word."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._since = asyncio.get_running_loop().time()
         self._read = self._of = 0
+        self._waits = ""
         self._ticking: asyncio.Task[None] | None = asyncio.create_task(self._tick())
 
-    async def tell(self, read: int, of: int) -> None:
-        self._read, self._of = read, of
-        seconds = int(asyncio.get_running_loop().time() - self._since)
-        await self._emit(e.PromptRead(max(1, seconds), read, of))
+    async def tell(self, read: int, of: int, waits: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if waits != self._waits:
+            self._since = now
+        self._read, self._of, self._waits = read, of, waits
+        await self._emit(e.PromptRead(max(1, int(now - self._since)), read, of, waits))
 
     def end(self) -> None:
         if self._ticking is not None:
@@ -184,7 +188,7 @@ class _Reading:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(1.0)
-            await self.tell(self._read, self._of)
+            await self.tell(self._read, self._of, self._waits)
 
 
 def _text_of(chunk: Chunk) -> str:
@@ -275,6 +279,18 @@ def chosen(settings: Settings, name: str, abilities: Abilities) -> e.ModelChosen
         server=abilities.server,
         slots=abilities.slots,
     )
+
+
+async def known_again(context: TurnContext, emit: Emit) -> int:
+    """The room for a request after a server has told its window, or that it takes no schema; 0 where it has not."""
+    model = context.state().model
+    if not model.server:
+        return 0
+    event = chosen(context.settings, model.name, await context.model.abilities(model.name))
+    if all(getattr(model, name) == getattr(event, name) for name in event.__struct_fields__):
+        return 0
+    await emit(event)
+    return window_of(context.state()) if event.window_known else 0
 
 
 async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelChosen | None:

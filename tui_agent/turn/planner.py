@@ -14,7 +14,7 @@ from tui_agent.context import known, memory
 from tui_agent.context.blocks import inert
 from tui_agent.context.folders import outline
 from tui_agent.context.known import LoadedBy
-from tui_agent.errors import EmptyReply, LimitReached, ModelError
+from tui_agent.errors import EmptyReply, LimitReached, ModelError, SchemaRefused
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.planning.near_names import completed
 from tui_agent.planning.words import MAX_ACTIONS, Words, read_words
@@ -24,8 +24,9 @@ from tui_agent.tools.context import Emit
 from tui_agent.tools.files import LoadedFiles
 from tui_agent.tools.list_directory import list_directories
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
-from tui_agent.turn.request import Draft
+from tui_agent.turn.conversation import head_of
+from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, known_again, open_request
+from tui_agent.turn.request import SEE_NEXT, Draft
 
 #: The setting that leaves planning to the built-in planner.
 NO_PLANNER = "none"
@@ -98,16 +99,23 @@ async def _planner(context: TurnContext, words: Words, request: str) -> ModelReq
     if not abilities.plans:
         return None
     shape = schema.strict(context.planning_schema) if abilities.schema else None
-    return ModelRequest(
+    asked = ModelRequest(
         name, (), purpose="plan", schema=shape, timeout=float(context.settings.request_timeout)
     )
+    tools = head_of(context).tools if _is_ending(context, asked) else ()
+    return replace(asked, tools=tools, schema=None) if tools else asked
 
 
 async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest, emit: Emit) -> Plan | None:
-    """Ask, and once more with the faults named where the answer holds no plan."""
-    messages = await asyncio.to_thread(_messages, context, request, planner.schema is None)
+    """Ask, and once more with the faults named where the answer holds no plan; without a schema that is refused."""
+    write = _as_ending if _is_ending(context, planner) else _messages
+    messages = await asyncio.to_thread(write, context, request, planner.schema is None)
     for attempt in range(1, MOST_ANSWERS + 1):
-        answer = await _ask_once(context, replace(planner, messages=messages), emit)
+        try:
+            answer = await _ask_once(context, replace(planner, messages=messages), emit)
+        except SchemaRefused:
+            await known_again(context, emit)
+            return await _ask_planner(context, request, replace(planner, schema=None), emit)
         made = await asyncio.to_thread(read_plan, answer, context.planning_schema)
         if made.files or made.directories or not made.faults:
             return _bounded(made)
@@ -141,6 +149,25 @@ async def _ask_once(context: TurnContext, request: ModelRequest, emit: Emit) -> 
     if not text.strip():
         raise EmptyReply("its answer is empty", "the words of the request are taken instead")
     return text
+
+
+def _is_ending(context: TurnContext, planner: ModelRequest) -> bool:
+    """Whether the plan is asked for at the end of the conversation: a server with one slot remembers one beginning."""
+    state = context.state()
+    shares = state.model.slots == 1 and planner.model == state.model.name
+    return shares and bool(state.conversation.messages)
+
+
+def _as_ending(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
+    """The conversation as it was sent, then the planner's words and the request in one message."""
+    sent = context.state().conversation
+    kept = context.sent.read(context.blobs, sent.messages)
+    system, user = _messages(context, request, with_schema)
+    return (
+        *(one.message for one in kept),
+        *({"role": "tool", "tool_call_id": call, "content": SEE_NEXT} for call in sent.open_calls),
+        {"role": "user", "content": f"{system['content']}\n\n{user['content']}"},
+    )
 
 
 def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:

@@ -34,8 +34,8 @@ from tui_agent.turn.exchange import (
     MOST_LETTERS,
     Answer,
     check_limits,
-    chosen,
     exchange,
+    known_again,
     next_model,
     open_request,
 )
@@ -85,7 +85,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) 
             await emit(e.RequestWithdrawn(context.turn))
             if context.state().reply.letters:  # the request was not read whole: what came does not answer it
                 await emit(e.ReplyGrew(context.turn, "", ""))
-            known = await _known_again(context, emit)
+            known = await known_again(context, emit)
             if isinstance(error, ContextTooLong):
                 size.reduce(composed.size, error, known)
         except (Unreachable, RateLimited, BadKey) as error:
@@ -109,18 +109,6 @@ class _Size:
         self.ceiling, self.refusal = int(size * self._less.pop(0)), refusal
         if known:
             self.ceiling = min(self.ceiling, known)
-
-
-async def _known_again(context: TurnContext, emit: Emit) -> int:
-    """The room for a request after a server has told its window, or that it takes no schema; 0 where it has not."""
-    model = context.state().model
-    if not model.server:
-        return 0
-    event = chosen(context.settings, model.name, await context.model.abilities(model.name))
-    if all(getattr(model, name) == getattr(event, name) for name in event.__struct_fields__):
-        return 0
-    await emit(event)
-    return window_of(context.state()) if event.window_known else 0
 
 
 async def _next_model(

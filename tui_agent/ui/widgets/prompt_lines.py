@@ -220,7 +220,8 @@ def _progress(turn: TurnSlice, model: str) -> Content:
         return parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{why}", "$muted"))
     if turn.phase == "asking" and turn.reading:
         so_far = f" · {turn.read:,} of {turn.read_of:,} tokens" if turn.read_of else ""
-        return parts(("● ", "$running"), (f"reading the prompt, {turn.reading} s{so_far}", "$muted"))
+        doing = turn.read_waits or "reading the prompt"
+        return parts(("● ", "$running"), (f"{doing}, {turn.reading} s{so_far}", "$muted"))
     words = next(iter(turn.calls.values()), "") or _PHASES.get(turn.phase, turn.phase)
     who = f" {model}" if turn.phase == "asking" and model else ""
     step = f" · step {turn.step}" if turn.step > 1 else ""
