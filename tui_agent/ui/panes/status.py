@@ -57,6 +57,7 @@ class StatusPane(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._told: int | None = None
+        self._facts = Content()
         #: Counts the seconds of a command that runs.
         self._counting: Timer | None = None
         self._applies: tuple[Checkpoint, ...] | None = None
@@ -76,9 +77,10 @@ class StatusPane(Pane):
         line = self.query_one(HintLine)
         line.set_words(hints)
         line.styles.width = width = words_width(self.keys, hints)
-        self.query_one("#facts", Static).update(
-            facts_line(state, self.app.size.width - width - 4, self.session.models.name)
-        )
+        facts = facts_line(state, self.app.size.width - width - 4, self.session.models.name)
+        if not facts.is_same(self._facts):  # each update is another layout of the whole screen
+            self._facts = facts
+            self.query_one("#facts", Static).update(facts)
         self._tell(state.notices)
         self._confirm(state)
         self._count(any(not one.background for one in state.commands.running))

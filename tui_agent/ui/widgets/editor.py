@@ -178,9 +178,13 @@ class Editor(WritingArea):
         else:
             self._widest = widest(lines, self.indent_width)
         size = Size(self._widest + gutter + 1, len(lines))
-        if size != self.virtual_size:  # as a reactive it would lay out the whole screen
+        before = self.virtual_size
+        if size != before:  # as a reactive it would lay out the whole screen
             self.set_reactive(Editor.virtual_size, size)
-            self._scroll_update(size)
+            if size.height != before.height:
+                self._scroll_update(size)
+            else:  # no bar shows the width
+                self.scroll_x = self.validate_scroll_x(self.scroll_x)
 
     def on_mount(self) -> None:
         self.use_colours(self._first)

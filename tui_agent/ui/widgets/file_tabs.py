@@ -32,9 +32,10 @@ class FileTabs(Widget):
         self._buffers = BuffersSlice()
 
     def show(self, buffers: BuffersSlice) -> None:
-        self._buffers = buffers
+        before, self._buffers = self.render(), buffers
         self.set_class(not buffers.open, "-empty")
-        self.refresh()
+        if not self.render().is_same(before):
+            self.refresh()
 
     def render(self) -> Content:
         labels = [self._label(buffer) for buffer in self._shown()]

@@ -4,14 +4,18 @@ every character kept as it is."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.document._document import Document, EditResult, Location
+from textual.document._document import Document, EditResult, Location, Selection
+from textual.document._edit import Edit
 from textual.document._syntax_aware_document import SyntaxAwareDocument
+from textual.geometry import Region
 from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -127,9 +131,13 @@ def ending_of(text: str) -> str:
 
 
 class WritingArea(TextArea, inherit_bindings=False):
-    """The cursor does not blink, since nothing moves on the screen while nothing happens."""
+    """The cursor does not blink, since nothing moves on the screen while nothing happens.
+
+    Where lines are not wrapped, only those are drawn again that a key changed.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*_KEYS]
+    selection = reactive(Selection(), init=False, always_update=True, repaint=False)
     DEFAULT_CSS = """
     WritingArea {
         border: none; padding: 0; background: $surface; color: $text;
@@ -153,6 +161,47 @@ class WritingArea(TextArea, inherit_bindings=False):
         super()._set_document(_Pieces.of(text, ending_of(text)), language)
         coloured = isinstance(self.document, SyntaxAwareDocument)
         self.document.__class__ = CodeDocument if coloured else _Exact
+        self.refresh()
+
+    def edit(self, edit: Edit) -> EditResult:
+        before = self.document.line_count, self.gutter_width
+        result = super().edit(edit)
+        if before[1] != self.gutter_width:
+            self.refresh()
+        else:
+            same = before[0] == self.document.line_count
+            self.refresh_rows(edit.top[0], result.end_location[0] if same else self.document.line_count)
+        return result
+
+    def _undo_batch(self, edits: Sequence[Edit]) -> None:
+        super()._undo_batch(edits)
+        self.refresh()
+
+    def _redo_batch(self, edits: Sequence[Edit]) -> None:
+        super()._redo_batch(edits)
+        self.refresh()
+
+    def _watch_selection(self, previous_selection: Selection, selection: Selection) -> None:
+        bracket = self._matching_bracket_location
+        super()._watch_selection(previous_selection, selection)
+        rows = [row for row, _ in (*previous_selection, *selection)]
+        if previous_selection.is_empty and selection.is_empty:
+            for row in {*rows}:
+                self.refresh_rows(row, row)
+        else:
+            self.refresh_rows(min(rows), max(rows))
+        if bracket != self._matching_bracket_location:
+            for place in filter(None, (bracket, self._matching_bracket_location)):
+                self.refresh_rows(place[0], place[0])
+
+    def refresh_rows(self, first: int, last: int) -> None:
+        """Draw the lines from one to the other again, as far as they are in view."""
+        top = self.scroll_offset.y
+        first, end = max(first, top), min(last + 1, top + self.size.height)
+        if self.soft_wrap:
+            self.refresh()
+        elif first < end:
+            self.refresh(Region(0, first - top, self.size.width, end - first))
 
     def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
         """What is typed or pasted gets the line ending that the text has."""
