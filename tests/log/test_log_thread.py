@@ -14,6 +14,7 @@ from support.trees import until
 
 from tui_agent.errors import RecordRefused, SessionError
 from tui_agent.log import directory, records
+from tui_agent.log import log as log_module
 from tui_agent.log.log import Log
 from tui_agent.model.client import EndChunk, TextChunk, UsageChunk
 from tui_agent.store import events as e
@@ -83,6 +84,23 @@ def test_a_record_that_cannot_come_back_is_refused_and_the_others_are_written(
     assert isinstance(refused, RecordRefused) and "cannot be kept" in refused.what
     assert appended(log, e.NoticeGiven("info", "good")) == 1
     assert log.load().events == [e.NoticeGiven("info", "good")], "a call is written whole or not at all"
+    log.close()
+
+
+def test_what_grows_is_made_ready_by_the_logs_thread(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keyboard waits while an open file of megabytes becomes JSON."""
+    threads: list[str] = []
+    ready = log_module.body_of
+    monkeypatch.setattr(
+        log_module, "body_of", lambda event: threads.append(threading.current_thread().name) or ready(event)
+    )
+    refused: list[SessionError] = []
+    log = Log.create(path, refused.append)
+    log.keep(e.BufferEdited("a.py", cast("str", object()), ""))
+    log.keep(e.BufferEdited("b.py", "x" * 1000, ""))
+    assert [event.key for event in log.load().growing] == ["buffer:b.py"]
+    assert {*threads} == {"session log"}
+    assert len(refused) == 1 and isinstance(refused[0], RecordRefused) and "BufferEdited" in refused[0].what
     log.close()
 
 

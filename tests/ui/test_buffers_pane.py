@@ -99,6 +99,7 @@ async def test_what_was_just_typed_is_laid_over_a_change_that_comes_meanwhile(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(buffers, "HAND_OVER_AFTER", 60.0)  # what is typed stays in the editor
+    monkeypatch.setattr(BuffersPane, "on_text_area_changed", lambda *_: None)
     edits = [
         {"search": "import time", "replace": "import os\nimport time"},
         {"search": "get(url)", "replace": "get(url, 5)"},
@@ -219,6 +220,22 @@ async def test_a_tab_is_chosen_by_a_click(workspace: Path) -> None:
         row = next(y for y, line in enumerate(it.text.splitlines()) if "README.md   api.py" in line)
         await it.pilot.click(offset=(it.text.splitlines()[row].index("README.md   api.py") + 1, row))
         await it.until(lambda: it.session.state.buffers.active == "README.md")
+
+
+async def test_a_tab_shows_with_the_first_key_that_its_file_is_changed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click in the same moment finds the tabs where they are drawn."""
+    monkeypatch.setattr(buffers, "HAND_OVER_AFTER", 60.0)
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        tabs = it.one(FileTabs)
+        for key, shown in (("X", "README.md ●"), ("Y", "README.md ●"), ("backspace", "README.md ●")):
+            await it.press(key)
+            assert tabs.render().plain == shown, key
+        assert it.session.state.buffers.open[0].text == "X# Shop\n", "the others wait for a pause"
+        await it.press("backspace")
+        assert tabs.render().plain == "README.md", "the text is that of the disk again"
 
 
 async def test_words_are_found_and_the_search_wraps(workspace: Path) -> None:

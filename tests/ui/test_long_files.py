@@ -2,29 +2,83 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.document._document import Document
 from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Label
 
 from tests.support.panes import ThemedApp
 from tui_agent.store.files import Buffer
+from tui_agent.ui.compositor import RowCompositor
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets import editor as editor_module
+from tui_agent.ui.widgets.documents import CodeDocument
 from tui_agent.ui.widgets.editor import Editor
-from tui_agent.ui.widgets.text_area import CodeDocument
+from tui_agent.ui.widgets.text_area import SEARCHED_LINES
 
 LINES = [f"value_{number} = compute({number}, 'text')" for number in range(3_000)]
+
+
+class RowScreen(Screen[None]):
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = RowCompositor()
+
+
+class Cells(dict[tuple[int, int], tuple[str, str]]):
+    """What a terminal shows: by row and column a character and the escape sequence of its looks."""
+
+    def draw(self, sequences: str) -> None:
+        at, looks = (0, 0), ""
+        for move, style, end, text in re.findall(
+            r"\x1b\[([\d;]*)H|(\x1b\[[\d;]*m)|(\n)|([^\x1b\n]+)", sequences
+        ):
+            if style:
+                looks = style
+            elif end:
+                at = at[0] + 1, 0
+            elif text:
+                for letter in text:
+                    self[at] = letter, looks
+                    at = at[0], at[1] + cell_len(letter)
+            else:
+                row, column = map(int, move.split(";"))
+                at = row - 1, column - 1
 
 
 class EditorApp(ThemedApp):
     def __init__(self, text: str) -> None:
         super().__init__()
+        self.shown, self.drawn = Cells(), 0
         self._buffer = Buffer("long.py", text=text, cursor=(1_500, 0), anchor=(1_500, 0), revision=1)
 
+    def get_default_screen(self) -> RowScreen:
+        return RowScreen()
+
     def compose(self) -> ComposeResult:
+        yield Label("above")
         self.editor = Editor(self._buffer, editor_theme(self.theme, self.theme_variables))
         yield self.editor
+        yield Label("below")
+
+    def _display(self, screen: Screen[Any], renderable: Any) -> None:
+        if renderable is not None:
+            self.shown.draw(renderable.render_segments(self.console))
+        super()._display(screen, renderable)
+
+    def whole(self) -> Cells:
+        """The screen drawn from its beginning."""
+        self.editor._line_cache.clear()
+        self.editor._styles_cache.clear()
+        cells = Cells()
+        cells.draw(self.screen._compositor.render_full_update().render_segments(self.console))
+        return cells
 
     def on_mount(self) -> None:
         self.editor.take(self._buffer)
@@ -106,3 +160,63 @@ async def test_colours_and_rows_are_those_of_the_text_once_it_is_parsed(
                 "_tab_width_cache",
             ):
                 assert getattr(ours, name) == getattr(fresh, name), name
+
+
+async def test_only_the_lines_of_a_key_are_drawn_and_the_screen_is_that_of_a_whole_drawing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(editor_module, "PARSED_AFTER", 0.02)
+    app = EditorApp("\n".join(LINES))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        await parsed(pilot, app.editor)
+        drawn: list[int] = []
+        render = Editor.render_line
+        monkeypatch.setattr(Editor, "render_line", lambda editor, y: drawn.append(y) or render(editor, y))
+        for key, most in (
+            ("x", 1),
+            ("(", 1),
+            ("left", 1),
+            ("up", 3),
+            ("backspace", 1),
+            ("delete", 1),
+            ("enter", 28),
+            ("y", 1),
+            ("shift+down", 2),
+            ("shift+up", 2),
+            ("tab", 1),
+            ("#", 1),
+            ('"', 1),
+            ("pageup", 28),
+            ("ctrl+z", 28),
+        ):
+            drawn.clear()
+            await pilot.press(key)
+            await pilot.pause()
+            # a line is drawn again where its colours became others
+            assert len({*drawn}) <= most or key in ("(", "#", '"', "enter"), (key, drawn)
+            assert app.shown == app.whole(), key
+            await parsed(pilot, app.editor)
+            await pilot.pause()
+            assert app.shown == app.whole(), f"{key}, once it was parsed"
+
+
+async def test_the_other_bracket_is_found_and_not_looked_for_in_the_whole_text() -> None:
+    far = ["("] + ["x"] * SEARCHED_LINES + [")"]
+    app = EditorApp("\n".join(["f(a[1], {", "  2: (3),", "})", *far, "] )"]))
+    async with app.run_test(size=(60, 20)) as pilot:
+        await pilot.pause()
+        last = app.editor.document.line_count - 1
+        for cursor, other in (
+            ((0, 1), (2, 1)),
+            ((2, 1), (0, 1)),
+            ((0, 8), (2, 0)),
+            ((1, 5), (1, 7)),
+            ((1, 7), (1, 5)),
+            ((0, 5), (0, 3)),
+            ((3, 0), None),
+            ((last - 1, 0), None),
+            ((last, 0), None),
+        ):
+            app.editor.move_cursor(cursor)
+            assert app.editor.matching_bracket_location == other, cursor

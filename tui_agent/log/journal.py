@@ -18,6 +18,8 @@ _log = logging.getLogger(__name__)
 #: How long something that grows may wait before it is handed to the log, in seconds. From a key to the disk it may
 #: take a second, of which the editor's own pause, the disk and a machine with much else to do need the rest.
 KEEP_WITHIN = 0.15
+#: The same for an open file that is longer than so many characters: all of it is written each time.
+LONG_TEXT, KEEP_LONG_WITHIN = 200_000, 0.4
 #: How soon what the log refused is tried again, in seconds.
 AGAIN_AFTER = 2.0
 
@@ -80,7 +82,8 @@ class Journal:
         self.store.emit(event)
         self._growing[event.key] = event
         if self._timer is None:
-            self._timer = self._loop.call_later(KEEP_WITHIN, self.flush)
+            long = isinstance(event, e.BufferEdited) and len(event.text) > LONG_TEXT
+            self._timer = self._loop.call_later(KEEP_LONG_WITHIN if long else KEEP_WITHIN, self.flush)
 
     def flush(self) -> None:
         """Hand everything that grows to the log now."""

@@ -109,13 +109,9 @@ class Log:
         self._put(write, done, failed)
 
     def keep(self, event: Growing, done: Done | None = None) -> None:
-        """Keep the newest of something that grows, in place of the one before under its key."""
-        try:
-            key, body = event.key, body_of(event)
-        except RecordRefused as error:
-            _tell(self.on_error, error)
-            return
-        self._put(lambda writer: writer.keep(key, body), done)
+        """Keep the newest of something that grows, in place of the one before under its key. It is made ready by the
+        log's thread: it may be a text of megabytes."""
+        self._put(lambda writer: writer.keep(event.key, body_of(event)), done)
 
     def drop(self, keys: Sequence[str]) -> None:
         """Forget what grew under these keys."""
@@ -223,6 +219,8 @@ class Log:
             if len(jobs) > 1:
                 for job in jobs:
                     self._commit([job])
+            elif isinstance(error, RecordRefused):
+                _tell(jobs[0].failed, error)
             elif isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.DataError):
                 _tell(jobs[0].failed, database.refusal(self.path, error))
             else:

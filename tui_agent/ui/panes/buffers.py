@@ -186,8 +186,21 @@ class BuffersPane(Pane):
 
     # ── what the person types ────────────────────────────────────────────────────────────────────────────
 
-    def on_text_area_changed(self) -> None:
-        self._hand_over_soon()
+    def on_text_area_changed(self, message: WritingArea.Changed) -> None:
+        """What makes the text another than that on disk, or the same again, is on the tab at once: a click on it in
+        the same moment must find it where it is drawn."""
+        editor = message.text_area
+        buffer = self.session.state.buffers.get(editor.path) if isinstance(editor, Editor) else None
+        if (
+            isinstance(editor, Editor)
+            and buffer is not None
+            and (not buffer.unsaved or editor.length == editor.saved_length)
+        ):
+            self._stop_timer()
+            self._hand_over()
+            self.show(self.session.state)
+        else:
+            self._hand_over_soon()
         self.query_one(FindBar).text_changed()
 
     def on_text_area_selection_changed(self) -> None:
@@ -220,9 +233,13 @@ class BuffersPane(Pane):
                 self.session.files.scroll(path, editor.scroll_place)
 
     async def flush(self) -> None:
+        self._stop_timer()
+        self._hand_over()
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.stop()
-        self._hand_over()
+            self._timer = None
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from heapq import nlargest
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.document._document import EditResult
 from textual.document._edit import Edit
 from textual.document._wrapped_document import WrappedDocument
-from textual.expand_tabs import get_tab_widths
 from textual.geometry import Size
 from textual.message import Message
 from textual.timer import Timer
@@ -23,60 +20,15 @@ from tui_agent.edits.overlay import Overlay
 from tui_agent.edits.search import Occurrence, Place
 from tui_agent.store.files import Buffer
 from tui_agent.ui.letting_go import let_go
+from tui_agent.ui.widgets.documents import CodeDocument, CountedDocument, ending_of, widest
 from tui_agent.ui.widgets.line_edits import dedent
-from tui_agent.ui.widgets.syntax import LineHighlights, language_of
-from tui_agent.ui.widgets.text_area import CodeDocument, WritingArea, ending_of
+from tui_agent.ui.widgets.syntax import LineHighlights, Point, language_of
+from tui_agent.ui.widgets.text_area import WritingArea
 
 #: Seconds without an edit after which a text is parsed again.
 PARSED_AFTER = 0.1
 #: Longer texts are not measured whole after each key.
 MEASURED_WHOLE = 500
-#: So many of the longest lines, by characters, are measured in cells.
-_MEASURED = 64
-
-
-class CountedDocument(WrappedDocument):
-    """Quick in a long file whose lines are not wrapped: Textual's own sums over all lines for each that it draws.
-
-    It knows its height without adding anything up: there is one entry for each line that can be drawn.
-    """
-
-    @classmethod
-    def of(cls, wrapped: WrappedDocument) -> CountedDocument:
-        """The same wrapping, with nothing computed again."""
-        counted = cls.__new__(cls)
-        counted.__dict__ = wrapped.__dict__
-        return counted
-
-    @property
-    def height(self) -> int:
-        return len(self._offset_to_line_info)
-
-    def wrap_range(self, start: Place, old_end: Place, new_end: Place) -> None:
-        """Where nothing is wrapped, row and line are one: only the tabs of the changed lines are looked at."""
-        last = len(self._wrap_offsets) - 1
-        top, bottom = sorted((min(start[0], last), min(old_end[0], last)))
-        end = max(top, new_end[0])
-        if self._width or len(self._offset_to_line_info) != last + 1 or end >= self.document.line_count:
-            super().wrap_range(start, old_end, new_end)
-            return
-        self._tab_width_cache[top : bottom + 1] = [
-            [width for _, width in get_tab_widths(line, self._tab_width)]
-            for line in self.document.lines[top : end + 1]
-        ]
-        count = last + 1 + end - bottom
-        for rows in (self._wrap_offsets, self._offset_to_line_info, self._line_index_to_offsets):
-            del rows[count:]
-        for row in range(last + 1, count):
-            self._wrap_offsets.append([])
-            self._offset_to_line_info.append((row, 0))
-            self._line_index_to_offsets.append([row])
-
-
-def widest(lines: list[str], tab_width: int) -> int:
-    """Cells of the widest line, of which not all are measured after each key; wide letters count double."""
-    longest = nlargest(_MEASURED, lines, key=len)
-    return max((cell_len(line.expandtabs(tab_width)) for line in longest), default=0)
 
 
 #: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
@@ -84,6 +36,19 @@ def widest(lines: list[str], tab_width: int) -> int:
 MOST_LINES, PART = 50_000, 10_000
 #: Files with more characters than this are shown without colours: the first parse takes longer than a frame.
 COLOURED_TO = 400_000
+
+
+class _UnderWay(NamedTuple):
+    """An edit that is being made, and where it begins and ends in the text before."""
+
+    edit: Edit
+    top: Point
+    bottom: Point
+
+
+def _growth(edits: Sequence[Edit]) -> int:
+    """By how many characters edits made a text longer."""
+    return sum(len(edit.text) - len(edit._edit_result.replaced_text) for edit in edits if edit._edit_result)
 
 
 class Editor(WritingArea):
@@ -97,6 +62,9 @@ class Editor(WritingArea):
     _widest = 0
     _touched: tuple[int, int] | None = None
     _parsing: Timer | None = None
+    _edit: _UnderWay | None = None
+    #: Characters of the text, and of the one that is on disk (-1: not known).
+    length, saved_length = 0, -1
 
     DEFAULT_CSS = """
     Editor { height: 1fr; padding: 0; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
@@ -124,9 +92,20 @@ class Editor(WritingArea):
     def _build_highlight_map(self) -> None:
         """Textual would query the whole tree here; the lines ask for themselves when they are drawn.
 
-        A line is drawn again where its text or its colours are others, so what is drawn stays.
+        While an edit is under way they move with their text, as the tree does.
         """
-        self._highlights.clear()
+        edit, self._edit = self._edit, None
+        if edit is None or edit.edit._edit_result is None:
+            self._highlights.clear()
+        else:
+            end = self._point(edit.edit._edit_result.end_location)
+            assert isinstance(self._highlights, LineHighlights)
+            self._highlights.move(edit.top, edit.bottom, end, edit.edit.text.isalnum())
+
+    def _point(self, place: Place) -> Point:
+        row, column = place
+        line = self.document.get_line(row)[:column]
+        return row, column if line.isascii() else len(line.encode(errors="replace"))
 
     @property
     def wrapped_document(self) -> WrappedDocument:
@@ -140,6 +119,7 @@ class Editor(WritingArea):
         """Show another text; the document of the one before is let go of."""
         before = getattr(self, "document", None)
         super()._set_document(text, language)
+        self.length = len(text)
         if before is not None and before is not self.document:
             let_go(before)
 
@@ -150,7 +130,20 @@ class Editor(WritingArea):
         top = edit.top[0]
         self._touched = (top, max(top, edit.bottom[0]) + edit.text.count("\n"))
         self._parse_soon()
-        return super().edit(edit)
+        self._edit = _UnderWay(edit, self._point(edit.top), self._point(edit.bottom))
+        result = super().edit(edit)
+        self.length += len(edit.text) - len(result.replaced_text)
+        return result
+
+    def _undo_batch(self, edits: Sequence[Edit]) -> None:
+        self.length -= _growth(edits)
+        self._parse_soon()
+        super()._undo_batch(edits)
+
+    def _redo_batch(self, edits: Sequence[Edit]) -> None:
+        self.length += _growth(edits)
+        self._parse_soon()
+        super()._redo_batch(edits)
 
     def _parse_soon(self) -> None:
         """Look at the syntax again once nobody has typed for a moment; until then colours move with their text."""
@@ -166,8 +159,12 @@ class Editor(WritingArea):
         if not await document.parse():
             self._parse_soon()
         elif document is self.document:
+            before = dict(self._highlights)
             self._build_highlight_map()
-            self.refresh()
+            top = self.scroll_offset.y
+            for row in range(top, min(top + self.size.height, document.line_count)):
+                if before.get(row) != self._highlights[row]:
+                    self.refresh_rows(row, row)
 
     def _refresh_size(self) -> None:
         """The room that the text takes: in a long one only what was changed is measured, and no line gets shorter."""
@@ -200,6 +197,8 @@ class Editor(WritingArea):
         place = (buffer.cursor, buffer.anchor)
         if buffer.revision != self.revision:
             self._take_text(buffer)
+        if not buffer.unsaved:
+            self.saved_length = len(buffer.text)
         if place != self.told:
             self.told = place
             self.select(buffer.anchor, buffer.cursor)

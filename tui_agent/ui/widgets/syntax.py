@@ -53,6 +53,8 @@ LANGUAGES = {
     ".svg": "xml",
 }
 Highlight = tuple[int, int | None, str]
+#: A row, and a column in bytes.
+Point = tuple[int, int]
 
 
 class LineHighlights(defaultdict[int, list[Highlight]]):
@@ -68,22 +70,77 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
 
     def __missing__(self, row: int) -> list[Highlight]:
         first = row - row % CHUNK
-        for line in range(first, first + CHUNK):
+        missing = [line for line in range(first, first + CHUNK) if line not in self]
+        for line in missing:
             self[line] = []
-        self._query(first, first + CHUNK)
+        self._query(missing)
         return self[row]
 
-    def _query(self, first: int, end: int) -> None:
+    def move(self, top: Point, bottom: Point, end: Point, grows: bool) -> None:
+        """What was between `top` and `bottom` became what is between `top` and `end`: colours move with their text.
+
+        Where it `grows`, what is written at the end of a coloured word is part of it.
+        """
+        right = _behind(self.get(bottom[0], []), bottom[1], end[1])
+        left = [(start, stop, name) for start, stop, name in self.get(top[0], []) if start < top[1]]
+        known = top[0] in self, bottom[0] in self
+        step = end[0] - bottom[0]
+        kept = {
+            row if row < top[0] else row + step: found
+            for row, found in self.items()
+            if not top[0] <= row <= bottom[0]
+        }
+        self.clear()
+        self.update(kept)
+        if not all(known):
+            return
+        if top[0] == bottom[0] == end[0]:
+            more = end[1] - bottom[1]
+            left = [
+                (start, None if stop is None else _stop(stop, top[1], bottom[1], more, grows), name)
+                for start, stop, name in left
+            ]
+            right = [one for one in right if one[0] >= end[1]]
+            self[top[0]] = left + right
+        else:
+            self[top[0]] = left
+            for row in range(top[0] + 1, end[0]):
+                self[row] = []
+            self[end[0]] = right if end[0] != top[0] else left + right
+
+    def _query(self, missing: Sequence[int]) -> None:
+        first, end, wanted = missing[0], missing[-1] + 1, {*missing}
         query = self._editor._highlight_query
         if not query:
             return
         captures = self._editor.document.query_syntax_tree(query, (first, 0), (end, 0))
-        for name, nodes in captures.items():
-            for node in nodes:
+        # the same order whichever lines are asked for: of two over the same word the later one is seen
+        for name in (query.capture_name(number) for number in range(query.capture_count)):
+            for node in sorted(captures.get(name, ()), key=_start_of):
                 (top, left), (bottom, right) = node.start_point, node.end_point
-                for line in range(max(top, first), min(bottom + 1, end)):
+                for line in wanted.intersection(range(max(top, first), min(bottom + 1, end))):
                     start = left if line == top else 0
                     self[line].append((start, right if line == bottom else None, name))
+
+
+def _behind(highlights: Iterable[Highlight], bottom: int, end: int) -> list[Highlight]:
+    """What is coloured behind one column of a line that is now behind another."""
+    return [
+        (max(start, bottom) - bottom + end, None if stop is None else stop - bottom + end, name)
+        for start, stop, name in highlights
+        if stop is None or stop > bottom
+    ]
+
+
+def _stop(stop: int, top: int, bottom: int, more: int, grows: bool) -> int:
+    """Where a colour ends that began before what became `more` bytes longer between `top` and `bottom`."""
+    if stop > bottom or (stop == bottom and grows):
+        return stop + more
+    return min(stop, top)
+
+
+def _start_of(node: Any) -> int:
+    return node.start_byte
 
 
 #: Longer texts are shown without: parsing them would be felt.

@@ -3,14 +3,14 @@ every character kept as it is."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.document._document import Document, EditResult, Location, Selection
+from textual.document._document import EditResult, Location, Selection
 from textual.document._edit import Edit
 from textual.document._syntax_aware_document import SyntaxAwareDocument
 from textual.geometry import Region
@@ -20,6 +20,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from tui_agent.ui.sink import clean
+from tui_agent.ui.widgets.documents import CodeDocument, ExactDocument, Verbatim, ending_of
 
 
 @runtime_checkable
@@ -33,6 +34,11 @@ class KeyedPane(Protocol):
 
 #: Keys of Textual's own that select all or a line; they are ours for moving between panes.
 _NOT_OURS = {"f6", "f7", "ctrl+a"}
+
+
+_BRACKETS = re.compile(r"[][(){}]")
+#: Lines in which the other one of two brackets is looked for.
+SEARCHED_LINES = 2_000
 
 
 def _editing_keys() -> list[Binding]:
@@ -49,85 +55,6 @@ _KEYS = _editing_keys()
 #: Keys that would change the text, beside those that can be printed.
 _CHANGING = {"enter", "backspace", "delete", "ctrl+v", "ctrl+x", "ctrl+z", "ctrl+y"}
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
-
-
-class _Pieces(str):
-    """A text as a document of Textual's takes it apart: at `ending` and nowhere else.
-
-    Textual would end a line at a form feed, a Unicode separator and any of the line endings, and put all of them
-    together again with one and the same.
-    """
-
-    ending: str
-
-    @classmethod
-    def of(cls, text: str, ending: str) -> _Pieces:
-        pieces = cls(text)
-        pieces.ending = ending
-        return pieces
-
-    def splitlines(self, keepends: bool = False) -> list[str]:
-        return self.split(self.ending) if self else []
-
-    def endswith(self, *_: object) -> bool:
-        """Textual asks whether an empty line is missing at the end: it is there."""
-        return False
-
-    def __contains__(self, part: object) -> bool:
-        """Textual asks which ending the lines have."""
-        return part == self.ending
-
-
-class _Exact(Document):
-    def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
-        return super().replace_range(start, end, _Pieces.of(text, self.newline))
-
-
-class CodeDocument(SyntaxAwareDocument):
-    """Moves its syntax tree along with each edit, and leaves it to the editor when it is parsed again: that takes
-    50 ms in a file of 5,000 lines, and Textual's own way, which asks for each line several times, twice as long."""
-
-    #: Edits so far, and those that the tree knows of.
-    edits = parsed = 0
-
-    def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
-        top, bottom = sorted((start, end))
-        first, last = self._bytes_before(top), self._bytes_before(bottom)
-        points = self._location_to_point(top), self._location_to_point(bottom)
-        result = Document.replace_range(self, start, end, _Pieces.of(text, self.newline))
-        if self._syntax_tree is not None:
-            self._syntax_tree.edit(
-                start_byte=first,
-                old_end_byte=last,
-                new_end_byte=first + len(text.encode(errors="replace")),
-                start_point=points[0],
-                old_end_point=points[1],
-                new_end_point=self._location_to_point(result.end_location),
-            )
-        self.edits += 1
-        return result
-
-    def _bytes_before(self, place: Location) -> int:
-        row, column = place
-        above = "".join(f"{line}{self.newline}" for line in self._lines[:row])
-        return len((above + self._lines[row][:column]).encode(errors="replace"))
-
-    async def parse(self) -> bool:
-        """Parse the text as it is now, in a thread; whether the tree is that of the text then."""
-        edits, text = self.edits, self.text.encode(errors="replace")
-        assert self._parser is not None
-        tree = await asyncio.to_thread(self._parser.parse, text, self._syntax_tree.copy())
-        if self.edits == edits and self._syntax_tree is not None:
-            self._syntax_tree, self.parsed = tree, edits
-        return self.parsed == self.edits
-
-
-def ending_of(text: str) -> str:
-    """What ends the lines of a text that is edited: the one ending that all of them have, else the line feed."""
-    feeds = text.count("\n")
-    if not feeds:
-        return "\r" if "\r" in text else "\n"
-    return "\r\n" if text.count("\r\n") == feeds else "\n"
 
 
 class WritingArea(TextArea, inherit_bindings=False):
@@ -158,9 +85,9 @@ class WritingArea(TextArea, inherit_bindings=False):
     locked = False
 
     def _set_document(self, text: str, language: str | None) -> None:
-        super()._set_document(_Pieces.of(text, ending_of(text)), language)
+        super()._set_document(Verbatim.of(text, ending_of(text)), language)
         coloured = isinstance(self.document, SyntaxAwareDocument)
-        self.document.__class__ = CodeDocument if coloured else _Exact
+        self.document.__class__ = CodeDocument if coloured else ExactDocument
         self.refresh()
 
     def edit(self, edit: Edit) -> EditResult:
@@ -193,6 +120,21 @@ class WritingArea(TextArea, inherit_bindings=False):
         if bracket != self._matching_bracket_location:
             for place in filter(None, (bracket, self._matching_bracket_location)):
                 self.refresh_rows(place[0], place[0])
+
+    def _yield_character_locations(self, start: Location) -> Iterable[tuple[str, Location]]:
+        """The brackets from a place on: Textual asks for them, to find the one that belongs to another."""
+        row, column = start
+        for at in range(row, min(row + SEARCHED_LINES, self.document.line_count)):
+            line = self.document.get_line(at)
+            for found in _BRACKETS.finditer(line, column if at == row else 0):
+                yield found[0], (at, found.start())
+
+    def _yield_character_locations_reverse(self, start: Location) -> Iterable[tuple[str, Location]]:
+        row, column = start
+        for at in range(row, max(row - SEARCHED_LINES, -1), -1):
+            line = self.document.get_line(at)
+            for found in reversed([*_BRACKETS.finditer(line, 0, column + 1 if at == row else len(line))]):
+                yield found[0], (at, found.start())
 
     def refresh_rows(self, first: int, last: int) -> None:
         """Draw the lines from one to the other again, as far as they are in view."""

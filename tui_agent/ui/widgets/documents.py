@@ -1,0 +1,139 @@
+"""The documents behind an editor: every character is kept as it is, and a key costs what its line costs."""
+
+from __future__ import annotations
+
+import asyncio
+from heapq import nlargest
+
+from rich.cells import cell_len
+from textual.document._document import Document, EditResult, Location
+from textual.document._syntax_aware_document import SyntaxAwareDocument
+from textual.document._wrapped_document import WrappedDocument
+from textual.expand_tabs import get_tab_widths
+
+#: So many of the longest lines, by characters, are measured in cells.
+_MEASURED = 64
+
+
+class Verbatim(str):
+    """A text as a document of Textual's takes it apart: at `ending` and nowhere else.
+
+    Textual would end a line at a form feed, a Unicode separator and any of the line endings, and put all of them
+    together again with one and the same.
+    """
+
+    ending: str
+
+    @classmethod
+    def of(cls, text: str, ending: str) -> Verbatim:
+        pieces = cls(text)
+        pieces.ending = ending
+        return pieces
+
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        return self.split(self.ending) if self else []
+
+    def endswith(self, *_: object) -> bool:
+        """Textual asks whether an empty line is missing at the end: it is there."""
+        return False
+
+    def __contains__(self, part: object) -> bool:
+        """Textual asks which ending the lines have."""
+        return part == self.ending
+
+
+class ExactDocument(Document):
+    def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
+        return super().replace_range(start, end, Verbatim.of(text, self.newline))
+
+
+class CodeDocument(SyntaxAwareDocument):
+    """Moves its syntax tree along with each edit, and leaves it to the editor when it is parsed again: that takes
+    50 ms in a file of 5,000 lines, and Textual's own way, which asks for each line several times, twice as long."""
+
+    #: Edits so far, and those that the tree knows of.
+    edits = parsed = 0
+
+    def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
+        top, bottom = sorted((start, end))
+        first = self._bytes_before(top)
+        last = first + len(self.get_text_range(top, bottom).encode(errors="replace"))
+        points = self._location_to_point(top), self._location_to_point(bottom)
+        result = Document.replace_range(self, start, end, Verbatim.of(text, self.newline))
+        if self._syntax_tree is not None:
+            self._syntax_tree.edit(
+                start_byte=first,
+                old_end_byte=last,
+                new_end_byte=first + len(text.encode(errors="replace")),
+                start_point=points[0],
+                old_end_point=points[1],
+                new_end_point=self._location_to_point(result.end_location),
+            )
+        self.edits += 1
+        return result
+
+    def _bytes_before(self, place: Location) -> int:
+        row, column = place
+        above = "".join(f"{line}{self.newline}" for line in self._lines[:row])
+        return len((above + self._lines[row][:column]).encode(errors="replace"))
+
+    async def parse(self) -> bool:
+        """Parse the text as it is now, in a thread; whether the tree is that of the text then."""
+        edits, text = self.edits, self.text.encode(errors="replace")
+        assert self._parser is not None
+        tree = await asyncio.to_thread(self._parser.parse, text, self._syntax_tree.copy())
+        if self.edits == edits and self._syntax_tree is not None:
+            self._syntax_tree, self.parsed = tree, edits
+        return self.parsed == self.edits
+
+
+def ending_of(text: str) -> str:
+    """What ends the lines of a text that is edited: the one ending that all of them have, else the line feed."""
+    feeds = text.count("\n")
+    if not feeds:
+        return "\r" if "\r" in text else "\n"
+    return "\r\n" if text.count("\r\n") == feeds else "\n"
+
+
+class CountedDocument(WrappedDocument):
+    """Quick in a long file whose lines are not wrapped: Textual's own sums over all lines for each that it draws.
+
+    It knows its height without adding anything up: there is one entry for each line that can be drawn.
+    """
+
+    @classmethod
+    def of(cls, wrapped: WrappedDocument) -> CountedDocument:
+        """The same wrapping, with nothing computed again."""
+        counted = cls.__new__(cls)
+        counted.__dict__ = wrapped.__dict__
+        return counted
+
+    @property
+    def height(self) -> int:
+        return len(self._offset_to_line_info)
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        """Where nothing is wrapped, row and line are one: only the tabs of the changed lines are looked at."""
+        last = len(self._wrap_offsets) - 1
+        top, bottom = sorted((min(start[0], last), min(old_end[0], last)))
+        end = max(top, new_end[0])
+        if self._width or len(self._offset_to_line_info) != last + 1 or end >= self.document.line_count:
+            super().wrap_range(start, old_end, new_end)
+            return
+        self._tab_width_cache[top : bottom + 1] = [
+            [width for _, width in get_tab_widths(line, self._tab_width)]
+            for line in self.document.lines[top : end + 1]
+        ]
+        count = last + 1 + end - bottom
+        for rows in (self._wrap_offsets, self._offset_to_line_info, self._line_index_to_offsets):
+            del rows[count:]
+        for row in range(last + 1, count):
+            self._wrap_offsets.append([])
+            self._offset_to_line_info.append((row, 0))
+            self._line_index_to_offsets.append([row])
+
+
+def widest(lines: list[str], tab_width: int) -> int:
+    """Cells of the widest line, of which not all are measured after each key; wide letters count double."""
+    longest = nlargest(_MEASURED, lines, key=len)
+    return max((cell_len(line.expandtabs(tab_width)) for line in longest), default=0)
