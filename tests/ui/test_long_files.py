@@ -15,7 +15,7 @@ from textual.widgets import Label
 
 from tests.support.panes import ThemedApp
 from tui_agent.store.files import Buffer
-from tui_agent.ui.compositor import RowCompositor
+from tui_agent.ui.compositor import SpanCompositor
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets import editor as editor_module
 from tui_agent.ui.widgets.documents import CodeDocument
@@ -28,7 +28,7 @@ LINES = [f"value_{number} = compute({number}, 'text')" for number in range(3_000
 class RowScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
-        self._compositor = RowCompositor()
+        self._compositor = SpanCompositor()
 
 
 class Cells(dict[tuple[int, int], tuple[str, str]]):
