@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from support.sessions import calls, model_of, open_session, reply
 from tui_agent import debug_log
 from tui_agent.edits.change import Pick
 from tui_agent.errors import EditFailed, SessionError, Unreachable
+from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.session.session import Session
 from tui_agent.store.state import State
 
@@ -310,3 +312,27 @@ async def test_a_fault_of_ours_ends_the_turn_with_the_place_of_its_traceback(
         await turn(session)
         assert session.state.turn.ok
     debug_log.stop()
+
+
+async def test_the_model_is_started_before_it_is_asked_though_nobody_wrote(workspace: Path) -> None:
+    happened: list[str] = []
+
+    def prepare(session: Session) -> None:
+        model = model_of(session)
+        begin, stream = model.start, model.stream
+
+        async def started() -> None:
+            happened.append("started")
+            await begin()
+
+        def asked(request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+            happened.append("asked")
+            return stream(request)
+
+        model.start, model.stream = started, asked
+
+    async with open_session(workspace, [reply("Yes.")], prepare=prepare, interactive=True) as session:
+        assert happened == []
+        await session.chat.submit("go on")
+        await session.chat.finished()
+        assert happened == ["started", "asked"]

@@ -26,6 +26,8 @@ HEAVY = (
     "litellm tiktoken openai pydantic httpx git watchfiles xml.sax http.client"
     " rapidfuzz json_repair jsonschema_rs unidiff tomlkit"
 )
+#: What is imported when somebody begins to write, and not before.
+FOR_A_TURN = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.ui.widgets.message_text")
 #: Starts the screen over a new session as the command line does, and says what was imported at which moment.
 STARTING = """
 import asyncio, gc, json, sys
@@ -40,7 +42,7 @@ seen = {}
 async def opened():
     seen["first frame"] = sorted(sys.modules)
     from tui_agent.session.opening import Opening, open_session
-    return await open_session(Opening(workspace=Path(sys.argv[1])))
+    return await open_session(Opening(workspace=Path(sys.argv[1]), interactive=True))
 
 async def main():
     app = WorkspaceApp(opened)
@@ -52,8 +54,17 @@ async def main():
         app.workspace_screen._arrived = arriving
         while not (app.workspace_screen.ready and gc.isenabled()):
             await pilot.pause(0.01)
-        seen["ready"] = sorted(sys.modules)
         seen["frozen"] = gc.get_freeze_count()
+        told = []
+        app.session.subscribe(lambda event, state: told.append(state.model.status))
+        await app.session.files.ready()
+        await pilot.press("h")
+        while not app.session.state.input.draft:
+            await pilot.pause(0.01)
+        seen["one letter"], seen["ready"] = told.copy(), sorted(sys.modules)
+        await pilot.press("i")
+        while not (told[-1] == "ready" and set(sys.argv[2:]) <= set(sys.modules)):
+            await pilot.pause(0.01)
     await app.session.close()
 
 asyncio.run(main())
@@ -66,8 +77,13 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Which modules there were at the first frame, at the first key, and when every pane was there."""
     home = tmp_path_factory.mktemp("home")
     done = subprocess.run(
-        [sys.executable, "-c", STARTING, str(tmp_path_factory.mktemp("shop"))],
-        env={**os.environ, "TUI_AGENT_HOME": str(home), "TUI_AGENT_MODEL": ""},
+        [sys.executable, "-c", STARTING, str(tmp_path_factory.mktemp("shop")), *FOR_A_TURN],
+        env={
+            **os.environ,
+            "TUI_AGENT_HOME": str(home),
+            "TUI_AGENT_MODEL": "openai/m",
+            "OPENAI_API_KEY": "sk",
+        },
         capture_output=True,
         text=True,
         timeout=90,
@@ -75,6 +91,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     )
     told = json.loads(done.stdout)
     assert told.pop("frozen") > 10_000, "what the start made is not looked through again"
+    assert set(told.pop("one letter")) == {"idle"}, "the model's process waits for a message"
     return {moment: set(names) for moment, names in told.items()}
 
 
@@ -95,6 +112,10 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
         f"tui_agent.ui.panes.{name}" for name in ("files", "plan", "buffers", "review", "todos", "subtasks")
     }
     assert seen["first key"] & (late | {"tui_agent.turn.turn", "tui_agent.ui.dialogs.sessions"}) == set()
+
+
+def test_what_a_turn_needs_waits_for_a_message(seen: dict[str, set[str]]) -> None:
+    assert seen["ready"] & {*FOR_A_TURN, "markdown_it", "pygments", "frizbee"} == set()
 
 
 @pytest.mark.parametrize("name", HEAVY.split())

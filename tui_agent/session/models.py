@@ -82,15 +82,19 @@ class ModelAccess:
             self.requests.renew()
 
     @call(changes=False)
-    async def start(self) -> None:
-        """Start the model's child, where a model is chosen; a key that the system's keyring has goes with it."""
-        if self.name:
-            if isinstance(self.model, Reaching):
-                from tui_agent.model.keyring import stored
+    async def find_key(self) -> None:
+        """Take the key that the system's keyring has, where a model is chosen that needs one."""
+        if self.name and isinstance(self.model, Reaching):
+            from tui_agent.model.keyring import stored
 
-                if key := await asyncio.to_thread(stored, self.name, os.environ):
-                    self._reached.update(key)
-                    await self.model.reach(key)
+            if key := await asyncio.to_thread(stored, self.name, os.environ):
+                self._reached.update(key)
+                await self.model.reach(key)
+
+    @call(changes=False)
+    async def start(self) -> None:
+        """Start the model's child, where a model is chosen."""
+        if self.name:
             await self.model.start()
 
     @call(changes=False)

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace as with_fields
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -36,6 +35,7 @@ from tui_agent.session.files import Files
 from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
 from tui_agent.session.models import ModelAccess
+from tui_agent.session.preparation import Preparation
 from tui_agent.session.running import interrupted
 from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, left_off
@@ -119,9 +119,8 @@ class Session:
         #: Where what happened can be read; None where it is in memory alone.
         self.log_path: Path | None = log
         self._shortcuts = SnapshotWriter(journal, storage.log.path, storage.since) if storage.log else None
-        self._turns = turns = Turns(
-            journal, self._turn_context, self.models.get_ready, self._apply_unattended
-        )
+        self._preparation = preparation = Preparation(journal.store, self.models, workspace)
+        self._turns = turns = Turns(journal, self._turn_context, preparation.end, self._apply_unattended)
         self.chat = Chat(
             journal, storage, turns, log=log, context=self._turn_context, look=freshness.look_at_known
         )
@@ -171,19 +170,17 @@ class Session:
 
     @call(changes=False)
     async def start_services(self) -> None:
-        """Start the workspace child and the model child; call it after the first frame. Returns at once.
+        """Start the workspace child, and what a turn needs: on a screen, with the first message that somebody writes.
 
-        What there is to say about the opening itself is said now, when somebody listens.
+        Call it after the first frame; it returns at once. What there is to say about the opening itself is said now.
         """
         await self.tell_opening()
         if self._look_later:
             self._look_later = False
             await self._freshness.look_at_everything()
         self.workspace.start()
-        await self.models.start()
-        # Half of what a session imports is only for turns: not before the first frame, and not at the first Enter.
-        await asyncio.to_thread(import_module, "tui_agent.turn.turn")
-        await asyncio.to_thread(import_module, "tui_agent.subtasks.scheduler")
+        await self.models.find_key()
+        self._preparation.start(interactive=self._interactive)
         if self.storage.lock is not None:
             await copies.clear(self.folders.data, self.state.session.id, self.workspace.child)
         if self.storage.log is not None and self._cleaning is None:
@@ -226,6 +223,7 @@ class Session:
             if self._shortcuts is not None:
                 last.push_async_callback(self._shortcuts.close)
             last.push_async_callback(self.models.close)
+            last.push_async_callback(self._preparation.close)
             last.push_async_callback(self.models.end_uploads)
             last.push_async_callback(self.workspace.close)
             last.push_async_callback(self._freshness.close)

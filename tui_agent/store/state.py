@@ -373,6 +373,11 @@ class State(Struct, frozen=True):
         return marks(self.checks, [self.holds(result) for result in self.checks.results])
 
     @property
+    def turn_expected(self) -> bool:
+        """Whether a turn runs, or may soon: more than one letter of a message is written, or one waits."""
+        return len(self.input.draft) > 1 or bool(self.input.queue) or self.turn.running
+
+    @property
     def check_doubt(self) -> str:
         """Why what waits is not known to pass its checks, as a sentence without its full stop; "" where it is, or
         where it has none."""

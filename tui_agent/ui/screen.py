@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events
 from textual._callback import invoke
@@ -32,6 +32,7 @@ from tui_agent.ui.widgets.session_calls import ask, refuse
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.store.state import State
 
 
 class WorkspaceScreen(Screen[None], inherit_bindings=False):
@@ -98,7 +99,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         bridge.attach(Attention(self.arrangement.suggest))
         bridge.attach(self._room)
         bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name))
-        self.run_worker(_get_ready_for_answers())
+        bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
         self.ready = True
 
     async def leave(self) -> None:
@@ -274,6 +275,20 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         pane = self.workspace.pane(name)
         if pane:
             await pane.action_do(f"{name}.{action}")
+
+
+class AnswersExpected:
+    """Shown the state like a pane; calls `then` once, when the first turn may begin soon."""
+
+    SLICES: ClassVar[tuple[str, ...]] = ("input", "turn")
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        self._then: Callable[[], object] | None = then
+
+    def show(self, state: State) -> None:
+        if self._then is not None and state.turn_expected:
+            then, self._then = self._then, None
+            then()
 
 
 async def _get_ready_for_answers() -> None:

@@ -128,7 +128,6 @@ class Workspace:
             self._spawn(self._begin())
             return
         self._take(Listed(paths))
-        self._spawn(asyncio.to_thread(self.index.warm))
 
     async def ready(self) -> None:
         """Wait until the first listing is through."""
@@ -221,7 +220,6 @@ class Workspace:
             except ChildFailed as error:
                 listed = await self._list_without(error)
             self._take(listed)
-        self._spawn(asyncio.to_thread(self.index.warm))
         self._spawn(self._refresh_status())
         if self._watched:
             self._spawn(self._watch())

@@ -1,0 +1,65 @@
+"""What a turn needs, made ready before it begins: the model's child, half of our modules, tables of the paths."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from typing import Final
+
+from tui_agent.session.models import ModelAccess
+from tui_agent.store.event import Event
+from tui_agent.store.state import State
+from tui_agent.store.store import Store
+from tui_agent.workspace.workspace import Workspace
+
+#: Imported in a thread: on the loop, at the first Enter, they would hold up the keys.
+MODULES: Final = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler")
+
+
+class Preparation:
+    """Done once, as soon as a message is being written: whoever only looks around does not pay for it."""
+
+    def __init__(self, store: Store, models: ModelAccess, workspace: Workspace) -> None:
+        self._store = store
+        self._models = models
+        self._workspace = workspace
+        self._work: asyncio.Task[None] | None = None
+        self._index: asyncio.Task[None] | None = None
+
+    def start(self, *, interactive: bool) -> None:
+        """Wait for a message to be written, where somebody can; else begin at once."""
+        if not interactive:
+            self._begin()
+            return
+        self._store.subscribe(self._look)
+        self._look(None, self._store.state)
+
+    async def end(self) -> None:
+        """Begin at the latest now, wait for the end, and know the model. Raises a `ModelError`."""
+        self._begin()
+        assert self._work is not None
+        await asyncio.shield(self._work)
+        await self._models.get_ready()
+
+    async def close(self) -> None:
+        for task in filter(None, (self._work, self._index)):
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _look(self, event: Event | None, state: State) -> None:
+        if self._index is None and state.turn_expected and not state.session.read_only:
+            self._begin()
+            self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
+
+    def _begin(self) -> None:
+        if self._work is None:
+            self._work = asyncio.create_task(self._prepare(), name="preparation")
+
+    async def _prepare(self) -> None:
+        await self._models.start()
+        for module in MODULES:
+            await asyncio.to_thread(import_module, module)
+
+    async def _warm_index(self) -> None:
+        await self._workspace.ready()
+        await asyncio.to_thread(self._workspace.index.warm)
