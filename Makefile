@@ -25,9 +25,9 @@ check: set-up ## Format, lint, types, import contracts, structure and words, spe
 	done; \
 	if [ -n "$$failed" ]; then printf "Failed:\n$$failed" >&2; exit 1; fi
 
-bench: set-up ## Print every figure that has a target; ARGS=start runs those of one file
+bench: set-up ## Print every figure that has a target; ARGS=start: of one file; PEERS="codex claude": theirs beside
 	@.venv/bin/python -m compileall -q tui_agent
-	@.venv/bin/python tests/benchmarks $(ARGS)
+	@PEERS="$(PEERS)" .venv/bin/python tests/benchmarks $(ARGS)
 
 attacks: set-up ## Try every attack on every operation and write the table in docs/security.md
 	@.venv/bin/python -m tests.proofs attacks $(ARGS)

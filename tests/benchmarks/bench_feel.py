@@ -1,5 +1,6 @@
 """What a person feels, measured from outside: the first answer, the footprint of all processes, a command without a
-screen. With the settings that a user has, cold and warm, against a provider on loopback."""
+screen. With the settings that a user has, cold and warm, against a provider on loopback. Peers that are installed are
+measured beside ours where they are asked for: `make bench ARGS=feel PEERS="codex claude"`, or `PEERS=all`."""
 
 from __future__ import annotations
 
@@ -7,11 +8,14 @@ import os
 import statistics
 import subprocess
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from figures import Figure, show
+from peers import Peer, asked_for
 from programs import ECHO, KEY, OUR_MARK, TUI_AGENT, big_workspace, home, small_workspace
 from support.provider import Answer, Provider, Request
 from terminal import Terminal
@@ -20,19 +24,27 @@ STARTS = 5
 TURNS = 7
 #: From the first frame until everything has started that starts by itself.
 AWHILE_SECONDS = 6.0
+#: Of the small workspace: its files are listed, and git has answered.
+FILLED = r"README\.md[\s\S]*· main"
 PASTED = "a line of a log that somebody pastes, with 0123456789 in it, number {}\n"
 
 
 def main() -> None:
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    peers, missing = asked_for(os.environ.get("PEERS", ""))
+    if missing:
+        print(f"not installed, and so not measured: {', '.join(missing)}")
     with Provider() as provider:
         provider.otherwise = reply
         with small_workspace() as small:
+            show(starts(provider, small))
             show(first_answer(provider, small, "small"))
             show(without_screen(provider, small))
+            for peer in peers:
+                show(beside(peer, provider, small))
             show(paste(provider, small))
         with big_workspace(100_000, 0) as big:
-            show(first_answer(provider, big, "100,000 files", starts=2))
+            show(first_answer(provider, big, "100,000 files", times=2))
             show(later_turns(provider, big))
 
 
@@ -52,33 +64,93 @@ def as_a_user(provider: Provider) -> Generator[dict[str, str]]:
         yield env
 
 
-def first_answer(provider: Provider, workspace: Path, what: str, starts: int = STARTS) -> list[Figure]:
-    """The first turn of sessions that were left alone for a while first."""
-    first, main_, before, after, busy = [], [], [], [], []
-    for _ in range(starts):
+def starts(provider: Provider, workspace: Path) -> list[Figure]:
+    """From the start to a key in the input, and to the last pane: the files, with the marks of git below."""
+    keys, panes = [], []
+    for _ in range(STARTS + 1):
         with as_a_user(provider) as env, Terminal([*TUI_AGENT, "."], workspace, env) as terminal:
             terminal.wait_for(OUR_MARK)
             terminal.press(KEY)
-            terminal.wait_for(ECHO)
-            terminal.press("\x7f")
-            worked, begin = processor(terminal.process.pid), time.monotonic()
-            awhile(terminal, 5.0)
-            busy.append((processor(terminal.process.pid) - worked) / (time.monotonic() - begin) * 100)
-            awhile(terminal, AWHILE_SECONDS)
-            before.append(memory(terminal.process.pid))
-            moments = enter(terminal, provider, "what does this project do")
-            first.append(moments[0])
-            main_.append(moments[-1])
-            awhile(terminal, 2.0)
-            after.append(memory(terminal.process.pid))
+            keys.append(terminal.wait_for(ECHO) - terminal.started)
+        with as_a_user(provider) as env, Terminal([*TUI_AGENT, "."], workspace, env) as terminal:
+            panes.append(terminal.wait_for(FILLED) - terminal.started)
+    return [
+        middle("real input takes keys", keys[1:], 0.33, " s"),
+        middle("every pane filled", panes[1:], 0.45, " s"),
+    ]
+
+
+def first_answer(provider: Provider, workspace: Path, what: str, times: int = STARTS) -> list[Figure]:
+    """The first turn of sessions that were left alone for a while first."""
+    seen = []
+    for _ in range(times):
+        with as_a_user(provider) as env:
+            seen.append(session(provider, [*TUI_AGENT, "."], OUR_MARK, ECHO, workspace, env))
     big = "100,000" in what
     return [
-        middle(f"Enter to the first request of a session, {what}", first, 60, " ms"),
-        middle("  to the main request", main_, 90, " ms"),
-        middle("memory of all processes before the first answer", before, 220 if big else 150, " MB"),
-        middle("  after it", after, 220 if big else 180, " MB"),
-        middle("processor in the first 5 s after ready", busy, 10, " %"),
+        middle(f"Enter to the first request of a session, {what}", [one.first for one in seen], 60, " ms"),
+        middle("  to the main request", [one.main for one in seen], 90, " ms"),
+        middle(
+            "memory of all processes before the first answer",
+            [one.before for one in seen],
+            220 if big else 150,
+            " MB",
+        ),
+        middle("  after it", [one.after for one in seen], 220 if big else 180, " MB"),
+        middle("processor in the first 5 s after ready", [one.busy for one in seen], 10, " %"),
     ]
+
+
+def beside(peer: Peer, provider: Provider, workspace: Path) -> list[Figure]:
+    """The same of another program."""
+    seen = []
+    for _ in range(STARTS):
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tui-agent-bench-peer-")))
+            env = peer.prepare(provider.url, folder, workspace)
+            seen.append(session(provider, peer.command(provider.url), peer.mark, KEY, workspace, env))
+    return [
+        middle(
+            f"{peer.name}: Enter to the first request of a session", [one.first for one in seen], None, " ms"
+        ),
+        middle(
+            "  memory of all processes before the first answer", [one.before for one in seen], None, " MB"
+        ),
+        middle("  after it", [one.after for one in seen], None, " MB"),
+        middle("  processor in the first 5 s after ready", [one.busy for one in seen], None, " %"),
+        middle("  takes keys", [one.ready for one in seen], None, " s"),
+    ]
+
+
+class Seen(NamedTuple):
+    """Of one session: seconds to the first key, % of a core after it, MB, ms to the first and the main request, MB."""
+
+    ready: float
+    busy: float
+    before: float
+    first: float
+    main: float
+    after: float
+
+
+def session(
+    provider: Provider, command: Sequence[str], mark: str, echo: str, workspace: Path, env: dict[str, str]
+) -> Seen:
+    """`mark` is drawn with the first frame, and `echo` where the letter `KEY` is in the input."""
+    with Terminal(command, workspace, env) as terminal:
+        pid = terminal.process.pid
+        terminal.wait_for(mark)
+        terminal.press(KEY)
+        ready = terminal.wait_for(echo) - terminal.started
+        terminal.press("\x7f")
+        worked, begin = processor(pid), time.monotonic()
+        awhile(terminal, 5.0)
+        busy = (processor(pid) - worked) / (time.monotonic() - begin) * 100
+        awhile(terminal, AWHILE_SECONDS)
+        before = memory(pid)
+        moments = enter(terminal, provider, "what does this project do")
+        awhile(terminal, 2.0)
+        return Seen(ready, busy, before, moments[0], moments[-1], memory(pid))
 
 
 def later_turns(provider: Provider, workspace: Path) -> list[Figure]:
@@ -190,7 +262,7 @@ def processor(pid: int) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def middle(name: str, values: list[float], limit: float, unit: str) -> Figure:
+def middle(name: str, values: list[float], limit: float | None, unit: str) -> Figure:
     note = f"{min(values):.3g} to {max(values):.3g} of {len(values)}"
     return Figure(name, statistics.median(values), limit, unit, note)
 
