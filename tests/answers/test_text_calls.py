@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.local_replies import CALL, READ, REFUSED, REPLY, J
+from support.local_replies import CALL, LATE, READ, REFUSED, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers.structured import StructuredReader
@@ -11,7 +11,7 @@ from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import ChangeRequest, Reply, SearchReplace
 
 
-def read(text: str, dialect: str, cut: bool = False, size: int = 7) -> Reply:
+def read(text: str, dialect: str, cut: bool = False, size: int = 7, seen: bool = False) -> Reply:
     tools, structured = ToolsReader(RESPONSE, FUNCTIONS), StructuredReader(RESPONSE, FUNCTIONS)
     reader, feed = (tools, tools.text) if dialect == "tools" else (structured, structured.feed)
     shown = "".join(
@@ -20,7 +20,7 @@ def read(text: str, dialect: str, cut: bool = False, size: int = 7) -> Reply:
         for delta in feed(text[at : at + size])
         if delta.part == "message"
     )
-    if "get(url" in text:
+    if "get(url" in text and not seen:
         assert "get(url" not in shown and "<" not in shown, "no call is shown as text while it comes"
     first = reader.finish(cut)
     assert reader.finish(cut) == first, "what was read once can be read again"
@@ -43,6 +43,13 @@ def test_what_is_not_certain_is_told(form: str, dialect: str) -> None:
     reply = read(REFUSED[form], dialect)
     assert not reply.changes
     assert reply.refused or any(call.fault for call in reply.calls) or reply.faults
+
+
+@pytest.mark.parametrize("dialect", ["tools", "structured"])
+def test_what_looks_like_prose_while_it_comes_is_read_or_told_too(dialect: str) -> None:
+    thought, code = (read(text, dialect, seen=True) for text in LATE.values())
+    assert len(thought.changes) == 1 and not thought.faults and "think" not in thought.message
+    assert code.refused and not code.changes
 
 
 @pytest.mark.parametrize("dialect", ["tools", "structured"])
@@ -84,7 +91,10 @@ def test_several_calls_are_several(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", ["tools", "structured"])
 def test_more_calls_than_anybody_writes_are_not_all_read(dialect: str) -> None:
-    other = {"name": "set_todos", "arguments": {"todos": [{"text": "x"}]}}
-    reply = read(f"<tool_call>{J(other)}</tool_call>\n" * 1_100, dialect, size=4_000)
+    others = [
+        {"name": "set_todos", "arguments": {"todos": [{"text": str(number)}]}} for number in range(1_100)
+    ]
+    text = "\n".join(f"<tool_call>{J(other)}</tool_call>" for other in others)
+    reply = read(text, dialect, size=4_000)
     assert len(reply.todos or ()) == 1_000
     assert any("more than 1,000 calls" in fault for fault in reply.faults)

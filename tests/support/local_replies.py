@@ -54,10 +54,29 @@ READ = {
     "harmony's final channel": f"<|channel|>analysis<|message|>{J(REPLY)[:30]}<|end|><|start|>assistant<|channel|>final"
     f"<|message|>{J(REPLY)}<|return|>",
 }
+READ |= {
+    "Hermes, written twice": f"{READ['Hermes']}\n{READ['Hermes']}",
+    "Hermes behind words on its line": f"Here you go: {READ['Hermes']}",
+    "Llama in a list": f"1. {READ['Llama']}",
+    "Llama, other words of the name": READ["Llama"].replace("propose_changes", "functions.proposeChanges"),
+    "Gemma with CRLF": READ["Gemma"].replace("\n", "\r\n"),
+    "our reply behind a mark of order": f"\ufeff{READ['our reply']}",
+    "our reply, small letters": READ["our reply"].replace("fileChanges", "filechanges"),
+    "an entry with capitals": READ["changes"].replace("edits", "Edits"),
+    "behind a thought begun before, CRLF": READ["behind a thought begun before"].replace("\n", "\r\n"),
+}
 REFUSED = {
+    "Llama cut short": READ["Llama"][:-1],
+    "a bare list with curly quotes": READ["a bare list in chatter"].replace('"path"', "“path”"),
+    "another reply behind one without changes": f"{J({'summary': 'No', 'fileChanges': []})}\n{J(REPLY)}",
     "broken arguments": '<tool_call>\n{"name": "propose_changes", "arguments": {"changes": [{"path": "a"\n</tool_call>',
     "no end of a function": "<function=propose_changes>\n<parameter=changes>\n[]",
     "Mistral, broken": "[TOOL_CALLS] [{broken",
     "Gemma with code": "```tool_code\npropose_changes(changes=[x for x in y])\n```",
     "other tags": '<function_calls>\n<invoke name="propose_changes">\n</invoke>\n</function_calls>',
+}
+#: What is read, and what is told, only when all of it has come: until then it is shown.
+LATE = {
+    "our reply behind words and a thought": f"Sure.\n\n{READ['our reply behind a thought']}",
+    "Python": READ["Gemma"].replace("tool_code", "python"),
 }

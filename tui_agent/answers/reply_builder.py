@@ -184,6 +184,8 @@ class ReplyBuilder:
         if unfinished_thought:
             self.faults.append("The answer ended within its thoughts; nothing in those is read.")
         self.take_prose(found.prose, cut)
+        if found.doubt and not cut and not (self.count or self.changes or self.refused or self.faults):
+            self.refuse(Refusal("", found.doubt))
 
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
         changes, refused = same_file.joined(self.changes, self.refused)

@@ -173,9 +173,16 @@ def _written_out(value: Any) -> Any:
 
 
 def camel(key: str) -> str:
-    """`file_changes` as `fileChanges`; a name without an underscore stays."""
+    """`file_changes` as `fileChanges`, and our own names however they are capitalised; any other stays."""
     first, *rest = key.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    made = first + "".join(word.capitalize() for word in rest)
+    return _OWN.get(made.lower(), made)
+
+
+#: Our own names of fields, by their small letters.
+_OWN_NAMES = ("summary", "message", "todos", "fileChanges", "fileRequests", "directoryRequests", "searches")
+_OWN_NAMES += ("subTasks", "nextSteps", "changes", "path", "edits", "search", "replace", "content", "diff")
+_OWN = {name.lower(): name for name in (*_OWN_NAMES, "delete", "renameTo")}
 
 
 _NEAR = {

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tui_agent.answers import objects, text_calls
+from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
 from tui_agent.answers.reply_builder import KEYS, ReplyBuilder, summary_of
 from tui_agent.answers.schema import Function, Schema, camel
 from tui_agent.answers.text_calls import CallFilter
 from tui_agent.answers.thoughts import ThoughtFilter, after_thought
 from tui_agent.answers.tools import take_call
-from tui_agent.answers.values import Delta, Reply
+from tui_agent.answers.values import Delta, Refusal, Reply
 
 _SIGN = re.compile(r'["{}\[\],:]')
 #: A whole string, the beginning of one, opening brackets in a row, or a closing one.
@@ -283,6 +284,8 @@ class StructuredReader:
         message = _words(read, "message", said)
         summary = _words(read, "summary", said)
         builder.take_prose("\n\n".join((before, message, joined(read.after))), cut or not read.complete)
+        if not (builder.changes or builder.refused) and looks_like_a_change(read.after, self._functions):
+            builder.refuse(Refusal("", "what looks like a change in it follows a reply without any"))
         whole = "\n\n".join(part for part in (before, message, joined(read.after)) if part.strip())
         return builder.reply(
             summary or summary_of(whole), whole, cut or (not read.complete and not read.faults)

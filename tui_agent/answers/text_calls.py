@@ -15,8 +15,10 @@ from itertools import islice
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.answers import lenient_json, objects
+from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.schema import camel, near_names
 from tui_agent.answers.thoughts import without_end
 
@@ -46,7 +48,8 @@ _LISTS = frozenset(
 _FORMS = frozenset({"edits", "diff", "content", "delete", "renameTo", "search"})
 
 _OPENING = re.compile(
-    r"^[ \t]*(?:(?P<tag><tool_call>)|(?=<function=)(?P<function>)|```[ \t]*(?P<code>tool_code)[ \t]*$)"
+    r"^[ \t]*(?:(?P<tag><tool_call>)|(?=<function=)(?P<function>)|```[ \t]*(?P<code>tool_code)\s*?$)"
+    r"|(?P<tag_inside><tool_call>)(?=\s*[{\[<])"
     r"|(?P<mistral>\[TOOL_CALLS\])|(?P<llama><\|python_tag\|>)"
     r"|(?:<\|start\|>assistant)?<\|channel\|>commentary to=(?:functions\.)?(?P<harmony>[\w.-]+)[^<]{0,40}"
     r"(?:<\|constrain\|>\w{1,20})?<\|message\|>",
@@ -56,7 +59,11 @@ _FUNCTION = re.compile(r"\s*<function=([\w.-]{1,80})>")
 _PARAMETER = re.compile(r"\s*<parameter=([\w.-]{1,80})>\n?")
 _NAMED = re.compile(r"\s*([\w.-]{1,80})(?:\[CALL_ID\]\w{1,40})?(?:\[ARGS\])?\s*(?=\{)")
 _CLOSING = re.compile(r"\s*(?:</function>\s*)?(?:</tool_call>|<\|call\|>|<\|eot_id\|>|<\|eom_id\|>|</s>)")
-_JSON = re.compile(r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})[ \t]*\w*[ \t]*\n\s*)?(?P<sign>[\[{])", re.MULTILINE)
+_JSON = re.compile(
+    r"(?:^[ \t]*|(?<=[\w)]: )|^[ \t]*(?:\d{1,2}[.)]|[-*+])[ \t]+)"
+    r"(?:(?P<fence>`{3,}|~{3,})[ \t]*\w*[ \t]*\r?\n\s*)?(?P<sign>[\[{])",
+    re.MULTILINE,
+)
 _FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
 _SPACE = re.compile(r"[\s;,]*")
 
@@ -71,17 +78,32 @@ class TextCall(Struct, frozen=True):
 class InText(Struct, frozen=True):
     """What a text holds: calls, or one object that is a reply of ours; `prose` is the text without them.
 
-    `fault` says what looks like a call and cannot be read; it is still in `prose`.
+    `fault` says what looks like a call and cannot be read; it is still in `prose`. `doubt` says it of what may be read
+    in another way.
     """
 
     prose: str
     calls: tuple[TextCall, ...] = ()
     reply: dict[str, Any] | None = None
     fault: str = ""
+    doubt: str = ""
 
 
 def find(text: str, names: Collection[str]) -> InText:
-    """The calls of functions with these `names` in a text, or the reply; only what is complete and certain."""
+    """The calls of functions with these `names` in a text, or the reply; only what is complete and certain.
+
+    A call that is written twice is one.
+    """
+    found = _find(text, names)
+    named = {_squeezed(name): name for name in names}
+    calls = [replace(call, name=named.get(_squeezed(call.name), call.name)) for call in found.calls]
+    found = replace(found, calls=tuple(dict.fromkeys(calls)))
+    if found.calls or found.fault or not looks_like_a_change(text, names):
+        return found
+    return replace(found, doubt="what looks like a change in it is in a form that cannot be read")
+
+
+def _find(text: str, names: Collection[str]) -> InText:
     calls: list[TextCall] = []
     kept: list[str] = []
     fault = ""
@@ -119,7 +141,8 @@ def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tupl
         end = text.find("\n```", at)
         found = _python(text[at : end if end >= 0 else len(text)], names)
         return None if found is None or end < 0 else (found, end + 4)
-    if opening["function"] is not None or (opening["tag"] and _FUNCTION.match(text, at)):
+    tag = opening["tag"] or opening["tag_inside"]
+    if opening["function"] is not None or (tag and _FUNCTION.match(text, at)):
         found_one = _parameters(text, at)
         return None if found_one is None else ([found_one[0]], _closed(text, found_one[1]))
     if opening["harmony"]:
@@ -252,6 +275,15 @@ def _call(name: str, arguments: Any) -> TextCall:
     return TextCall(name.rpartition(".")[2], written)
 
 
+def _squeezed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower())
+
+
+def _is_one_of(name: str, names: Collection[str]) -> bool:
+    """Whether a function is meant, however its words are joined."""
+    return _squeezed(name) in map(_squeezed, names)
+
+
 def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[TextCall]:
     """The calls that a value is: of the functions with these `names`, or of any."""
     if isinstance(value, list):
@@ -268,11 +300,11 @@ def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[Te
     arguments = next(
         (value[key] for key in _ARGUMENTS if isinstance(value.get(key), (dict, list, str))), None
     )
-    if name and arguments is not None and (names is None or name.rpartition(".")[2] in names):
+    if name and arguments is not None and (names is None or _is_one_of(name, names)):
         return [_call(name, arguments)]
     if len(value) == 1:
         [(key, inner)] = value.items()
-        if key in (names or ()) and isinstance(inner, (dict, list)):
+        if _is_one_of(key, names or ()) and isinstance(inner, (dict, list)):
             return [_call(key, inner)]
         if key in _WRAPPERS:
             return _calls(inner, names, depth + 1)

@@ -15,8 +15,15 @@ _HEADS = (
     "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
 )  # fmt: skip
 _HARMONY_END = re.compile(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
+_ANALYSIS = "<|channel|>analysis<|message|>"
+_LATER = re.compile(
+    r"^[ \t]*<(?P<tag>think|thinking|thought|reasoning)>(?P<inside>.*?)</(?P=tag)>"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>(?P<analysis>.*?)(?:<\|end\|>|(?=<\|start\|>))"
+    r"(?:(?:<\|start\|>assistant)?<\|channel\|>(?:final|commentary)<\|message\|>)?",
+    re.DOTALL | re.MULTILINE,
+)
 _LONGEST_END = 40
-_UNOPENED_END = re.compile(r"</think(?:ing)?>[ \t]*(?:\n|\Z)")
+_UNOPENED_END = re.compile(r"</think(?:ing)?>[ \t]*(?:\r?\n|\Z)")
 
 
 class ThoughtFilter:
@@ -48,7 +55,7 @@ class ThoughtFilter:
         """The answer in the piece, and in what was held back, without thoughts."""
         if self._begun:
             return piece
-        self._held += piece
+        self._held = (self._held + piece).removeprefix("\ufeff")
         passed = ""
         while True:
             if self._ends is not None:
@@ -85,12 +92,24 @@ class ThoughtFilter:
 
 def after_thought(text: str) -> tuple[str, str]:
     """A thought whose beginning is not in the answer, and what follows it without the signs that end an answer."""
-    end, thought = _UNOPENED_END.search(text), ""
+    text, thought = _without_later(text)
+    end = _UNOPENED_END.search(text)
     if end is not None:
         before = text[: end.start()]
         if "<think" not in before and before.count("```") % 2 == 0:
-            thought, text = before, text[end.end() :]
+            thought, text = before + thought, text[end.end() :]
     return thought, without_end(text)
+
+
+def _without_later(text: str) -> tuple[str, str]:
+    """The answer without thoughts that begin in its middle and end, and these; what is in a fence is shown."""
+    thoughts, kept, at = [], [], 0
+    for match in _LATER.finditer(text) if "<think" in text or _ANALYSIS in text else ():
+        if text[: match.start()].count("```") % 2 == 0:
+            thoughts.append(match["inside"] or match["analysis"])
+            kept.append(text[at : match.start()])
+            at = match.end()
+    return ("".join([*kept, text[at:]]), "\n\n".join(thoughts)) if thoughts else (text, "")
 
 
 def without_end(text: str) -> str:

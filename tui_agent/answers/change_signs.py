@@ -1,0 +1,30 @@
+"""The signs of a call or a change in a text: what shows them, and was not read, is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+#: Keys of a change, in whatever quotes.
+_QUOTED = r"[\"'“”‘’\\]+"
+_CHANGES = re.compile(rf"(?i){_QUOTED}(?:file[_-]?changes|edits){_QUOTED}\s*:\s*\[")
+_PATH = re.compile(rf"(?i){_QUOTED}(?:path|file|file[_-]?path|file[_-]?name){_QUOTED}\s*:")
+_OLD = re.compile(rf"(?i){_QUOTED}(?:search|find|old(?:[_-]?\w+)?){_QUOTED}\s*:")
+_NEW = re.compile(rf"(?i){_QUOTED}(?:replace|replacement|new(?:[_-]?\w+)?){_QUOTED}\s*:")
+
+
+def looks_like_a_change(text: str, names: Collection[str]) -> bool:
+    """Whether somebody may have meant a call or a change by it, as keys, names and brackets tell."""
+    if "{" not in text and "(" not in text:
+        return False
+    if (_CHANGES.search(text) or (_OLD.search(text) and _NEW.search(text))) and _PATH.search(text):
+        return True
+    called = "|".join(re.escape(name).replace("_", "[_-]?") for name in names)
+    return bool(called) and bool(
+        re.search(
+            rf"(?im){_QUOTED}(?:name|function|tool|tool_name){_QUOTED}\s*:\s*{_QUOTED}[\w.]{{0,40}}(?:{called}){_QUOTED}"
+            rf"|{_QUOTED}[\w.]{{0,40}}(?:{called}){_QUOTED}\s*:\s*[\[{{]"
+            rf"|^[ \t]*(?:print\()?(?:\w{{1,40}}\.)?(?:{called})\(\w+ ?=",
+            text,
+        )
+    )
