@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from support.bursts import F3, F4, F5, F7, F8, FILES, LEADER, Ready, Typist, click
+from support.bursts import ESC, F3, F4, F5, F7, F8, FILES, LEADER, Ready, Typist, click
 from support.screens import PATIENCE, Driven, on_screen
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from tui_agent.session.session import Session
 from tui_agent.ui.widgets import pane
@@ -46,6 +46,15 @@ async def keys_and_clicks_wait_for_what_was_asked_of_the_session(driven: Driven,
         await hands.settle()
         assert len(driven.session.state.review.checkpoints) == applies + 1
         assert driven.session.state.layout != before
+
+
+async def a_click_behind_a_paste_misses_the_list_that_it_emptied(driven: Driven, hands: Typist) -> None:
+    await hands.types(LEADER + "t")
+    listed = driven.app.screen.query_one(OptionList).region
+    assert listed.height
+    await hands.types("\x1b[200~no such theme\x1b[201~" + click(listed.x + 2, listed.y + 2))
+    assert isinstance(driven.app.focused, Input), driven.app.focused
+    await hands.types(ESC)
 
 
 async def a_key_waits_for_messages_that_are_under_way(driven: Driven, hands: Typist) -> None:
@@ -104,4 +113,5 @@ CASES = (
     keys_and_clicks_wait_for_what_was_asked_of_the_session,
     a_key_waits_for_messages_that_are_under_way,
     the_focus_stays_in_the_pane_whose_focused_line_goes,
+    a_click_behind_a_paste_misses_the_list_that_it_emptied,
 )

@@ -101,8 +101,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         options = self.query_one(OptionList)
         values = [row.value for row in rows]
         chosen = self._rows[options.highlighted].value if options.highlighted else ""
-        self._rows = rows
-        options.set_options([row.words for row in rows])
+        self._show(rows)
         options.highlighted = values.index(chosen) if chosen in values else 0 if rows else None
 
     async def _get(self, getting: Coroutine[Any, Any, object]) -> None:
@@ -119,10 +118,15 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._narrow(event.value)
 
     def _narrow(self, words: str) -> None:
-        self._rows = list(self._make(words))[:MOST]
+        self._show(list(self._make(words))[:MOST])
+        self.query_one(OptionList).highlighted = 0 if self._rows else None
+
+    def _show(self, rows: list[ChooserRow]) -> None:
+        self._rows = rows
         options = self.query_one(OptionList)
-        options.set_options([row.words for row in self._rows])
-        options.highlighted = 0 if self._rows else None
+        options.set_options([row.words for row in rows])
+        if not rows:  # else a list that became empty keeps its height, and the clicks there
+            options.refresh(layout=True)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if self._seen is not None and event.option_index < len(self._rows):
