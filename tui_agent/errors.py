@@ -40,6 +40,8 @@ thing, and hold no traceback. `str(error)` is `what: remedy`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class TuiAgentError(Exception):
     """Base of all errors that are told to a person; `what` happened, and `remedy`, what to do about it."""
@@ -167,6 +169,19 @@ class AnswerNeeded(SessionError):
     def __init__(self, how: str, command: str, *, once: bool = False) -> None:
         super().__init__(f"`{command}` would run {how}", "say yes to that first")
         self.how, self.command, self.once = how, command, once
+
+
+class PasteTooLong(SessionError):
+    """What was pasted is more than the model takes. `lines` are those that are written in its place."""
+
+    title = "Paste too long"
+
+    def __init__(self, what: str, lines: Sequence[str]) -> None:
+        super().__init__(
+            what,
+            "save it as a file of the workspace and ask about that: the model then reads the parts that it needs",
+        )
+        self.lines = lines
 
 
 class OpenElsewhere(SessionError):

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.screens import on_screen
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree
+from textual import events
 
 from tui_agent.errors import SessionError
 from tui_agent.turn.pastes import pasted_line
+from tui_agent.ui.widgets.prompt import Prompt
 
 FILES = {"a.py": "x = 1\n"}
 LOG = "\n".join(f"line {number} of a log that somebody pastes" for number in range(4_000))
@@ -51,3 +54,23 @@ async def test_more_than_the_model_takes_is_refused_before_anything_is_sent(tmp_
             await session.chat.submit(f"Why? {line}")
         assert model_of(session).requests == []
         assert not session.state.turn.running
+
+
+async def test_the_refusal_offers_to_save_it_as_a_file_and_a_key_does(tmp_path: Path) -> None:
+    work = make_tree(tmp_path / "work", FILES | {"pasted.txt": "of somebody else\n"})
+    async with on_screen(work) as it:
+        prompt = it.one(Prompt)
+        await it.press("w", "h", "y", "space")
+        prompt.post_message(events.Paste(LOG * 3))
+        await it.until(lambda: "[pasted " in prompt.text, "the line")
+        await it.press("enter")
+        await it.shows("Save it as a file of the workspace")
+        assert "tokens, and" in it.text
+        await it.press("enter")
+        assert "[pasted " in prompt.text and not (work / "pasted-2.txt").exists(), "it was left there"
+        await it.press("enter")
+        await it.shows("Save it as a file of the workspace")
+        await it.press("down", "enter")
+        await it.until(lambda: prompt.text == "why pasted-2.txt", "the name of the file")
+        assert (work / "pasted-2.txt").read_text() == LOG * 3
+        assert (work / "pasted.txt").read_text() == "of somebody else\n"

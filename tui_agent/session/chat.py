@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.context import memory
-from tui_agent.errors import FileError, SessionError
+from tui_agent.errors import FileError, Outdated, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
@@ -59,7 +61,7 @@ class Chat:
     async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
         """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done.
 
-        Raises `SessionError` where what was pasted into it is more than the model takes.
+        Raises `PasteTooLong` where what was pasted into it is more than the model takes.
         """
         if PASTED.search(text):
             await asyncio.gather(*self._keeping, self._turns.get_ready())
@@ -75,6 +77,21 @@ class Chat:
         self._keeping.add(task)
         task.add_done_callback(self._keeping.discard)
         return line
+
+    @call(changes=True)
+    async def save_paste(self, line: str) -> str:
+        """Write a text that was pasted to a new file of the workspace, and return its path. Raises `FileError` or
+        `PathRefused` where that cannot be done."""
+        from tui_agent.files.replace import replace
+
+        gate = self._context().workspace.gate
+        text = await asyncio.to_thread(self._storage.blobs.get_text, self.state.input.pastes[line])
+        for number in count(1):
+            path = "pasted.txt" if number == 1 else f"pasted-{number}.txt"
+            with suppress(Outdated):  # there is one already
+                await asyncio.to_thread(replace, gate, path, text.encode("utf-8", "replace"), "")
+                return path
+        raise AssertionError("some number is free")
 
     async def _keep(self, line: str, text: str) -> None:
         blob = await asyncio.to_thread(self._storage.blobs.hold_text, text)

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Collection
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import PasteTooLong
 from tui_agent.tools.files import window_of
 from tui_agent.turn.context import TurnContext
 
@@ -38,7 +38,7 @@ async def with_pastes(context: TurnContext, text: str) -> str:
 
 
 async def check_pastes(context: TurnContext, text: str) -> None:
-    """Raises `SessionError` where the text, with what was pasted into it, is more than the model takes."""
+    """Raises `PasteTooLong` where the text, with what was pasted into it, is more than the model takes."""
     whole = await with_pastes(context, text)
     state = context.state()
     window = window_of(state)
@@ -48,7 +48,7 @@ async def check_pastes(context: TurnContext, text: str) -> None:
     tokens = counted.counts[0]
     if tokens > window:
         about = "" if counted.exact else "about "
-        raise SessionError(
+        raise PasteTooLong(
             f"What you pasted has {about}{tokens:,} tokens, and {state.model.name} takes {window:,}",
-            "save it as a file of the workspace and ask about that: the model then reads the parts that it needs",
+            [line for line in dict.fromkeys(PASTED.findall(text)) if line in state.input.pastes],
         )

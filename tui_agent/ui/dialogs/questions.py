@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 from tui_agent.edits.change import Change
-from tui_agent.errors import AnswerNeeded, TuiAgentError
+from tui_agent.errors import AnswerNeeded, PasteTooLong, TuiAgentError
 from tui_agent.files.git_folder import Entries
 from tui_agent.log.cleanup import Cleaned, clean, readable, used
 from tui_agent.settings import trust
@@ -57,6 +57,23 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
             return False
         await run(allowed=True)
     return True
+
+
+async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) -> dict[str, str]:
+    """Offer to save what was pasted as files; the path of each, by the line that was written in its place."""
+    each = "it" if len(refused.lines) == 1 else "each"
+    rows = [
+        ChooserRow("", label("Leave it in the prompt")),
+        ChooserRow("save", label(f"Save {each} as a file of the workspace, and name that in the message")),
+    ]
+    rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in wrap(refused.remedy, 68)]
+    if not await app.push_screen_wait(Chooser(refused.what, lambda _: rows, "Enter chooses")):
+        return {}
+    try:
+        return {line: await session.chat.save_paste(line) for line in refused.lines}
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+        return {}
 
 
 async def accept_checks(app: App[object], session: Session) -> None:

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.context.memory import asks_to_go_on
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import PasteTooLong, TuiAgentError
 from tui_agent.store.state import State
 from tui_agent.ui.actions import SLASH
 from tui_agent.ui.panes.chat_actions import (
@@ -252,9 +252,18 @@ class ChatPane(Pane):
         """Send a message or run a command; it comes back into the prompt where that is refused."""
         try:
             await self.session.chat.submit(text)
-        except TuiAgentError:
+        except TuiAgentError as error:
             self.prompt.put_before(text)
-            raise
+            if not isinstance(error, PasteTooLong):
+                raise
+            self._offer_files(error)
+
+    @work
+    async def _offer_files(self, refused: PasteTooLong) -> None:
+        from tui_agent.ui.dialogs.questions import save_pastes
+
+        for line, path in (await save_pastes(self.app, self.session, refused)).items():
+            self.prompt.set_value(self.prompt.value.replace(line, path))
 
     @work
     async def _run(self, text: str) -> None:
