@@ -42,7 +42,7 @@ def open_screen(options: ScreenOptions) -> int:
     from tui_agent import debug_log
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
-    from tui_agent.ui.app import run_app
+    from tui_agent.ui.run import run_app
 
     folders = user_folders()
     session = "last" if options.continue_newest else options.resume or ""
@@ -54,6 +54,7 @@ def open_screen(options: ScreenOptions) -> int:
             lambda: _open(options, session),
             theme=settings.theme,
             keys=settings.keys,
+            plain=settings.screen.plain,
             folders=(folders.config, *own),
             reopen=partial(_reopened, options),
             pick_from=(folders.data, options.workspace) if options.resume == "" else None,

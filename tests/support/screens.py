@@ -76,6 +76,7 @@ async def on_screen(
     prepare: Callable[[Session], None] | None = None,
     keys: str = "default",
     depth: Depth = "colors",
+    plain: bool = False,
     **options: Any,
 ) -> AsyncGenerator[Driven]:
     """The application with every pane in place; `options` go to the session."""
@@ -84,7 +85,7 @@ async def on_screen(
         async def opened() -> Session:
             return session
 
-        app = WorkspaceApp(opened, keys=keys, depth=depth)
+        app = WorkspaceApp(opened, keys=keys, depth=depth, plain=plain)
         async with app.run_test(size=size, notifications=True) as pilot:
             driven = Driven(app, session, pilot)
             await driven.until(lambda: driven.screen.ready, "the panes in place")

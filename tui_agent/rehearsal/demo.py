@@ -13,7 +13,7 @@ from tui_agent.rehearsal.requests import CHECK_COMMAND, CHECK_NAME
 from tui_agent.session.session import Session
 from tui_agent.settings import loading
 from tui_agent.settings.folders import user_folders
-from tui_agent.ui.app import run_app
+from tui_agent.ui.run import run_app
 
 CHECK = {"name": CHECK_NAME, "command": CHECK_COMMAND, "files": ["*.py"]}
 
@@ -43,7 +43,11 @@ def run_demo() -> int:
     folders = user_folders()
     settings = loading.load(folders).settings
     status = run_app(
-        lambda: rehearsal(opened.append), theme=settings.theme, keys=settings.keys, folders=(folders.config,)
+        lambda: rehearsal(opened.append),
+        theme=settings.theme,
+        keys=settings.keys,
+        plain=settings.screen.plain,
+        folders=(folders.config,),
     )
     if opened:
         output.row(f"The rehearsal is in {opened[0]}; go on with: tui-agent --continue")

@@ -83,6 +83,11 @@ class ReviewSettings(Struct, frozen=True):
     """How alike a place must be to the text of an edit, 1 is equal; between equal ends twice as much may differ."""
 
 
+class ScreenSettings(Struct, frozen=True):
+    plain: bool = False
+    """One pane at a time in lines of text, with what happens said below: for screen readers and braille."""
+
+
 class SubTaskSettings(Struct, frozen=True):
     max_parallel: Annotated[int, Meta(ge=1, le=32)] = 3
     """How many sub-tasks run at once."""
@@ -251,6 +256,7 @@ class Settings(Struct, frozen=True):
     instructions: InstructionsSettings = InstructionsSettings()
     bundling: BundlingSettings = BundlingSettings()
     review: ReviewSettings = ReviewSettings()
+    screen: ScreenSettings = ScreenSettings()
     subtasks: SubTaskSettings = SubTaskSettings()
     models: ModelsSettings = ModelsSettings()
     limits: LimitSettings = LimitSettings()

@@ -43,6 +43,7 @@ _ANYWHERE = [
     Action("app.help", "Show the keys", hint="keys"),
     Action("app.leader", "First of two keys: show what can follow"),
     Action("app.theme", "Change the theme"),
+    Action("app.plain", "Plain screen for screen readers, or back"),
     Action("app.suspend", "Suspend to the shell; `fg` comes back"),
     Action("app.notices", "Show the notices again"),
     Action("app.close", "Close what is on top, else go to the chat"),

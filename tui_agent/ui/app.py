@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import threading
-import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual import events, on
 from textual.driver import Driver
+from textual.geometry import Offset
+from textual.screen import Screen
 
-from tui_agent import debug_log
 from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
 from tui_agent.ui.actions import APP, bindings_of
+from tui_agent.ui.announcements import Announcements
 from tui_agent.ui.garbage import Garbage
 from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
@@ -38,18 +37,15 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.event import Event
     from tui_agent.store.state import State
+    from tui_agent.ui.plain_screen import PlainScreen
 
 OpenSession = Callable[[], Awaitable["Session"]]
 #: Seconds in which the second press of the key that quits must come.
 QUIT_WITHIN = 3.0
 #: Seconds that a call on the session may still take when the person quits.
 SETTLE = 10.0
-#: Seconds that the same calls, and then the session, may take when a signal ends the program.
-SETTLE_AT_SIGNAL, CLOSE_AT_SIGNAL = 0.5, 1.0
-#: Seconds that the last records of the debug log may take then.
-FLUSH_AT_SIGNAL = 0.2
-#: Seconds after a signal in which the program ends, whatever still runs.
-END_WITHIN = 2.6
+#: Seconds that the same calls may take when a signal ends the program.
+SETTLE_AT_SIGNAL = 0.5
 
 
 class WorkspaceApp(Host, inherit_bindings=False):
@@ -68,6 +64,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         reopen: Reopen | None = None,
         pick_from: tuple[Path, Path] | None = None,
         depth: Depth | None = None,
+        plain: bool = False,
     ) -> None:
         """`folders` may hold `keys.toml` and `themes/`; the nearest is last. `depth` is what the terminal can show,
         where it is not to be asked.
@@ -89,6 +86,9 @@ class WorkspaceApp(Host, inherit_bindings=False):
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
         self.garbage = Garbage(lambda: self.keyboard.idle)
         self.palette = self._use(NO_COLOUR if no_colour else theme)
+        self._plain_screen: PlainScreen | None = None
+        if plain:
+            self._draw_plainly(plain)
         self.reopen = reopen
         self._pick_from = pick_from
         #: The session to go on with when this one is closed.
@@ -107,6 +107,63 @@ class WorkspaceApp(Host, inherit_bindings=False):
         screen = self.screen_stack[0]
         assert isinstance(screen, WorkspaceScreen)
         return screen
+
+    # ── the plain screen ─────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def plain(self) -> bool:
+        return self._plain_screen is not None
+
+    @property
+    def plain_text(self) -> str:
+        """What the terminal shows of the plain screen, a line for each row."""
+        return self._plain_screen.text if self._plain_screen else ""
+
+    @property
+    def plain_cursor(self) -> Offset | None:
+        """Where the cursor of the terminal is on the plain screen."""
+        return self._plain_screen.place if self._plain_screen else None
+
+    def _draw_plainly(self, plain: bool) -> None:
+        from tui_agent.ui.plain_screen import STYLES, PlainScreen
+
+        self._plain_screen = PlainScreen() if plain else None
+        self.stylesheet.add_source(STYLES.read_text(encoding="utf-8"), (str(STYLES), ""))
+        self.set_class(plain, "-plain")
+
+    def show_plainly(self, plain: bool) -> None:
+        if self.session is not None and self.workspace_screen.ready:
+            self.run_worker(self._show_plainly(self.session, plain), exclusive=True, group="plain")
+
+    async def _show_plainly(self, session: Session, plain: bool) -> None:
+        """Nothing true lives in a widget: the same session gets new ones."""
+        await self.workspace_screen.leave()
+        self._draw_plainly(plain)
+        before = self.workspace_screen
+        before._push_result_callback(before, None)  # switching takes one away, and the first screen has none
+        await self.switch_screen(WorkspaceScreen())
+        await self.workspace_screen.fill(session)
+        said = "Plain screen, one pane at a time" if plain else "The screen is as usual again"
+        self.notify(f"{said}; screen.plain in settings.toml keeps it.", markup=False)
+
+    def notify(self, message: str, **how: Any) -> None:
+        """On the plain screen nothing comes and goes by itself: it is said below."""
+        lines = self.workspace_screen.query(Announcements) if self.plain else ()
+        for announcements in lines:
+            announcements.say([message])
+        if not lines:
+            super().notify(message, **how)
+
+    def _display(self, screen: Screen[Any], renderable: Any) -> None:
+        if self._plain_screen is None:
+            super()._display(screen, renderable)
+        elif renderable is not None and not self._batch_count and self._running and self._driver is not None:
+            written = self._plain_screen.update(screen, self.console)
+            self._begin_update()
+            self._driver.write(written)
+            self._end_update()
+            self._driver.flush()
+            self.post_display_hook()
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -294,6 +351,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     @on(Driver.SignalResume)
     def _draw_all(self) -> None:
+        if self._plain_screen is not None:
+            self._plain_screen.forget()
         self.refresh(layout=True)
 
     @on(TerminalGone)
@@ -316,58 +375,3 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if asked:
             await asyncio.wait(asked, timeout=SETTLE_AT_SIGNAL if self.signal else SETTLE)
         self.exit(return_code=status)
-
-
-def run_app(
-    open_session: OpenSession,
-    *,
-    theme: str = DEFAULT_THEME,
-    keys: str = DEFAULT_KEYS,
-    folders: Sequence[Path] = (),
-    reopen: Reopen | None = None,
-    pick_from: tuple[Path, Path] | None = None,
-) -> int:
-    """Run full screen until the person quits; the exit status. Raises the error that kept the session shut.
-
-    The session is opened after the first frame, and closed here, after the screen was given back. Another that is
-    chosen on the screen is opened on a screen of its own.
-    """
-    while True:
-        app = WorkspaceApp(
-            open_session, theme=theme, keys=keys, folders=folders, reopen=reopen, pick_from=pick_from
-        )
-        status = asyncio.run(_run(app))
-        if app.next is None or reopen is None:
-            return status
-        open_session, pick_from = partial(reopen, app.next), None
-
-
-def _end_at_last(number: int) -> None:
-    """End the process when closing has not ended it: the kernel releases the lock, and the children end with us."""
-    time.sleep(END_WITHIN)
-    os._exit(128 + number)
-
-
-async def _run(app: WorkspaceApp) -> int:
-    loop = asyncio.get_running_loop()
-
-    def end(number: int, _: object) -> None:
-        """Heard also while the loop is held up, which is why it is not a handler of the loop."""
-        threading.Thread(target=_end_at_last, args=(number,), daemon=True).start()
-        loop.call_soon_threadsafe(app.end_by, number)
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end)
-    try:
-        await app.run_async()
-    finally:
-        if app.session:
-            await app.session.close(within=CLOSE_AT_SIGNAL if app.signal else None)
-        if app.signal:
-            debug_log.flush(FLUSH_AT_SIGNAL)
-            os._exit(app.return_code or 0)  # threads that hang are not waited for
-    if app.error:
-        raise app.error
-    if app._exception is not None:
-        raise getattr(app._exception, "error", app._exception)  # a worker's failure wraps what it failed with
-    return app.return_code or 0

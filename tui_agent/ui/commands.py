@@ -83,6 +83,7 @@ class ScreenCommands:
             "app.help": self._open_help,
             "app.leader": self._begin_leader,
             "app.theme": self._open_themes,
+            "app.plain": lambda: screen.host.show_plainly(not screen.host.plain),
             "app.suspend": self._suspend,
             "session.compact": self._compact,
             "turn.stop": self._stop,

@@ -43,6 +43,15 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     @property
+    def plain(self) -> bool:
+        """Whether it is drawn for screen readers."""
+        raise NotImplementedError
+
+    def show_plainly(self, plain: bool) -> None:
+        """Draw everything for screen readers, or as usual, for this run."""
+        raise NotImplementedError
+
+    @property
     def themes(self) -> list[str]:
         """The names of all that there are."""
         raise NotImplementedError

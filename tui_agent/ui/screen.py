@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
+from tui_agent.ui.announcements import Announcements
 from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.commands import ScreenCommands
 from tui_agent.ui.compositor import SpanCompositor, paint_focused
@@ -27,6 +28,7 @@ from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
 from tui_agent.ui.signals import Signals
 from tui_agent.ui.sink import plain
+from tui_agent.ui.spoken import spoken
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import ask, refuse
 
@@ -42,7 +44,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     BINDINGS = bindings_of(ANYWHERE)
 
     def __init__(self) -> None:
-        super().__init__(id="screen")
+        super().__init__()
         self._compositor = SpanCompositor()
         self.workspace = PaneContainer()
         self.arrangement = Arrangement(self.workspace, self.focus_pane)
@@ -58,7 +60,10 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self._arriving: asyncio.Future[None] | None = None
 
     def compose(self) -> Iterable[Widget]:
+        self.workspace.one_at_a_time = self.host.plain
         yield self.workspace
+        if self.host.plain:
+            yield Announcements(self.host.keys, self._title_of)
         yield self.leader
         yield Static("opening …", id="opening", markup=False)
 
@@ -100,7 +105,15 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         bridge.attach(self._room)
         bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name))
         bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
+        for announcements in self.query(Announcements):
+            bridge.attach(announcements)
         self.ready = True
+
+    def _title_of(self, name: str) -> str:
+        """The title of a pane with what it counts, as it is said."""
+        pane = self.workspace.pane(name)
+        title = pane.title_text if pane else ""
+        return spoken(title if isinstance(title, str) else title.plain, "title")
 
     async def leave(self) -> None:
         """Hand over what was typed, and show nothing more."""

@@ -30,7 +30,8 @@ class Signals:
 
     def show(self, state: State) -> None:
         asks = state.asked is not None or state.turn.phase == "waiting"
-        mark = "? " if asks else "● " if state.turn.running else ""
+        asking, running = ("asks: ", "runs: ") if getattr(self._app, "plain", False) else ("? ", "● ")
+        mark = asking if asks else running if state.turn.running else ""
         title = f"{mark}{self._workspace} · tui-agent"
         if title != self._title:
             self._title = title

@@ -36,6 +36,8 @@ _SHOWN = {
     "delete": "Del",
     "pageup": "PgUp",
     "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
     "up": "↑",
     "down": "↓",
     "left": "←",

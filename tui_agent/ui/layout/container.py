@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Self
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
@@ -175,6 +176,8 @@ class PaneContainer(Widget):
         self.needs: Needs = AT_FIRST
         self._in_places = InPlaces()
         self._found: list[Area] = []
+        #: Whether one pane at a time has all the room.
+        self.one_at_a_time = False
         #: The pane before the ground or over the title that the mouse holds, and along which axis that is moved.
         self._held = ""
         self._axis: Axis = "width"
@@ -218,7 +221,10 @@ class PaneContainer(Widget):
         return [place.front for place in self.areas(self.size) if place.front]
 
     def areas(self, size: Size) -> list[Area]:
-        return areas(size, self._arrangement, self.needs)
+        layout = self._arrangement
+        if self.one_at_a_time:
+            layout = replace(layout, zoomed=layout.focus)
+        return areas(size, layout, self.needs)
 
     def arranged(self, layout: LayoutSlice, needs: Needs | None = None) -> None:
         """Show the panes as this layout has them, with room for what each has to show."""

@@ -83,7 +83,7 @@ class StatusPane(Pane):
             self.query_one("#facts", Static).update(facts)
         self._tell(state.notices)
         self._confirm(state)
-        self._count(any(not one.background for one in state.commands.running))
+        self._count(not self.plain and any(not one.background for one in state.commands.running))
 
     async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()

@@ -113,7 +113,7 @@ class SubTasksPane(Pane):
 
     def _keep_time(self) -> None:
         """Seconds are drawn while something runs, and no timer stays when nothing does."""
-        if self._slice.running and self._clock is None:
+        if self._slice.running and self._clock is None and not self.plain:
             self._clock = self.set_interval(1, self._tick)
         elif not self._slice.running and self._clock is not None:
             self._clock.stop()
@@ -140,7 +140,7 @@ class SubTasksPane(Pane):
 
     def _choose_view(self) -> None:
         width, height = self.size
-        graph = bool(self.shown) and (self._graph.needs <= width or width >= _LIST_BELOW)
+        graph = bool(self.shown) and not self.plain and (self._graph.needs <= width or width >= _LIST_BELOW)
         had_focus = self._graph.has_focus or self._list.has_focus
         self._graph.display, self._list.display = graph, not graph
         if not graph:

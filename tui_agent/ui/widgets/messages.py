@@ -38,6 +38,8 @@ MOST_LINKS = 5
 #: So many reads in a row are one line of the transcript.
 LONG_RUN = 3
 READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
+#: Who speaks, where no colour says it.
+_SPEAKERS = {"person": "You:", "agent": "The model:"}
 #: What may be more than one plain paragraph on one line.
 _MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
@@ -63,6 +65,10 @@ class MessageBlock(Vertical):
 
     def compose(self) -> Iterable[Widget]:
         message = self.message
+        if getattr(self.app, "plain", False) and (
+            speaker := _SPEAKERS.get(message.kind if message else "agent")
+        ):
+            yield Static(speaker, markup=False)
         if message is None:
             return
         if message.command is not None:

@@ -118,6 +118,11 @@ class Pane(Container):
         """The keys that are in force."""
         return getattr(self.app, "keys", Keys({}))
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is drawn for screen readers."""
+        return getattr(self.app, "plain", False)
+
     @cached_property
     def calls_by_key(self) -> dict[str, str]:
         """What each key of this pane calls."""

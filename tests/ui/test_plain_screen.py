@@ -1,0 +1,183 @@
+"""The plain screen for screen readers: what is written to the terminal, where its cursor is, what is announced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from support.screens import Driven, on_screen
+from support.sessions import reply
+
+from tui_agent.edits.change import Change
+from tui_agent.store.graph import SubTask
+from tui_agent.store.state import (
+    InputSlice,
+    PermissionQuestion,
+    ReviewSlice,
+    State,
+    SubTasksSlice,
+    TurnSlice,
+)
+from tui_agent.ui.announcements import Announcements, announced
+from tui_agent.ui.commands import DIALOGS
+from tui_agent.ui.keys.keymap import load_keys
+from tui_agent.ui.panes import PANES
+from tui_agent.ui.spoken import around_file_text, around_model_text, spoken
+
+#: Arrows, boxes, blocks, shapes, dots of braille, dingbats.
+DRAWN = re.compile("[\u2190-\u21ff\u2500-\u27bf\u2800-\u28ff\u2b00-\u2bff]")
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+ANSWER = "Do this:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nprint(1)\n```\n\n- [x] one\n- two"
+CHANGES = [{"path": f"{name}.py", "edits": [{"search": "one", "replace": "two"}]} for name in "ab"]
+TASKS = [
+    {"id": name, "goal": f"Do {name}.", "files": [], "dependencies": needs}
+    for name, needs in (("api", []), ("docs", ["api"]))
+]
+
+
+@asynccontextmanager
+async def plainly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Driven, list[str]]]:
+    """A session with something in every pane, and everything that is written to the terminal."""
+    for name in "ab":
+        (folder / f"{name}.py").write_text("one\n")
+    answer = reply(
+        "Changed.",
+        message=ANSWER,
+        fileChanges=CHANGES,
+        subTasks=TASKS,
+        todos=[{"text": "One", "done": False}],
+    )
+    async with on_screen(folder, [answer, reply("Second.")], size=(80, 24), plain=True) as it:
+        written: list[str] = []
+        driver = it.app._driver
+        assert driver is not None
+        monkeypatch.setattr(driver, "write", written.append)
+        await it.press(*"change a.py and b.py", "enter")
+        await it.until(lambda: it.session.state.review.open)
+        await it.session.chat.finished()
+        await it.pilot.pause()
+        yield it, written
+
+
+def words(written: list[str]) -> str:
+    return ESCAPES.sub("", "".join(written))
+
+
+async def test_each_pane_and_each_dialog_is_lines_of_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with plainly(tmp_path, monkeypatch) as (it, written):
+
+        def row() -> str:
+            """Where the cursor of the terminal is."""
+            assert it.app.plain_cursor is not None
+            return it.app.plain_text.split("\n")[it.app.plain_cursor.y].strip()
+
+        await it.session.files.open("a.py")
+        for name in PANES:
+            it.screen.focus_pane(name)
+            await it.pilot.pause()
+            title = it.app.plain_text.partition("\n")[0].strip()
+            assert title.startswith("a.py" if name == "buffers" else PANES[name].title)
+            assert it.screen.workspace.front_panes() == [name]
+        for action in ("app.palette", "app.help", "app.theme", *DIALOGS):
+            await it.screen.do(action)
+            await it.pilot.pause(0.01)
+            while it.app.screen is not it.screen:
+                await it.press("escape")
+        assert "print(1)" in words(written)
+        assert not [row for row in ESCAPES.split("".join(written)) if DRAWN.search(row)]
+        assert "\x1b[?25h" in "".join(written)
+
+        await it.press("f3", "down", "down")
+        await it.until(lambda: row() == "b.py known", f"the second file, not {row()}")
+        await it.press("f5", "n")
+        await it.until(lambda: "removed: one" in row(), f"the hunk, not {row()}")
+        await it.press("ctrl+p", *"undo the")
+        await it.until(lambda: row() == "undo the", f"what is typed, not {row()}")
+        await it.press("down")
+        await it.until(lambda: row().startswith("Redo the"), f"the choice, not {row()}")
+        await it.press("escape", "f7", *"hello")
+        await it.until(lambda: row() == "hello", f"the prompt, not {row()}")
+
+        it.app.notify("Saved to disk.")
+        await it.pilot.pause()
+        assert it.app.plain_text.split("\n")[-2] == "Saved to disk."
+        await it.asked()
+        written.clear()
+        await it.press("x")
+        await it.pilot.pause()
+        assert words(written).strip() == "x"
+        written.clear()
+        it.screen.refresh(layout=True)
+        await it.pilot.pause()
+        assert words(written) == ""
+
+
+async def test_what_happens_is_announced_and_the_plain_screen_can_be_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with plainly(tmp_path, monkeypatch) as (it, _):
+
+        async def announced(words: str) -> None:
+            await it.until(lambda: words in "\n".join(it.one(Announcements).said), words)
+
+        await announced("Reply done: 2 changes in 2 files wait. F5 opens the review.")
+        await it.press("f5", "s")
+        await announced("Review, 2 to decide")
+        await announced("1 change in 1 file waits.")
+        await it.press("f8")
+        await announced("1 file written, u undoes")
+        await it.press("ctrl+o", "u")
+        await announced("Undone. Ctrl+O U does it again.")
+        await it.press("f7", *"draft", "ctrl+o", "N")
+        await it.until(lambda: not it.app.plain and it.screen.ready, "the usual screen")
+        await it.shows("draft")
+        assert len(it.screen.query(Announcements)) == 0
+        await it.press("ctrl+o", "N")
+        await it.until(lambda: it.app.plain and it.screen.ready, "the plain screen")
+        await it.until(lambda: "draft" in it.app.plain_text)
+
+
+def test_each_event_has_its_sentence() -> None:
+    keys, idle = load_keys(), State()
+    running = State(turn=TurnSlice(1, "asking"))
+    conflict = ReviewSlice((Change("c1", 1, "a.py", "edit", state="conflict", hunks=("pending",)),))
+    task = SubTask("api", "Do it.", state="completed")
+    for before, now, said in (
+        (idle, State(turn=TurnSlice(1, "finding")), "Looking for files."),
+        (running, State(turn=TurnSlice(1)), "Reply done."),
+        (running, State(turn=TurnSlice(1, ok=False, error="No network.")), "The turn failed: No network."),
+        (running, State(turn=TurnSlice(1, ok=False, kind="Interrupted")), "Stopped."),
+        (idle, State(review=conflict), "Conflict in a.py. F5 goes there."),
+        (idle, State(turn=TurnSlice(1, "waiting")), "The plan asks something. Ctrl+O p goes there."),
+        (idle, State(subtasks=SubTasksSlice((task,))), "Sub-task api: completed."),
+        (idle, State(input=InputSlice(queue=("later",))), "1 message waits in the queue."),
+    ):
+        assert said in list(announced(before, now, keys)), said
+    asked = PermissionQuestion("1", "run_command", "make", "make all")
+    assert any("make asks for permission" in said for said in announced(idle, State(asked=asked), keys))
+
+
+@pytest.mark.parametrize(
+    ("text", "pane", "said"),
+    [
+        ("Review ●6 ⚠1 · a.py", "title", "Review, 6 to decide, 1 in conflict, a.py"),
+        ("Plan ?", "title", "Plan asks"),
+        ("▌✓ Fix it   1 file", "todos", " done Fix it   1 file"),
+        ("● 3 changes · main ↑1 ±2", "status", " 3 changes, main 1 ahead 2 changed"),
+        ("Ctrl+↑ earlier", "chat", "Ctrl+Up earlier"),
+        ("▸ ✓ read_files a.py · 2 kB", "chat", "folded done read_files a.py, 2 kB"),
+    ],
+)
+def test_signs_are_words(text: str, pane: str, said: str) -> None:
+    assert re.sub(r"^ +", " ", spoken(text, pane)).strip() == said.strip()
+
+
+def test_the_text_of_files_and_of_the_model_is_kept() -> None:
+    assert around_file_text("▌ 10 + mark = '✓ ─'") == " 10 added: mark = '✓ ─'"
+    assert around_model_text(" a │ b ") == " a | b "
+    assert around_model_text("it says ✓") == "it says ✓"
