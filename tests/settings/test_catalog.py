@@ -75,6 +75,7 @@ MORE = {
     "subtasks.max_tokens": 0,
     "subtasks.max_cost": 0,
     "subtasks.silent_after": 30,
+    "screen.plain": False,
     "models.local_window": 32768,
     "limits.repeat": 100,
     "tools.off": (),
