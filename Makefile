@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak local local-server cov lock models picture clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak local local-server cov lock models picture snapshots clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -58,6 +58,9 @@ lock: ## Write requirements.lock from pyproject.toml (needs uv)
 
 models: set-up ## Make the table of models from the litellm that is installed
 	@PYTHONPATH=tests .venv/bin/python tests/support/model_table.py
+
+snapshots: set-up ## Draw the pictures that the screen is compared with
+	@PYTHONPATH=tests .venv/bin/python tests/support/snapshots.py
 
 picture: set-up ## Redraw the README's picture of the screen
 	@.venv/bin/python tests/support/picture.py

@@ -1,0 +1,31 @@
+"""Each pane and the whole, at three sizes and in three depths of colour, as they are kept in `tests/snapshots`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.snapshots import Span, differences, kept, pictures, read, svg
+
+
+async def test_the_screen_is_as_it_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "0")
+    drawn, before = await pictures(tmp_path), kept()
+    told = [
+        f"{name}: {line}"
+        for name in sorted(drawn.keys() | before)
+        for line in differences(before.get(name, []), drawn[name].lines if name in drawn else [])
+    ]
+    assert not told, "\n".join(["The screen differs; if it should, `make snapshots`:", *told[:60]])
+
+
+def test_what_differs_is_told_line_by_line() -> None:
+    red, green = "fill: #ff0000", "fill: #00ff00; font-weight: bold"
+    lines = [[Span(0, red, "a < b")], [Span(0, "", "  "), Span(2, red, "c")], []]
+    assert read(svg(lines, 10)) == lines
+    assert differences(lines, lines) == []
+    word = [[Span(0, red, "a > b")], *lines[1:]]
+    assert differences(lines, word) == ["line 1", "  kept a < b", "  now  a > b"]
+    style = [lines[0], [Span(0, "", "  "), Span(2, green, "c")], []]
+    assert differences(lines, style)[0] == "line 2"
+    assert differences(lines, style)[2].endswith(f"'c' {green}")
