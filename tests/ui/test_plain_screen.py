@@ -133,11 +133,11 @@ async def test_what_happens_is_announced_and_the_plain_screen_can_be_left(
         await announced("1 file written, u undoes")
         await it.press("ctrl+o", "u")
         await announced("Undone. Ctrl+O U does it again.")
-        await it.press("f7", *"draft", "ctrl+o", "0")
+        await it.press("f7", *"draft", "ctrl+o", "9")
         await it.until(lambda: not it.app.plain and it.screen.ready, "the usual screen")
         await it.shows("draft")
         assert len(it.screen.query(Announcements)) == 0
-        await it.press("ctrl+o", "0")
+        await it.press("ctrl+o", "9")
         await it.until(lambda: it.app.plain and it.screen.ready, "the plain screen")
         await it.until(lambda: "draft" in it.app.plain_text)
 
