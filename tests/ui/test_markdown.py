@@ -161,6 +161,32 @@ def test_code_gets_its_colours_when_it_is_complete() -> None:
     assert draw(text).lines[0].content.spans
 
 
+def test_what_knows_the_words_of_a_language_is_loaded_beside_the_keyboard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes 50 ms. Code in a list and in a quote gets its colours too, behind its marks."""
+    monkeypatch.setattr(markdown_blocks, "LOADED", set())
+    loaded: list[object] = []
+    lexer = markdown_blocks.get_lexer_by_name
+    monkeypatch.setattr(
+        markdown_blocks, "get_lexer_by_name", lambda *of, **how: loaded.append(of) or lexer(*of, **how)
+    )
+    text = "1. do\n\n   ```python\n   x = 1\n   y = 2\n   ```\n\n> ```python\n> z = 3\n> ```\n"
+    reading = Reading()
+    plain = reading.read(text)
+    assert loaded == []
+    assert [(code.language, code.code) for code in reading.uncoloured] == [
+        ("python", "x = 1\ny = 2"),
+        ("python", "z = 3"),
+    ]
+    coloured_later = plain
+    for code in list(reading.uncoloured):
+        coloured_later = reading.colour(code, coloured(code.code, code.language), coloured_later)
+    assert [line.plain for line in coloured_later.lines] == [line.plain for line in plain.lines]
+    assert exactly(coloured_later) == exactly(Drawn(tuple(Reading().read(text).lines))), "now it is loaded"
+    assert exactly(coloured_later) != exactly(plain)
+
+
 def test_an_address_that_is_given_later_reaches_the_words_above() -> None:
     reading = Reading()
     text = "see [here]\n\nand\n\n"

@@ -84,7 +84,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
-        self.garbage = Garbage(lambda: self.keyboard.idle)
+        self.garbage = Garbage(self._quiet_for)
         self.palette = self._use(NO_COLOUR if no_colour else theme)
         self._plain_screen: PlainScreen | None = None
         if plain:
@@ -236,6 +236,11 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
         if isinstance(event, TurnEnded):
             self.garbage.collect_soon()
+
+    def _quiet_for(self) -> float:
+        """Seconds in which nobody typed; 0 while a turn runs, whose answer is looked at."""
+        running = self.session is not None and self.session.state.turn.running
+        return 0.0 if running else self.keyboard.idle
 
     async def _chosen(self) -> Session | None:
         """The session to show; None where the person chose none. One that is open elsewhere is asked about."""

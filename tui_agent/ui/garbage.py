@@ -60,8 +60,8 @@ class Garbage:
             self.collect_soon()
             return
         gc.collect()
-        _give_back()
         end = time.monotonic()
+        asyncio.get_running_loop().run_in_executor(None, _give_back)
         self._not_before = end + (end - begin) / SHARE
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ CLOSE_AT_SIGNAL = 1.0
 FLUSH_AT_SIGNAL = 0.2
 #: Seconds after a signal in which the program ends, whatever still runs.
 END_WITHIN = 2.6
+#: Seconds for which another thread of ours may work before a key or a frame has its turn; Python's own are 5 ms.
+MOST_IN_A_ROW = 0.0005
 
 
 def run_app(
@@ -64,6 +67,7 @@ def _end_at_last(number: int) -> None:
 
 
 async def _run(app: WorkspaceApp) -> int:
+    sys.setswitchinterval(MOST_IN_A_ROW)
     loop = asyncio.get_running_loop()
 
     def end(number: int, _: object) -> None:

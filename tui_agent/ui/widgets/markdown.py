@@ -18,9 +18,11 @@ from tui_agent.ui.widgets.markdown_blocks import (
     MOST_IN_LINE,
     PARSER,
     Blocks,
+    Uncoloured,
     Within,
     coloured,
     cut,
+    marked,
 )
 from tui_agent.ui.widgets.markdown_lines import AnyLine, Table, TableLine, TextLine
 from tui_agent.ui.widgets.markdown_units import (
@@ -51,14 +53,6 @@ class Drawn(Struct, frozen=True):
 
     lines: tuple[AnyLine, ...] = ()
     kept: int = 0
-
-
-class Uncoloured(Struct, frozen=True):
-    """Code that is drawn without colours so far: the number of its first line, its language, and itself."""
-
-    line: int
-    language: str
-    code: str
 
 
 class _Fence(Struct):
@@ -125,10 +119,13 @@ class Reading:
         if of not in self.uncoloured:
             return before
         self.uncoloured.remove(of)
-        fresh = [TextLine(part, code=True) for content in contents for part in cut(content)]
-        end = of.line + len(fresh)
-        self._settled[of.line : end] = fresh
-        return Drawn((*before.lines[: of.line], *fresh, *before.lines[end:]), of.line)
+        fresh = list(marked(contents, of.first, of.hang, code=True))
+        self._settled[of.line : of.line + len(fresh)] = fresh
+        shown = fresh[: max(MOST_LINES - of.line, 0)]
+        if not shown:
+            return before
+        below = before.lines[of.line + len(shown) :]
+        return Drawn((*before.lines[: of.line], *shown, *below), min(of.line, before.kept))
 
     # ── from the first character that is not settled ─────────────────────────────────────────────────────
 
@@ -226,7 +223,7 @@ class Reading:
             else:
                 self._settled += _drawn(drawer, unit, source, len(self._settled))
             self._labels |= labels_of(unit.tokens) - self._links.keys()
-        self.uncoloured += [Uncoloured(*one) for one in drawer.uncoloured]
+        self.uncoloured += drawer.uncoloured
         self._plain = self._plain or drawer.plain
         self._within = None
         if open_ is not None and open_.sign and not open_.opens:
@@ -303,7 +300,7 @@ class Reading:
             self._settled += [TextLine(part, code=True) for part in cut(Content(line))]
         drawer = Blocks((), {}, False, None)
         self._settled[fence.first :] = drawer.code("\n".join(fence.code), fence.info, fence.first)
-        self.uncoloured += [Uncoloured(*one) for one in drawer.uncoloured]
+        self.uncoloured += drawer.uncoloured
         self._kept = min(self._kept, fence.first)
         self._fence = None
         return True

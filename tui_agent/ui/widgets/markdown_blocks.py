@@ -7,7 +7,7 @@ endless lines) stays the plain text that it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -91,8 +91,7 @@ class Blocks:
         self._style = ""
         #: Whether something was too long or too dense to be parsed.
         self.plain = False
-        #: Code that is to get its colours later: the number of its first line here, its language, itself.
-        self.uncoloured: list[tuple[int, str, str]] = []
+        self.uncoloured: list[Uncoloured] = []
         self._made, self._colours = 0, True
 
     @property
@@ -218,15 +217,10 @@ class Blocks:
 
     def _put(self, contents: Sequence[Content], code: bool = False) -> Iterator[TextLine]:
         self._fresh, self._begun = False, True
-        hang = "".join(self._marks)
-        for content in contents:
-            marks = "".join(self._first)
+        first = "".join(self._first)
+        if contents:
             self._first = list(self._marks)
-            for part in cut(content):
-                yield TextLine(
-                    Content.styled(marks, "$faint") + part if marks else part, code, len(marks), hang
-                )
-                marks = hang
+        yield from marked(contents, first, "".join(self._marks), code)
 
     def _words(self, token: Token, style: str = "") -> Content:
         """The words of one paragraph, heading or cell."""
@@ -242,9 +236,10 @@ class Blocks:
         """Code; without the name of a language it stays plain, since guessing one loads every lexer there is."""
         code = clean(code.rstrip("\n"))
         language = info.split()[0] if info.strip() and self._colours else ""
-        if language and len(code) > COLOURED_AT_ONCE:
-            if not self._marks and len(code) <= MOST_COLOURED:
-                self.uncoloured.append((self._made, language, code))
+        if language and (len(code) > COLOURED_AT_ONCE or language not in LOADED):
+            if len(code) <= MOST_COLOURED:
+                marks = "".join(self._first), "".join(self._marks)
+                self.uncoloured.append(Uncoloured(self._made, language, code, *marks))
             language = ""
         yield from self._put(coloured(code, language), code=True)
 
@@ -274,6 +269,16 @@ class Blocks:
         return [tuple(cell.simplify() for cell in row) for row in rows]
 
 
+class Uncoloured(Struct, frozen=True):
+    """Code that gets its colours later: the number of its first line, and the marks before that and the others."""
+
+    line: int
+    language: str
+    code: str
+    first: str = ""
+    hang: str = ""
+
+
 class Within(Struct, frozen=True):
     """A list that goes on: the number of its next item, the sign of its items, and whether an empty line is before."""
 
@@ -296,6 +301,24 @@ def cut(line: Content) -> Iterator[Content]:
         yield line[at : at + MOST_TOGETHER]
 
 
+def marked(contents: Iterable[Content], first: str, hang: str, code: bool = False) -> Iterator[TextLine]:
+    """Lines behind these marks, the first behind its own."""
+    marks = first
+    for content in contents:
+        for part in cut(content):
+            yield TextLine(_faint(marks) + part if marks else part, code, len(marks), hang)
+            marks = hang
+
+
+@cache
+def _faint(marks: str) -> Content:
+    return Content.styled(marks, "$faint")
+
+
+#: Languages that code was coloured in: the first time, what knows their words is loaded, for 50 ms and more.
+LOADED: set[str] = set()
+
+
 def coloured(code: str, language: str, pause: Callable[[], object] = lambda: None) -> list[Content]:
     """The lines of code in the colours of its language; `pause` is called between the tokens."""
     if not language or max(map(len, code.split("\n"))) > LONGEST_COLOURED:
@@ -303,6 +326,7 @@ def coloured(code: str, language: str, pause: Callable[[], object] = lambda: Non
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
+        LOADED.add(language)
         return Content(code).split("\n", allow_blank=True)
     lines: list[Content] = []
     words, spans, length = [], [], 0
@@ -318,6 +342,7 @@ def coloured(code: str, language: str, pause: Callable[[], object] = lambda: Non
                 if style:
                     spans.append(Span(length, length + len(part), style))
                 length += len(part)
+    LOADED.add(language)
     return [*lines, Content("".join(words), spans)]
 
 

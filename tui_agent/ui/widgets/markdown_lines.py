@@ -35,7 +35,7 @@ class DrawnRow(NamedTuple):
     code: bool = False
 
 
-class TextLine(Struct, frozen=True):
+class TextLine(Struct, frozen=True, gc=False):
     """One line before it is wrapped; `code` has a ground of its own.
 
     Its first `marks` characters are bullets and bars; `hang` is what the rows below the first have in their place.
@@ -137,7 +137,7 @@ class Table(Struct, frozen=True):
         return [cells + want * spare // total for cells, want in zip(least, wanted, strict=True)]
 
 
-class TableLine(Struct, frozen=True):
+class TableLine(Struct, frozen=True, gc=False):
     """A row of a table: cells beside each other, wrapped where they have to be; where even that has no room, below
     each other behind the names of their columns."""
 

@@ -24,8 +24,8 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui_agent.ui.sink import one_line
-from tui_agent.ui.widgets.markdown import Drawn, Reading, Uncoloured
-from tui_agent.ui.widgets.markdown_blocks import coloured
+from tui_agent.ui.widgets.markdown import Drawn, Reading
+from tui_agent.ui.widgets.markdown_blocks import Uncoloured, coloured
 from tui_agent.ui.widgets.markdown_lines import MARGIN, TAB, AnyLine, DrawnRow
 
 #: So many new characters are read, and text of so many wrapped, at once; more in a thread.
@@ -99,11 +99,13 @@ class MessageText(Widget):
 
     async def _colour(self) -> None:
         """Give long code its colours, in a thread that lets the keyboard come first."""
-        while self._reading.uncoloured:
-            code = self._reading.uncoloured[0]
-            contents = await asyncio.to_thread(_in_slices, code)
+        while codes := list(self._reading.uncoloured):
+            found = await asyncio.to_thread(lambda: [_in_slices(code) for code in codes])
             async with self._drawing:
-                await self._put(self._reading.colour(code, contents, self._drawn))
+                drawn = Drawn(self._drawn.lines, len(self._drawn.lines))
+                for code, contents in zip(codes, found, strict=True):
+                    drawn = self._reading.colour(code, contents, drawn)
+                await self._put(drawn)
         self._colouring = False
 
     def _redraw(self, first: int, layout: bool) -> None:
