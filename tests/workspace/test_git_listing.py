@@ -16,8 +16,8 @@ from tui_agent.git.repository import (
     ignored_folders,
     init_with_commit,
 )
-from tui_agent.git.status import read_status
-from tui_agent.workspace.git_listing import deleted_files, list_files
+from tui_agent.git.status import read_status, status_and_deleted
+from tui_agent.workspace.git_listing import list_files
 
 
 def listed(root: Path) -> list[str] | None:
@@ -147,10 +147,14 @@ def test_links_to_files_are_listed_and_links_to_folders_are_not_followed(tmp_pat
 
 
 def test_deleted_files_are_told_apart(tmp_path: Path) -> None:
-    make_repository(tmp_path, ["a.py", "b.py"])
-    (tmp_path / "b.py").unlink()
-    repository = find_repository(str(tmp_path))
-    assert repository is not None and deleted_files(repository) == ["b.py"]
+    make_repository(tmp_path, ["a.py", "b.py", "c.py", "top.py"])
+    make_tree(tmp_path, {"sub/d.py": "", "new.py": ""})
+    run_git(tmp_path, "add", "sub")
+    run_git(tmp_path, "rm", "-q", "--cached", "c.py")
+    for name in ("b.py", "sub/d.py", "new.py", "c.py"):
+        (tmp_path / name).unlink()
+    assert status_and_deleted(str(tmp_path))[1] == ["b.py", "sub/d.py"]
+    assert status_and_deleted(str(tmp_path / "sub"))[1] == ["d.py"]
 
 
 def test_a_sparse_checkout_lists_what_is_there(tmp_path: Path) -> None:
@@ -168,7 +172,10 @@ def test_a_conflict_is_listed_once(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="merge"):
         run_git(tmp_path, "merge", "left")
     assert listed(tmp_path) == ["a.py"]
+    assert status_and_deleted(str(tmp_path))[1] == []
     assert read_status(str(tmp_path))["marks"] == {"a.py": "UU"}
+    (tmp_path / "a.py").unlink()
+    assert status_and_deleted(str(tmp_path))[1] == ["a.py"]
 
 
 def test_what_is_ignored(tmp_path: Path) -> None:

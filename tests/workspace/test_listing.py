@@ -27,7 +27,7 @@ class Scripted:
         for part in self._parts:
             yield {"paths": list(part)}
         yield {"listed": True}
-        yield {"gone": self._gone}
+        yield {"gone": self._gone, "status": {"branch": "main"}}
 
 
 @given(PATHS, PATHS, PATHS, st.integers(1, 4))
@@ -41,6 +41,7 @@ async def test_the_parts_make_the_listing(
     left = [path for path in found if path not in gone]
     assert (early[0].paths, listed.paths, known) == (found, left, before)
     assert (listed.paths is known) == (left == known)
+    assert (early[0].status, listed.status) == (None, {"branch": "main"})
 
 
 async def test_what_the_person_should_know(tmp_path: Path) -> None:

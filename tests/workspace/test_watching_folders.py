@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -52,6 +53,22 @@ async def watching(root: Path, **options: Any) -> AsyncGenerator[Told, None]:
         yield told
     finally:
         await items.aclose()
+
+
+def test_a_plan_knows_when_something_last_came_or_went(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"sub/a.py": "1", "sub/.gitignore": "b.py\n"})
+    plan = make_plan(str(tmp_path), None)
+
+    def times(*names: str) -> list[float]:
+        return [(tmp_path / name).stat().st_ctime for name in names]
+
+    assert plan.newest() == max(times("", "sub", "sub/.gitignore"))
+    os.utime(tmp_path / "sub", (0, 0))  # as an archive does that is unpacked
+    assert plan.newest() == times("sub")[0]
+    (tmp_path / "sub" / ".gitignore").write_text("")
+    assert plan.newest() == times("sub/.gitignore")[0]
+    (tmp_path / "sub").rename(tmp_path / "other")
+    assert plan.newest() > times("other")[0] - 1
 
 
 @pytest.mark.parametrize("repository", [True, False])

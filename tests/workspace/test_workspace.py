@@ -13,6 +13,7 @@ import pytest
 from support.trees import make_repository, make_tree, run_git, until
 
 from tui_agent.errors import ChildFailed, PathRefused
+from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace import workspace as module
 from tui_agent.workspace.workspace import FileChange, GitStatus, Workspace
 
@@ -66,6 +67,27 @@ async def test_it_lists_watches_and_knows_what_git_says(tmp_path: Path) -> None:
         await until(lambda: heard.statuses[-1].marks == {"gone.py": " D", "a.py": " M", "new.py": "??"})
         assert not workspace.index.contains("new.log")
         assert heard.indexed[-1] == len(workspace.index)
+
+
+@pytest.mark.parametrize(("apart", "listings"), [(-3600.0, 1), (3600.0, 2)])
+async def test_all_is_listed_again_only_where_something_came_or_went_while_nobody_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apart: float, listings: int
+) -> None:
+    make_tree(tmp_path, {"a.py": "1"})
+    asked: list[str] = []
+    stream = ChildProcess.stream
+
+    def noted(self: ChildProcess, method: str, params: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        asked.append(method)
+        return stream(self, method, params)
+
+    monkeypatch.setattr(ChildProcess, "stream", noted)
+    monkeypatch.setattr(module, "CLOCKS_APART", apart)
+    async with opened(tmp_path) as (workspace, heard):
+        await until(lambda: len(asked) == listings + 1 and not workspace.busy)
+        make_tree(tmp_path, {"b.py": ""})
+        await until(lambda: workspace.index.contains("b.py"))
+        assert sorted(asked) == [*["list"] * listings, "watch"] and heard.statuses == [GitStatus()]
 
 
 async def test_a_file_that_is_replaced_was_changed_and_not_added(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import islice
 from typing import Any, Final
 
 from tui_agent.files.names import is_text
@@ -15,7 +16,12 @@ _NO_REPOSITORY: dict[str, Any] = {"is_repository": False, "branch": "", "ahead":
 
 
 def read_status(root: str) -> dict[str, Any]:
-    """The status of the work tree below `root`, as the fields of `GitStatus`.
+    """The first of what `status_and_deleted` gives."""
+    return status_and_deleted(root)[0]
+
+
+def status_and_deleted(root: str) -> tuple[dict[str, Any], list[str]]:
+    """The status of the work tree below `root`, as the fields of `GitStatus`; the tracked files that are not on disk.
 
     Marks are git's two letters by path: staged, then not staged, with a space for unchanged; `??` is untracked.
     A detached head is named by its first seven digits. Of more than `MAX_MARKS` changed paths the first are told,
@@ -23,14 +29,23 @@ def read_status(root: str) -> dict[str, Any]:
     """
     repository = find_repository(root)
     if repository is None:
-        return _NO_REPOSITORY
+        return _NO_REPOSITORY, []
     told = git(
         root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", UNOPENED, "--", "."
     )
     if not told.ok:
-        return _NO_REPOSITORY
+        return _NO_REPOSITORY, []
     records = [os.fsdecode(record) for record in told.out.split(b"\0")]
-    return {"is_repository": True, **_branch(records), "marks": _marks(records, repository.prefix)}
+    marks = _marks(records, repository.prefix)
+    deleted = [path for path, mark in marks.items() if _is_deleted(root, path, mark)]
+    kept = dict(islice(marks.items(), MAX_MARKS))
+    return {"is_repository": True, **_branch(records), "marks": kept}, deleted
+
+
+def _is_deleted(root: str, path: str, mark: str) -> bool:
+    """Of a file that two sides changed, the mark does not say whether it is there."""
+    unmerged = "U" in mark or mark == "DD"
+    return not os.path.lexists(os.path.join(root, path)) if unmerged else mark[1] == "D"
 
 
 def _branch(records: list[str]) -> dict[str, Any]:
@@ -62,6 +77,4 @@ def _marks(records: list[str], prefix: str) -> dict[str, str]:
                 continue
         if path.startswith(prefix) and is_text(path):
             marks[path[len(prefix) :]] = mark.replace(".", " ")
-        if len(marks) == MAX_MARKS:
-            break
     return marks

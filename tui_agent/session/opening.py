@@ -75,6 +75,8 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
         follows=opening.read_only,
         open_child=_open_child,
     )
+    if opening.interactive:
+        session.workspace.launch()  # it gets ready on another core while the panes are made on this one
     await _begin(session, opening, replay, trusted, not_kept)
     if opening.interactive and not trusted and await asyncio.to_thread(_brings_settings, workspace):
         session.say_at_start([_NOT_IN_FORCE[standing]])

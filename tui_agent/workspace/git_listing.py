@@ -44,7 +44,7 @@ class _Special(Struct, frozen=True):
 def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
     """The files below the repository's `root`, sorted; None where git cannot tell.
 
-    What a sparse checkout leaves out is not there; what was deleted still is, see `deleted_files`. Submodules and
+    What a sparse checkout leaves out is not there; what was deleted still is: the status says so. Submodules and
     other repositories inside are listed by their own rules. A link to a folder is not a file and is not followed.
     """
     with ThreadPoolExecutor(1) as pool:
@@ -73,11 +73,6 @@ def list_without_repository(root: str, depth: int = 0) -> FileListing:
     top = os.fsencode(root)
     listing = as_texts(b"\0".join(name for name in names if name[-1:] != b"/" and _is_file(top, name)))
     return _with_inner(root, listing, inner, depth)
-
-
-def deleted_files(repository: Repository) -> list[str]:
-    """Tracked files that are not on disk. git looks at each for this, so it is asked after the listing."""
-    return as_texts(git(repository.root, "ls-files", "-z", "--deleted").out).paths
 
 
 def named_filters(repository: Repository, paths: Sequence[str]) -> list[str]:

@@ -15,10 +15,14 @@ from tui_agent.workspace.walk import MAX_FILES, walk
 
 
 class Listed(Struct, frozen=True):
-    """Every path, sorted, without doubles. `note` is what the person should know about it, if anything."""
+    """Every path, sorted, without doubles. `note` is what the person should know about it, if anything.
+
+    `status` is what git says of them, as the fields of `GitStatus`; None where it has not, or not yet.
+    """
 
     paths: list[str]
     note: str = ""
+    status: dict[str, Any] | None = None
 
 
 async def list_by_child(
@@ -30,7 +34,7 @@ async def list_by_child(
     as soon as they have come, before git has looked which of them were deleted.
     """
     gathered = _Gathered(known)
-    note = ""
+    note, status = "", None
     async for item in child.stream("list", {"root": str(root)}):
         match item:
             case {"paths": part}:
@@ -39,9 +43,9 @@ async def list_by_child(
                 note = _note(item)
             case {"listed": True} if on_listed is not None:
                 on_listed(Listed(gathered.paths, note))
-            case {"gone": [_, *_] as gone}:
+            case {"gone": gone, "status": status}:
                 gathered.remove(gone)
-    return Listed(gathered.paths, note)
+    return Listed(gathered.paths, note, status)
 
 
 class _Gathered:
@@ -67,6 +71,8 @@ class _Gathered:
             self._changed().extend(part)
 
     def remove(self, gone: list[str]) -> None:
+        if not gone:
+            return
         paths = _without(self.paths, gone)
         self._paths = self._known if paths == self._known else paths
 

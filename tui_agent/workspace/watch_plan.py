@@ -7,12 +7,13 @@ only folders without either are watched as a whole; the folders above those are 
 from __future__ import annotations
 
 import os
+import time
 from typing import Final
 
 from msgspec import Struct
 
 from tui_agent.git.repository import Repository, ignored_folders
-from tui_agent.workspace.ignore_files import IgnoreFiles
+from tui_agent.workspace.ignore_files import IGNORE_FILES, IgnoreFiles
 from tui_agent.workspace.walk import CONTROL_FOLDERS, Ignores
 
 #: Files of a git folder that say that the status may have changed.
@@ -22,11 +23,24 @@ GIT_SIGNS: Final = frozenset(
 
 
 class WatchPlan(Struct, frozen=True):
-    """Absolute folders: `single` are watched for themselves, `whole` with all below. `git_folders` are git's own."""
+    """Absolute folders: `single` are watched for themselves, `whole` with all below. `git_folders` are git's own.
+
+    `seen` are all folders that are watched, and their ignore files: what is there is another only where one of these
+    is.
+    """
 
     single: frozenset[str]
     whole: frozenset[str]
     git_folders: frozenset[str] = frozenset()
+    seen: tuple[str, ...] = ()
+
+    def newest(self) -> float:
+        """When something was last added, removed or renamed, in seconds of the system's clock; now where a folder
+        has gone. Times that programs can set count for nothing."""
+        try:
+            return max((os.lstat(place).st_ctime for place in self.seen), default=0.0)
+        except OSError:
+            return time.time()
 
 
 class _GitIgnores:
@@ -45,15 +59,18 @@ class _GitIgnores:
 def make_plan(root: str, repository: Repository | None) -> WatchPlan:
     """Look through the folders and say how to watch them."""
     rules: Ignores = _GitIgnores(ignored_folders(repository)) if repository else IgnoreFiles(root)
-    folders, mixed = _folders(root, rules)
+    folders, mixed, ignore_files = _folders(root, rules)
     single = {_absolute(root, folder) for folder in mixed}
     whole = {_absolute(root, folder) for folder in folders - mixed if not folder or _parent(folder) in mixed}
     signs = _git_folders(repository) if repository else set()
-    return WatchPlan(frozenset(single | signs), frozenset(whole), frozenset(signs))
+    seen = tuple(_absolute(root, path) for path in (*folders, *ignore_files))
+    return WatchPlan(frozenset(single | signs), frozenset(whole), frozenset(signs), seen)
 
 
-def _folders(root: str, rules: Ignores) -> tuple[set[str], set[str]]:
-    """All folders to be watched (relative, the root is ""), and those with an ignored or linked one below."""
+def _folders(root: str, rules: Ignores) -> tuple[set[str], set[str], list[str]]:
+    """All folders to be watched (relative, the root is ""), those with an ignored or linked one below, and the
+    ignore files in them."""
+    ignore_files: list[str] = []
     folders: set[str] = set()
     mixed: set[str] = set()
     waiting = [("", rules)]
@@ -62,12 +79,13 @@ def _folders(root: str, rules: Ignores) -> tuple[set[str], set[str]]:
         folders.add(folder)
         below, links, files = _entries(os.path.join(root, folder))
         prefix = folder + "/" if folder else ""
+        ignore_files += [prefix + name for name in IGNORE_FILES if name in files]
         inner = above.enter(prefix, files)
         kept = [n for n in below if n not in CONTROL_FOLDERS and not inner.ignores(prefix + n, True)]
         waiting += [(prefix + name, inner) for name in kept]
         if links or len(kept) < len(below):
             _mark_upwards(folder, mixed)
-    return folders, mixed
+    return folders, mixed, ignore_files
 
 
 def _mark_upwards(folder: str, mixed: set[str]) -> None:

@@ -36,7 +36,8 @@ class Watcher:
         self._make_notify = make_notify
 
     async def run(self) -> AsyncGenerator[dict[str, Any], None]:
-        """`{"state", "why"}` when watching begins, then `{"changes", "git", "relist"}`, until it is closed.
+        """`{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then `{"changes", "git",
+        "relist"}`, until it is closed.
 
         Raises `ChildFailed` where nothing can be watched.
         """
@@ -45,7 +46,8 @@ class Watcher:
             repository, plan, ears, why = await asyncio.to_thread(self._begin)
             try:
                 if not announced or why:
-                    yield {"state": "polling" if self._polling else "watching", "why": why}
+                    newest = await asyncio.to_thread(plan.newest)
+                    yield {"state": "polling" if self._polling else "watching", "why": why, "newest": newest}
                 else:
                     yield {"changes": [], "git": False, "relist": True}  # what happened while nobody watched
                 announced = True

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
+from tui_agent.errors import ChildFailed
 from tui_agent.files.systems import remove_folder
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.git.client import Gone
 from tui_agent.git.commits import commit, commit_diff, commit_plan
 from tui_agent.git.repository import find_repository, ignored, init_with_commit
-from tui_agent.git.status import read_status
+from tui_agent.git.status import read_status, status_and_deleted
 from tui_agent.git.trees import sweep
 from tui_agent.git.worktrees import (
     add_worktree,
@@ -26,7 +27,7 @@ from tui_agent.git.worktrees import (
     tidy,
 )
 from tui_agent.processes.serve import Announce, Handler, Send, run
-from tui_agent.workspace.git_listing import deleted_files, list_files, list_without_repository, named_filters
+from tui_agent.workspace.git_listing import list_files, list_without_repository, named_filters
 from tui_agent.workspace.renames import find_renamed
 
 #: Paths in one message: the interface takes it in within a millisecond or two.
@@ -41,9 +42,10 @@ _at_work: Final[dict[str, asyncio.Future[Any]]] = {}
 
 
 async def list_paths(params: dict[str, Any], send: Send) -> None:
-    """{root} → {source, unnamed, cut, withheld_filters} once, {paths} in order, {listed: true}, then {gone}.
+    """{root} → {source, unnamed, cut, withheld_filters} once, {paths} in order, {listed: true}, then {gone, status}.
 
-    What is gone is tracked by git and was deleted.
+    What is gone is tracked by git and was deleted. The status, the fields of `GitStatus`, knows of it: git looks at
+    each file for either. It is left out where git did not answer in time.
     """
     root = params["root"]
     repository = await asyncio.to_thread(find_repository, root)
@@ -58,8 +60,9 @@ async def list_paths(params: dict[str, Any], send: Send) -> None:
     for at in range(0, len(listing.paths), CHUNK):
         await send({"paths": listing.paths[at : at + CHUNK]})
     await send({"listed": True})
-    if repository:
-        await send({"gone": await asyncio.to_thread(deleted_files, repository)})
+    with suppress(ChildFailed):
+        status, gone = await asyncio.to_thread(status_and_deleted, root)
+        await send({"gone": gone, "status": status})
 
 
 async def watch(params: dict[str, Any], send: Send) -> None:

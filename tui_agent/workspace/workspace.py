@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +28,8 @@ Watching = Literal["starting", "watching", "polling", "failed"]
 Level = Literal["info", "warning", "error"]
 #: How long changes have to have stopped before git is asked for its status, in seconds.
 STATUS_DELAY = 0.3
+#: Seconds by which the clock of a file system may differ from ours: all is listed again that changed so late.
+CLOCKS_APART = 2.0
 MOST_WATCHES = 3
 MOST_LISTINGS = 3
 
@@ -99,6 +103,8 @@ class Workspace:
         self.copies = WorkCopies(self._child, self.gate, self.index)
         self._tasks: set[asyncio.Task[None]] = set()
         self._indexed = asyncio.Event()
+        self._listed_at = 0.0
+        self._following = False
         self._listing = asyncio.Lock()
         self._status_lock = asyncio.Lock()
         self._status: GitStatus | None = None
@@ -129,6 +135,14 @@ class Workspace:
             return
         self._take(Listed(paths))
 
+    def launch(self) -> None:
+        """Start the child ahead of its first use; returns at once."""
+        self._spawn(self._launch())
+
+    async def _launch(self) -> None:
+        with suppress(ChildFailed):  # the first use says so
+            await self._child.start()
+
     async def ready(self) -> None:
         """Wait until the first listing is through."""
         await self._indexed.wait()
@@ -149,8 +163,8 @@ class Workspace:
         return self._listing.locked() or self._status_lock.locked() or self._status_timer is not None
 
     async def refresh(self) -> None:
-        """List again; the index changes only where the folder did."""
-        async with self._listing:
+        """List again, and ask git; the index changes only where the folder did."""
+        async with self._listing, self._status_lock:
             for _ in range(MOST_LISTINGS):
                 revision = self.index.revision
                 listed = await self._list_again()
@@ -175,6 +189,9 @@ class Workspace:
             except ChildFailed as error:
                 self._on_notice("warning", f"{error}; the marks of git are not up to date")
                 return GitStatus()
+        return self._tell(answer)
+
+    def _tell(self, answer: dict[str, Any]) -> GitStatus:
         status = msgspec.convert(answer, GitStatus)
         if status != self._status:
             self._status = status
@@ -214,14 +231,21 @@ class Workspace:
     async def _begin(self) -> None:
         if self._watched:
             self._on_watch("starting", "")
-        async with self._listing:
+        self._listed_at = time.time()
+        async with self._listing, self._status_lock:
             try:
-                listed = await list_by_child(self._child, self.root, [], self._take)
+                listed = await list_by_child(self._child, self.root, [], self._listed)
             except ChildFailed as error:
                 listed = await self._list_without(error)
-            self._take(listed)
-        self._spawn(self._refresh_status())
-        if self._watched:
+            self._listed(listed)
+        if listed.status is None:
+            self._spawn(self._refresh_status())
+
+    def _listed(self, listed: Listed) -> None:
+        """The paths are there; the watcher is not waited for, nor does it wait for git's status."""
+        self._take(listed)
+        if self._watched and not self._following:
+            self._following = True
             self._spawn(self._watch())
 
     async def _list_without(self, error: ChildFailed) -> Listed:
@@ -236,6 +260,8 @@ class Workspace:
             self.index.replace(listed.paths)
             self._on_index(len(self.index), True)
         self._indexed.set()
+        if listed.status is not None:
+            self._tell(listed.status)
 
     async def _watch(self) -> None:
         """Follow the watcher; when its process dies it is restarted, and what was missed is listed."""
@@ -249,7 +275,8 @@ class Workspace:
     async def _heard(self, item: dict[str, Any]) -> None:
         if "state" in item:
             self._on_watch(item["state"], item["why"])
-            self._spawn(self.refresh())  # what happened between the listing and this moment
+            if item["newest"] > self._listed_at - CLOCKS_APART:
+                self._spawn(self.refresh())  # it may have happened between the listing and this moment
             return
         changes = [FileChange(kind, path) for kind, path in item["changes"]]
         if changes:
