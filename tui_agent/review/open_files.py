@@ -87,8 +87,7 @@ class OpenFiles:
         Without `over_unsaved` text that was typed while the file was read stays, and clashes with the disk.
         """
         try:
-            data, mtime = await asyncio.to_thread(self._read, path)
-            stored = decode(data)
+            stored, disk, mtime = await asyncio.to_thread(self._read, path)
         except Undecodable:
             self._note(path, "This file is not text; it is not shown.")
         except TooLarge:
@@ -102,7 +101,7 @@ class OpenFiles:
                 return False
             self._stored[path] = stored
             how = {"encoding": stored.encoding, "mark": stored.mark}
-            self._journal.tell(e.BufferLoaded(path, stored.text, md5(data), "", mtime, **how))
+            self._journal.tell(e.BufferLoaded(path, stored.text, disk, "", mtime, **how))
             return True
         return False
 
@@ -212,16 +211,18 @@ class OpenFiles:
     async def _clash(self, path: str) -> tuple[ConflictView, _Version]:
         buffer = self._buffer(path)
         try:
-            data, _ = await asyncio.to_thread(self._read, path)
+            disk, found, _ = await asyncio.to_thread(self._read, path)
+        except Undecodable:
+            raise
         except FileError as error:
             raise SessionError(f"{path} is no longer on disk", "save it again, or close it") from error
-        disk, base = decode(data, path), self._stored.get(path)
+        base = self._stored.get(path)
         known = base is not None and md5(encode(base, base.text)) == buffer.disk  # not after a resume
         began = base.text if base is not None and known else None
         parts = await asyncio.to_thread(_merge, began, buffer.text, disk.text)
-        seen = f"{md5(data)} {hash_of_text(buffer.text)}"
+        seen = f"{found} {hash_of_text(buffer.text)}"
         view = ConflictView(path, "changed on disk", parts, False, False, seen, "you", "the disk")
-        return view, _Version(disk.text, disk, md5(data))
+        return view, _Version(disk.text, disk, found)
 
     def _go_to(
         self,
@@ -248,8 +249,7 @@ class OpenFiles:
     async def look_again(self, path: str) -> None:
         """The file of an open buffer may have changed on disk: take it over, or say that they clash."""
         try:
-            data, _ = await asyncio.to_thread(self._read, path)
-            disk = md5(data)
+            disk = await asyncio.to_thread(self._hash, path)
         except TuiAgentError:
             disk = NEW_FILE
         buffer = self.state.buffers.get(path)
@@ -291,9 +291,13 @@ class OpenFiles:
     def _note(self, path: str, note: str) -> None:
         self._journal.tell(e.BufferLoaded(path, "", "", note))
 
-    def _read(self, path: str) -> tuple[bytes, int]:
+    def _read(self, path: str) -> tuple[TextFile, str, int]:
+        """A file as it is on disk: text, hash and time. Raises Undecodable or FileError."""
         data = read_for_person(self._workspace.gate, path, MAX_BYTES)
-        return data, self._mtime(path)
+        return decode(data, path), md5(data), self._mtime(path)
+
+    def _hash(self, path: str) -> str:
+        return md5(read_for_person(self._workspace.gate, path, MAX_BYTES))
 
     def _mtime(self, path: str) -> int:
         try:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from heapq import nlargest
+from typing import Any, TypeVar
 
 from rich.cells import cell_len
-from textual.document._document import Document, EditResult, Location
+from textual.document._document import Document, DocumentBase, EditResult, Location
 from textual.document._syntax_aware_document import SyntaxAwareDocument
 from textual.document._wrapped_document import WrappedDocument
 from textual.expand_tabs import get_tab_widths
+from textual.widgets import _text_area
+
+_Row = TypeVar("_Row")
 
 #: So many of the longest lines, by characters, are measured in cells.
 _MEASURED = 64
@@ -95,42 +100,52 @@ def ending_of(text: str) -> str:
     return "\r\n" if text.count("\r\n") == feeds else "\n"
 
 
+class _Rows(Sequence[_Row]):
+    """Something for each line of a document, made when it is asked for."""
+
+    def __init__(self, document: DocumentBase, made: Callable[[int], _Row]) -> None:
+        self._document = document
+        self._made = made
+
+    def __len__(self) -> int:
+        return self._document.line_count
+
+    def __getitem__(self, row: Any) -> Any:
+        """Of one line: no part of it is asked for."""
+        return self._made(range(len(self))[row])
+
+
 class CountedDocument(WrappedDocument):
-    """Quick in a long file whose lines are not wrapped: Textual's own sums over all lines for each that it draws.
+    """Textual keeps four lists with an entry for each line, moves those below an edit, and counts all for each line
+    that it draws. Where nothing is wrapped, row and line are one: nothing is kept, and nothing is moved."""
 
-    It knows its height without adding anything up: there is one entry for each line that can be drawn.
-    """
-
-    @classmethod
-    def of(cls, wrapped: WrappedDocument) -> CountedDocument:
-        """The same wrapping, with nothing computed again."""
-        counted = cls.__new__(cls)
-        counted.__dict__ = wrapped.__dict__
-        return counted
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        if width:
+            super().wrap(width, tab_width)
+            return
+        self._width, self._tab_width = 0, tab_width or self._tab_width
+        document, tab = self.document, self._tab_width
+        rows: dict[str, Sequence[Any]] = {
+            "_wrap_offsets": _Rows(document, lambda _: []),
+            "_offset_to_line_info": _Rows(document, lambda row: (row, 0)),
+            "_line_index_to_offsets": _Rows(document, lambda row: [row]),
+            "_tab_width_cache": _Rows(
+                document, lambda row: [width for _, width in get_tab_widths(document.get_line(row), tab)]
+            ),
+        }
+        self.__dict__.update(rows)
 
     @property
     def height(self) -> int:
         return len(self._offset_to_line_info)
 
     def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
-        """Where nothing is wrapped, row and line are one: only the tabs of the changed lines are looked at."""
-        last = len(self._wrap_offsets) - 1
-        top, bottom = sorted((min(start[0], last), min(old_end[0], last)))
-        end = max(top, new_end[0])
-        if self._width or len(self._offset_to_line_info) != last + 1 or end >= self.document.line_count:
+        if self._width:
             super().wrap_range(start, old_end, new_end)
-            return
-        self._tab_width_cache[top : bottom + 1] = [
-            [width for _, width in get_tab_widths(line, self._tab_width)]
-            for line in self.document.lines[top : end + 1]
-        ]
-        count = last + 1 + end - bottom
-        for rows in (self._wrap_offsets, self._offset_to_line_info, self._line_index_to_offsets):
-            del rows[count:]
-        for row in range(last + 1, count):
-            self._wrap_offsets.append([])
-            self._offset_to_line_info.append((row, 0))
-            self._line_index_to_offsets.append([row])
+
+
+# The name by which Textual's editor makes its wrapping.
+vars(_text_area)["WrappedDocument"] = CountedDocument
 
 
 def widest(lines: list[str], tab_width: int) -> int:

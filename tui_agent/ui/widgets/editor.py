@@ -10,7 +10,6 @@ from rich.text import Text
 from textual import events
 from textual.document._document import EditResult
 from textual.document._edit import Edit
-from textual.document._wrapped_document import WrappedDocument
 from textual.geometry import Size
 from textual.message import Message
 from textual.timer import Timer
@@ -20,13 +19,13 @@ from tui_agent.edits.overlay import Overlay
 from tui_agent.edits.search import Occurrence, Place
 from tui_agent.store.files import Buffer
 from tui_agent.ui.letting_go import let_go
-from tui_agent.ui.widgets.documents import CodeDocument, CountedDocument, ending_of, widest
+from tui_agent.ui.widgets.documents import CodeDocument, ending_of, widest
 from tui_agent.ui.widgets.line_edits import dedent
 from tui_agent.ui.widgets.syntax import LineHighlights, Point, language_of
 from tui_agent.ui.widgets.text_area import WritingArea
 
-#: Seconds without an edit after which a text is parsed again.
-PARSED_AFTER = 0.1
+#: Seconds without an edit after which a text is parsed again: not between two keys of somebody who types on.
+PARSED_AFTER = 0.25
 #: Longer texts are not measured whole after each key.
 MEASURED_WHOLE = 500
 
@@ -106,14 +105,6 @@ class Editor(WritingArea):
         row, column = place
         line = self.document.get_line(row)[:column]
         return row, column if line.isascii() else len(line.encode(errors="replace"))
-
-    @property
-    def wrapped_document(self) -> WrappedDocument:
-        return self._counted
-
-    @wrapped_document.setter
-    def wrapped_document(self, wrapped: WrappedDocument) -> None:
-        self._counted = CountedDocument.of(wrapped)
 
     def _set_document(self, text: str, language: str | None) -> None:
         """Show another text; the document of the one before is let go of."""
