@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 import pytest
+from support.panes import NotedSession
 from support.screens import Driven, on_screen
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.errors import TimedOut
 from tui_agent.model import keyring
 from tui_agent.model.discovery import Suggestion
+from tui_agent.session.session import Session
 from tui_agent.settings.saving import save
 from tui_agent.store.state import State
-from tui_agent.ui.dialogs.models import model_rows, provider_rows
+from tui_agent.ui.dialogs.models import _keep_key, model_rows, provider_rows
 from tui_agent.ui.panes.status import facts_line
 from tui_agent.ui.widgets.prompt import Prompt
 
@@ -127,16 +130,33 @@ async def test_a_first_message_leads_to_a_key_a_test_and_a_default(
     assert files_with(home, "sk-9f8e7d6c") == []
 
 
+async def test_a_key_that_no_keyring_takes_is_kept_for_this_run_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = NotedSession()
+    monkeypatch.setattr(keyring, "available", lambda: False)
+    await _keep_key(cast(Session, session), "OPENAI_API_KEY", "sk-9f8e7d6c")
+    monkeypatch.setattr(keyring, "available", lambda: True)
+    monkeypatch.setattr(keyring, "store", lambda name, key: False)
+    await _keep_key(cast(Session, session), "OPENAI_API_KEY", "sk-9f8e7d6c")
+    said = [words[0] for words in session.named("notice")]
+    assert "this run only: with `pip install keyring`" in said[0] and "did not take OPENAI_API_KEY" in said[1]
+    assert "sk-9f8e7d6c" not in str(said)
+
+
 async def test_a_message_that_was_not_answered_comes_back(tmp_path: Path) -> None:
     async with on_screen(
-        tmp_path, [TimedOut("The model was silent for 120 s", "try again"), reply("Hi.")]
+        tmp_path, [TimedOut("The model was silent for 120 s", "try again"), reply("Hi."), reply("Ho.")]
     ) as it:
         await it.press(*"hello", "enter")
         await it.until(lambda: not it.session.state.turn.ok)
         await it.until(lambda: it.one(Prompt).text == "hello")
         await it.press("enter")
         await it.shows("Hi.")
-        assert it.one(Prompt).text == ""
+        assert it.one(Prompt).text == "" and it.session.state.turn.number == 1
+        await it.session.chat.submit("and")
+        assert it.session.state.turn.number == 2
+        await it.session.chat.finished()
 
 
 async def test_a_key_that_is_missing_is_said_before_a_turn_begins(

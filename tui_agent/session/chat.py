@@ -113,7 +113,7 @@ class Chat:
         from tui_agent.turn.memory import remembered
 
         await self._look()
-        return memory.untitled(remembered(self.state, self.state.turn.number + 1, {}))
+        return memory.untitled(remembered(self.state, self.state.next_turn, {}))
 
     @call(changes=True)
     async def go_on(self, text: str, remembered: str) -> None:

@@ -228,7 +228,7 @@ class Turns:
     async def _run(
         self, text: str, attachments: Sequence[str], queued: bool, begun: asyncio.Future[None]
     ) -> None:
-        turn = self.state.turn.number + 1
+        turn = self.state.next_turn
         try:
             await self._journal.record(e.TurnStarted(turn, text, queued, tuple(attachments)))
         except BaseException as error:

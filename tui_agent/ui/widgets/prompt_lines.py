@@ -270,7 +270,7 @@ class ContinueLine(PromptLine):
         keys = getattr(self.app, "keys", None)
         key = keys.shown("chat.go_on") if keys is not None else ""
         what = "your words go" if state.input.memory else "your progress is sent"
-        asks = asks_to_go_on(text, state.turn.number + 1)
+        asks = asks_to_go_on(text, state.next_turn)
         self.say(f"{what} with it{f': {key}' if key else ''}" if asks else "")
 
 
