@@ -14,6 +14,7 @@ from support.sessions import ScriptedModel, reply
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.ui.actions import ACTIONS, SLASH, slash_commands
+from tui_agent.ui.host import Choice
 from tui_agent.ui.outside_editor import editor, opening
 from tui_agent.ui.widgets.completion import CompletionList, file_row
 from tui_agent.ui.widgets.hints import HintLine
@@ -77,6 +78,35 @@ async def test_a_slash_offers_commands_and_does_the_chosen_one(workspace: Path) 
         await it.press(*"/nonesuch", "enter")
         await it.shows("There is no command /nonesuch")
         assert it.session.state.turn.number == 1 and it.one(Prompt).text == "/nonesuch"
+
+
+async def test_a_session_is_compacted_exported_forked_and_begun_by_typing(workspace: Path) -> None:
+    went: list[Choice] = []
+
+    async def reopen(choice: Choice) -> Session:
+        raise AssertionError("the app is left before it opens another")
+
+    async def switch(choice: Choice) -> None:
+        went.append(choice)
+
+    async with on_screen(workspace, [reply("One."), "What was said so far."], size=(80, 24)) as it:
+        it.app.reopen, it.app.switch = reopen, switch
+        await it.press(*"hello", "enter")
+        await it.shows("One.")
+        await it.press(*"/compact", "enter")
+        await it.until(lambda: any(one.kind == "summary" for one in it.session.state.conversation.messages))
+        await it.until(lambda: not it.session.state.turn.running)
+        await it.press(*"/export", "enter")
+        await it.shows("Export to a Markdown file")
+        await it.press(*"said.md", "enter")
+        await it.until((workspace / "said.md").exists)
+        assert "hello" in (workspace / "said.md").read_text()
+        await it.press(*"/fork", "enter")
+        await it.until(lambda: went, "the copy")
+        await it.press(*"/new", "enter")
+        await it.until(lambda: len(went) == 2, "another")
+        assert went[0].session not in ("", it.session.state.session.id) and went[1] == Choice("")
+        assert it.session.state.turn.number == 1, "none of it was sent as a message"
 
 
 async def test_files_that_are_worked_on_come_first_with_their_marks(workspace: Path) -> None:

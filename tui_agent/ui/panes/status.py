@@ -23,6 +23,7 @@ from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import CHECK_INKS, clean, counted, parts
 from tui_agent.ui.widgets.hints import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.waiting import stalled
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -58,7 +59,7 @@ class StatusPane(Pane):
         super().__init__(session)
         self._told: int | None = None
         self._facts = Content()
-        #: Counts the seconds of a command that runs.
+        #: Counts the seconds of a command that runs, and those in which a sub-task says nothing.
         self._counting: Timer | None = None
         self._applies: tuple[Checkpoint, ...] | None = None
 
@@ -77,13 +78,15 @@ class StatusPane(Pane):
         line = self.query_one(HintLine)
         line.set_words(hints)
         line.styles.width = width = words_width(self.keys, hints)
-        facts = facts_line(state, self.app.size.width - width - 4, self.session.models.name)
+        quiet = len(stalled(state, time.time(), self.session.loaded.settings.subtasks.silent_after))
+        facts = facts_line(state, self.app.size.width - width - 4, self.session.models.name, quiet)
         if not facts.is_same(self._facts):  # each update is another layout of the whole screen
             self._facts = facts
             self.query_one("#facts", Static).update(facts)
         self._tell(state.notices)
         self._confirm(state)
-        self._count(not self.plain and any(not one.background for one in state.commands.running))
+        counts = any(not one.background for one in state.commands.running)
+        self._count(not self.plain and (counts or bool(state.subtasks.running)))
 
     async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()
@@ -134,13 +137,14 @@ class StatusPane(Pane):
             self.app.notify(f"{count} written · {self.keys.shown(place)} undoes", timeout=5, markup=False)
 
 
-def facts_line(state: State, width: int, model: str = "") -> Content:
+def facts_line(state: State, width: int, model: str = "", quiet: int = 0) -> Content:
     """As many of the facts as fit, the most telling first; only a long reason is passed over.
 
-    `model` is the one that is set, which the state knows once it is ready.
+    `model` is the one that is set, which the state knows once it is ready; `quiet` is the number of sub-tasks that
+    say nothing any more.
     """
     line = Content()
-    for piece in _facts(state, model):
+    for piece in _facts(state, model, quiet):
         more = parts(piece) if not line else parts((" · ", "$faint"), piece)
         if line.cell_length + more.cell_length <= width:
             line += more
@@ -177,7 +181,7 @@ def words_width(keys: Keys, words: Sequence[Hint]) -> int:
     return 1 + sum(cell_len(f"{keys.shown(word.action)} {word.text}") + 2 for word in words)
 
 
-def _marks(state: State) -> Iterable[Piece]:
+def _marks(state: State, quiet: int) -> Iterable[Piece]:
     """What waits for the person, in a few cells each."""
     if state.turn.phase == "waiting" or state.asked is not None:
         yield ("? 1 question", "$warning")
@@ -188,11 +192,13 @@ def _marks(state: State) -> Iterable[Piece]:
     failed = sum(it.state == "failed" and it.turn == state.turn.number for it in state.review.changes)
     if failed:
         yield (f"✗ {failed} failed", "$failed")
+    if quiet:
+        yield (f"◌ {counted(quiet, 'sub-task')} silent", "$warning")
     if waits := open_ - stuck:
         yield (f"● {counted(waits, 'change')}", "$accent")
 
 
-def _facts(state: State, model: str) -> Iterable[Piece]:
+def _facts(state: State, model: str, quiet: int) -> Iterable[Piece]:
     if state.session.rehearsal:
         yield ("rehearsal: recorded replies", "$warning")
     elif state.session.replay:
@@ -204,7 +210,7 @@ def _facts(state: State, model: str) -> Iterable[Piece]:
         yield ("read only: open elsewhere", "$warning")
     for mark in in_short(state.check_marks):
         yield (mark.words, CHECK_INKS[mark.look])
-    yield from _marks(state)
+    yield from _marks(state, quiet)
     name = state.model.name or model
     yield (name or "no model", "$text" if name else "$warning")
     if state.model.status in ("starting", "failed"):

@@ -45,10 +45,15 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
         if paths:
             more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
             found.append(Waiting(sign, f"{one} {paths[0]}{more}", "review"))
-    for task, progress in state.subtasks.running.items():
-        if quiet := silence(progress, now, silent_after):
-            found.append(Waiting("◌", f"Sub-task {task} is silent for {clock(quiet)}", "subtasks"))
+    for task, quiet in stalled(state, now, silent_after).items():
+        found.append(Waiting("◌", f"Sub-task {task} is silent for {clock(quiet)}", "subtasks"))
     return found
+
+
+def stalled(state: State, now: float, silent_after: int) -> dict[str, float]:
+    """The sub-tasks that say nothing any more, each with the seconds since its last word."""
+    quiet = {task: silence(it, now, silent_after) for task, it in state.subtasks.running.items()}
+    return {task: seconds for task, seconds in quiet.items() if seconds}
 
 
 def _is_current(change: Change, state: State) -> bool:
