@@ -71,6 +71,7 @@ CONTRACT = {
 }
 #: Settings beside those of the contract.
 MORE = {
+    "bell_after": 20,
     "subtasks.max_seconds": 1800,
     "subtasks.max_tokens": 0,
     "subtasks.max_cost": 0,

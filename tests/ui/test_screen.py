@@ -17,6 +17,8 @@ from tui_agent.ui import signals
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.layout import arrangement
 from tui_agent.ui.panes import PANES
+from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.file_tree import FileTree
 from tui_agent.ui.widgets.prompt import Prompt
 
 
@@ -136,9 +138,18 @@ async def test_the_mouse_presses_keys_moves_titles_and_offers_what_can_be_done(w
         await it.pilot.hover(offset=(150, top - 5))
         await it.pilot.mouse_up(offset=(150, top - 5))
         await it.until(lambda: it.pane("todos").region.y == top - 4, "the title was dragged")
-        await Typist(it, workspace).types("\x1b[<2;11;13M\x1b[<2;11;13m")
+        tree, editor = it.one(FileTree), it.one(Editor)
+        lines = it.text.splitlines()
+        row = next(at for at, line in enumerate(lines) if "README.md" in line[:20])
+        await Typist(it, workspace).types(f"\x1b[<2;11;{row + 1}M\x1b[<2;11;{row + 1}m")
         await it.shows("Find a file by its name")
+        assert tree.cursor_node is not None and "README" in str(tree.cursor_node.label), "the place under it"
         assert "Apply the hunk" not in it.text
+        await it.press("escape")
+        x, y = editor.region.x + editor.gutter_width + 4, editor.region.y + 1
+        await Typist(it, workspace).types(f"\x1b[<2;{x};{y}M\x1b[<2;{x};{y}m")
+        await it.shows("Save the file")
+        assert editor.cursor_location == (0, 3) and it.session.state.layout.focus == "buffers"
         await it.press("escape")
         await it.pilot.click(offset=(it.text.splitlines()[-1].index("palette"), 47))
         await it.shows("type what it does")
@@ -151,14 +162,16 @@ async def test_a_long_turn_that_ends_unseen_rings_and_the_title_says_what_runs(
     monkeypatch.setenv("TMUX", "/tmp/tmux-1000/default,1,0")
     async with on_screen(workspace) as it:
         monkeypatch.setattr(it.app._driver, "write", written.append)
-        told = signals.Signals(it.app, it.app.keyboard, "shop")
+        told = signals.Signals(it.app, it.app.keyboard, "shop", it.session.loaded.settings.bell_after)
         for phase in ("asking", "idle"):
             told.show(State(turn=TurnSlice(number=1, phase=phase)))
         assert written == ["\x1b]2;● shop · tui-agent\x07", "\x1b]2;shop · tui-agent\x07"], "it was short"
-        monkeypatch.setattr(signals, "LONG", 0.0)
-        for phase in ("asking", "idle"):
-            told.show(State(turn=TurnSlice(number=2, phase=phase)))
-        assert written[4:] == ["\a", "\x1bPtmux;\x1b\x1b]9;shop: turn 2 has ended\x07\x1b\\"]
+        monkeypatch.setattr(signals, "AWAY", 0.0)
+        for long in (0.0, 1e-9):  # 0: never
+            told = signals.Signals(it.app, it.app.keyboard, "shop", long)
+            for phase in ("asking", "idle"):
+                told.show(State(turn=TurnSlice(number=2, phase=phase)))
+        assert written[6:] == ["\a", "\x1bPtmux;\x1b\x1b]9;shop: turn 2 has ended\x07\x1b\\"]
 
 
 async def test_a_hidden_pane_comes_back_when_it_is_wanted(workspace: Path) -> None:
@@ -250,6 +263,10 @@ async def test_the_palette_has_what_was_done_last_first_and_says_what_cannot_be_
         await it.press("escape", "f1", *"ctrl+o u")
         await it.shows("Undo the last apply")
         assert "Name this session" not in it.text
+    async with on_screen(workspace) as it:  # another run knows them still
+        await it.press("ctrl+p")
+        await it.shows("recent")
+        assert "Zoom the pane" in next(line for line in it.text.splitlines() if "recent" in line)
 
 
 async def test_the_key_help_begins_with_the_pane(workspace: Path) -> None:

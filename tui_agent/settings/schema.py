@@ -250,6 +250,9 @@ class Settings(Struct, frozen=True):
     keys: Literal["default", "vim"] = "default"
     """The set of keys."""
 
+    bell_after: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 20.0
+    """Seconds that a turn takes at least for the bell to ring when it ends unseen; 0 means never."""
+
     files: FilesSettings = FilesSettings()
     known: KnownSettings = KnownSettings()
     context: ContextSettings = ContextSettings()

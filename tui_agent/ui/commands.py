@@ -14,6 +14,7 @@ from tui_agent.ui.availability import why_not
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.leader import Leader
 from tui_agent.ui.layout.arrangement import Arrangement
+from tui_agent.ui.recent_actions import RecentActions
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -48,8 +49,6 @@ DIALOGS = {
 STOP_WITHIN = 3.0
 #: Letters of a reply that are shown nowhere and belong to no change: the braces and names around what it says.
 FRAME = 200
-#: Actions that the palette remembers.
-RECENT = 5
 
 
 class Commanded(Protocol):
@@ -76,8 +75,7 @@ class ScreenCommands:
         self._screen = screen
         #: Whether the next press of the key that closes stops a turn that writes changes.
         self._stopping = False
-        #: What was chosen in the palette, the newest first.
-        self._recent: list[str] = []
+        self._recent = RecentActions()
         self.table: Mapping[str, Callable[[], object]] = {
             "app.palette": self._open_palette,
             "app.help": self._open_help,
@@ -134,11 +132,13 @@ class ScreenCommands:
 
         screen.host.push_screen(Chooser(PANES[pane].title, rows, "type what it does"), do)
 
-    def _open_palette(self) -> None:
+    async def _open_palette(self) -> None:
         from tui_agent.ui.dialogs.chooser import Chooser, room_of
         from tui_agent.ui.dialogs.palette import palette_rows
 
         screen = self._screen
+        if screen.session is not None:
+            await self._recent.load(screen.session.folders.state)
 
         room = room_of(screen.host.size.width)
 
@@ -147,12 +147,12 @@ class ScreenCommands:
 
         def rows(words: str) -> list[ChooserRow]:
             return palette_rows(
-                words, screen.host.keys, screen.arrangement.layout.focus, self._recent, why, room
+                words, screen.host.keys, screen.arrangement.layout.focus, self._recent.ids, why, room
             )
 
         async def do(action_id: str | None) -> None:
             if action_id:
-                self._recent = [action_id, *(name for name in self._recent if name != action_id)][:RECENT]
+                await self._recent.add(action_id)
                 await screen.do(action_id)
 
         screen.host.push_screen(Chooser("Do", rows, "type what it does"), do)

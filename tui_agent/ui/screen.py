@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events
 from textual._callback import invoke
@@ -35,6 +35,13 @@ from tui_agent.ui.widgets.session_calls import ask, refuse
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
+
+
+@runtime_checkable
+class Pointed(Protocol):
+    """A widget whose cursor can be put to where the mouse is, in cells from its corner; nothing else happens."""
+
+    def point(self, x: int, y: int) -> None: ...
 
 
 class WorkspaceScreen(Screen[None], inherit_bindings=False):
@@ -103,7 +110,8 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))
         bridge.attach(self._room)
-        bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name))
+        rings = session.loaded.settings.bell_after
+        bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name, rings))
         bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
         for announcements in self.query(Announcements):
             bridge.attach(announcements)
@@ -240,13 +248,16 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         self.arrangement.resize(message.pane, message.axis, message.cells)
 
     def take_right_button(self, event: Typed) -> bool:
-        """The right button offers what can be done in the pane under it; whether the event was that."""
+        """The right button goes to the place under it, and offers what can be done there; whether it was that."""
         if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:
             return False
         if isinstance(event, events.MouseDown):
             under, _ = self.get_widget_at(event.screen_x, event.screen_y)
             names = [node.ID for node in under.ancestors_with_self if isinstance(node, Pane)]
             if names and names[0] in PANES:
+                self.focus_pane(names[0])
+                if isinstance(under, Pointed):
+                    under.point(*(event.screen_offset - under.region.offset))
                 self._commands.offer(names[0])
         return True
 

@@ -12,8 +12,8 @@ from tui_agent.store.state import State
 from tui_agent.ui.keys.keyboard import Keyboard
 from tui_agent.ui.sink import one_line
 
-#: Seconds that a turn takes at least to be worth a bell, and without a key after which nobody looks.
-LONG = 20.0
+#: Seconds without a key after which nobody looks.
+AWAY = 20.0
 
 
 class Signals:
@@ -21,10 +21,12 @@ class Signals:
 
     SLICES: ClassVar[tuple[str, ...]] = ("turn", "asked", "session")
 
-    def __init__(self, app: App[int], keyboard: Keyboard, workspace: str) -> None:
+    def __init__(self, app: App[int], keyboard: Keyboard, workspace: str, long: float) -> None:
+        """A turn of so many seconds is worth a bell; with 0 none is."""
         self._app = app
         self._keyboard = keyboard
         self._workspace = one_line(workspace)
+        self._long = long
         self._title = ""
         self._since: float | None = None
 
@@ -40,12 +42,12 @@ class Signals:
             self._since = self._since or monotonic()
         elif self._since is not None:
             took, self._since = monotonic() - self._since, None
-            if took >= LONG and self._is_unseen():
+            if 0 < self._long <= took and self._is_unseen():
                 self._write("\a")
                 self._write(passed_on(f"\x1b]9;{self._workspace}: turn {state.turn.number} has ended\x07"))
 
     def _is_unseen(self) -> bool:
-        return not self._app.app_focus or self._keyboard.idle >= LONG
+        return not self._app.app_focus or self._keyboard.idle >= AWAY
 
     def _write(self, sequence: str) -> None:
         if self._app._driver is not None:

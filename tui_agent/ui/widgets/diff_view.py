@@ -139,6 +139,11 @@ class DiffView(Lined):
         elif line.hunk >= 0:
             self.post_message(self.HunkClicked(line.hunk))
 
+    def point(self, x: int, y: int) -> None:
+        index = self._line_at(y + self.scroll_offset.y)
+        if self.shown is not None and index is not None and (hunk := self.shown.lines[index].hunk) >= 0:
+            self.post_message(self.HunkClicked(hunk))
+
     def on_resize(self) -> None:
         self._changed()
 

@@ -70,6 +70,11 @@ class FileTree(Tree[TreeEntry]):
         # Textual sets it when it draws, and asks for it at a click, which may come before.
         self._pseudo_class_state = self.get_pseudo_class_state()
 
+    def point(self, x: int, y: int) -> None:
+        line = y + self.scroll_offset.y
+        if line <= self.last_line:
+            self.cursor_line = line
+
     # ── filling ──────────────────────────────────────────────────────────────────────────────────────────
 
     def update_files(self) -> None:

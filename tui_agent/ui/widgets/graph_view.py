@@ -105,6 +105,10 @@ class GraphView(Lined):
         else:
             self.post_message(self.Moved(self, node.name))
 
+    def point(self, x: int, y: int) -> None:
+        if node := self._node_at(x + self.scroll_offset.x, y + self.scroll_offset.y):
+            self.post_message(self.Moved(self, node.name))
+
     def on_focus(self) -> None:
         self.refresh()
 

@@ -135,6 +135,11 @@ class Rows(Lined):
         else:
             self.move_to(row.key)
 
+    def point(self, x: int, y: int) -> None:
+        row = self.row_at(y + self.scroll_offset.y)
+        if row is not None:
+            self.move_to(row.key)
+
     def _keys(self) -> list[str]:
         return [row.key for row in self.rows if row.key]
 

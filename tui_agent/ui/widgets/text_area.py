@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.document._document import EditResult, Location, Selection
 from textual.document._edit import Edit
 from textual.document._syntax_aware_document import SyntaxAwareDocument
-from textual.geometry import Region
+from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -184,6 +184,13 @@ class WritingArea(TextArea, inherit_bindings=False):
             event.stop()
             event.prevent_default()
             await self.run_action(call)
+
+    def point(self, x: int, y: int) -> None:
+        """The cursor goes there, unless something is selected: that is what is meant then."""
+        if self.selection.is_empty:
+            left, top = self.scroll_offset
+            place = Offset(x - self.gutter_width + left - self.gutter.left, y + top - self.gutter.top)
+            self.move_cursor(self.wrapped_document.offset_to_location(place))
 
     def get_line(self, line_index: int) -> Text:
         return Text(clean(self.document.get_line(line_index)), end="", no_wrap=True)

@@ -1,0 +1,49 @@
+"""The actions that were chosen in the palette last, kept in the person's state folder for the next run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from tui_agent.files.private import make_private, replace_private
+from tui_agent.ui.actions import ACTIONS
+
+#: How many are kept.
+MOST = 5
+
+
+class RecentActions:
+    """Ids of actions, the newest first. What cannot be read or written is forgotten."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._path: Path | None = None
+
+    async def load(self, folder: Path) -> None:
+        """Read them once; those of this run stay first."""
+        if self._path is None:
+            self._path = folder / "recent-actions.json"
+            kept = await asyncio.to_thread(_read, self._path)
+            self.ids = list(dict.fromkeys((*self.ids, *kept)))[:MOST]
+
+    async def add(self, action: str) -> None:
+        self.ids = [action, *(other for other in self.ids if other != action)][:MOST]
+        if self._path is not None:
+            await asyncio.to_thread(_write, self._path, self.ids)
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [name for name in found if name in ACTIONS] if isinstance(found, list) else []
+
+
+def _write(path: Path, ids: list[str]) -> None:
+    try:
+        make_private(path.parent)
+        replace_private(path, json.dumps(ids).encode(), sync=False)
+    except OSError:
+        pass  # they are recent in this run alone
