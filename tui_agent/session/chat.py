@@ -17,6 +17,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.session.turns import Turns
 from tui_agent.store import events as e
+from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.state import ChatMessage, Decision, State
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.pastes import PASTED, check_pastes, pasted_line
@@ -113,7 +114,7 @@ class Chat:
         from tui_agent.turn.memory import remembered
 
         await self._look()
-        return memory.untitled(remembered(self.state, self.state.next_turn, {}))
+        return memory.untitled(remembered(self.state, next_turn(self.state), {}))
 
     @call(changes=True)
     async def go_on(self, text: str, remembered: str) -> None:

@@ -13,6 +13,7 @@ from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
+from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.state import Decision, State
 from tui_agent.tools.context import Emit
 from tui_agent.turn.context import TurnContext
@@ -228,7 +229,7 @@ class Turns:
     async def _run(
         self, text: str, attachments: Sequence[str], queued: bool, begun: asyncio.Future[None]
     ) -> None:
-        turn = self.state.next_turn
+        turn = next_turn(self.state)
         try:
             await self._journal.record(e.TurnStarted(turn, text, queued, tuple(attachments)))
         except BaseException as error:

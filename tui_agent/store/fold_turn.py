@@ -33,6 +33,14 @@ def say(state: State, message: ChatMessage) -> State:
     return replace(state, chat=replace(state.chat, messages=messages, total=total))
 
 
+def next_turn(state: State) -> int:
+    """The number of the next turn: that of the last once more, where the model never answered it."""
+    last = state.turn
+    answered = any(message.turn == last.number and message.kind == "agent" for message in state.chat.messages)
+    failed = not last.running and not last.ok and last.kind != "Interrupted"
+    return last.number if failed and not answered else last.number + 1
+
+
 def _started(state: State, event: e.TurnStarted) -> State:
     history = tuple(text for text in state.input.history if text != event.request)
     queue = state.input.queue[1:] if event.queued else state.input.queue

@@ -351,16 +351,6 @@ class State(Struct, frozen=True):
     permissions: tuple[PermissionDecision, ...] = ()
     asked: PermissionQuestion | None = None
 
-    @property
-    def next_turn(self) -> int:
-        """The number of the next turn: that of the last once more, where the model never answered it."""
-        last = self.turn
-        answered = any(
-            message.turn == last.number and message.kind == "agent" for message in self.chat.messages
-        )
-        failed = not last.running and not last.ok and last.kind != "Interrupted"
-        return last.number if failed and not answered else last.number + 1
-
     def holds(self, result: CheckResult) -> bool:
         """Whether what a check found is said of exactly the content that there is now."""
         if self.checks.outdated:
