@@ -71,12 +71,12 @@ CONTRACT = {
 }
 #: Settings beside those of the contract.
 MORE = {
-    "bell_after": 20,
     "subtasks.max_seconds": 1800,
     "subtasks.max_tokens": 0,
     "subtasks.max_cost": 0,
     "subtasks.silent_after": 30,
     "screen.plain": False,
+    "screen.bell_after": 20,
     "models.local_window": 32768,
     "limits.repeat": 100,
     "tools.off": (),

@@ -162,7 +162,7 @@ async def test_a_long_turn_that_ends_unseen_rings_and_the_title_says_what_runs(
     monkeypatch.setenv("TMUX", "/tmp/tmux-1000/default,1,0")
     async with on_screen(workspace) as it:
         monkeypatch.setattr(it.app._driver, "write", written.append)
-        told = signals.Signals(it.app, it.app.keyboard, "shop", it.session.loaded.settings.bell_after)
+        told = signals.Signals(it.app, it.app.keyboard, "shop", it.session.loaded.settings.screen.bell_after)
         for phase in ("asking", "idle"):
             told.show(State(turn=TurnSlice(number=1, phase=phase)))
         assert written == ["\x1b]2;● shop · tui-agent\x07", "\x1b]2;shop · tui-agent\x07"], "it was short"

@@ -87,6 +87,9 @@ class ScreenSettings(Struct, frozen=True):
     plain: bool = False
     """One pane at a time in lines of text, with what happens said below: for screen readers and braille."""
 
+    bell_after: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 20.0
+    """Seconds that a turn takes at least for the bell to ring when it ends unseen; 0 means never."""
+
 
 class SubTaskSettings(Struct, frozen=True):
     max_parallel: Annotated[int, Meta(ge=1, le=32)] = 3
@@ -249,9 +252,6 @@ class Settings(Struct, frozen=True):
 
     keys: Literal["default", "vim"] = "default"
     """The set of keys."""
-
-    bell_after: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 20.0
-    """Seconds that a turn takes at least for the bell to ring when it ends unseen; 0 means never."""
 
     files: FilesSettings = FilesSettings()
     known: KnownSettings = KnownSettings()

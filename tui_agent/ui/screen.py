@@ -110,7 +110,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))
         bridge.attach(self._room)
-        rings = session.loaded.settings.bell_after
+        rings = session.loaded.settings.screen.bell_after
         bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name, rings))
         bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
         for announcements in self.query(Announcements):
