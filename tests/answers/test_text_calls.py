@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from support.local_replies import CALL, LATE, READ, REFUSED, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
+from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.structured import StructuredReader
+from tui_agent.answers.thoughts import after_thought
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import ChangeRequest, Reply, SearchReplace
 
@@ -87,6 +91,17 @@ def test_several_calls_are_several(dialect: str) -> None:
     if dialect == "tools":
         assert [call.name for call in reply.calls] == ["propose_changes", "set_todos"]
         assert len({call.id for call in reply.calls}) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>\n" * 50_000, "```\n<think>x</think>\n" * 20_000, '{"' * 50_000, "old" * 99_999]
+)
+def test_signs_are_looked_for_in_a_moment(text: str) -> None:
+    begun = time.process_time()
+    after_thought(text)
+    looks_like_a_change("{" + text, ("propose_changes",))
+    looks_like_a_change("{" + '"\\' * 50_000, ("propose_changes",))
+    assert time.process_time() - begun < 1.0
 
 
 @pytest.mark.parametrize("dialect", ["tools", "structured"])

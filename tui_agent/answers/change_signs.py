@@ -6,11 +6,11 @@ import re
 from collections.abc import Collection
 
 #: Keys of a change, in whatever quotes.
-_QUOTED = r"[\"'“”‘’\\]+"
+_QUOTED = r"[\"'“”‘’\\]{1,4}"
 _CHANGES = re.compile(rf"(?i){_QUOTED}(?:file[_-]?changes|edits){_QUOTED}\s*:\s*\[")
 _PATH = re.compile(rf"(?i){_QUOTED}(?:path|file|file[_-]?path|file[_-]?name){_QUOTED}\s*:")
-_OLD = re.compile(rf"(?i){_QUOTED}(?:search|find|old(?:[_-]?\w+)?){_QUOTED}\s*:")
-_NEW = re.compile(rf"(?i){_QUOTED}(?:replace|replacement|new(?:[_-]?\w+)?){_QUOTED}\s*:")
+_OLD = re.compile(rf"(?i){_QUOTED}(?:search|find|old(?:[_-]?\w{1, 20})?){_QUOTED}\s*:")
+_NEW = re.compile(rf"(?i){_QUOTED}(?:replace|replacement|new(?:[_-]?\w{1, 20})?){_QUOTED}\s*:")
 
 
 def looks_like_a_change(text: str, names: Collection[str]) -> bool:

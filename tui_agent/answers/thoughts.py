@@ -15,13 +15,11 @@ _HEADS = (
     "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
 )  # fmt: skip
 _HARMONY_END = re.compile(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
-_ANALYSIS = "<|channel|>analysis<|message|>"
 _LATER = re.compile(
-    r"^[ \t]*<(?P<tag>think|thinking|thought|reasoning)>(?P<inside>.*?)</(?P=tag)>"
-    r"|(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>(?P<analysis>.*?)(?:<\|end\|>|(?=<\|start\|>))"
-    r"(?:(?:<\|start\|>assistant)?<\|channel\|>(?:final|commentary)<\|message\|>)?",
-    re.DOTALL | re.MULTILINE,
+    r"^[ \t]*<(?P<tag>think|thinking|thought|reasoning)>|(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>",
+    re.MULTILINE,
 )
+_FINAL = re.compile(r"<\|end\|>(?:(?:<\|start\|>assistant)?<\|channel\|>(?:final|commentary)<\|message\|>)?")
 _LONGEST_END = 40
 _UNOPENED_END = re.compile(r"</think(?:ing)?>[ \t]*(?:\r?\n|\Z)")
 
@@ -103,12 +101,25 @@ def after_thought(text: str) -> tuple[str, str]:
 
 def _without_later(text: str) -> tuple[str, str]:
     """The answer without thoughts that begin in its middle and end, and these; what is in a fence is shown."""
-    thoughts, kept, at = [], [], 0
-    for match in _LATER.finditer(text) if "<think" in text or _ANALYSIS in text else ():
-        if text[: match.start()].count("```") % 2 == 0:
-            thoughts.append(match["inside"] or match["analysis"])
-            kept.append(text[at : match.start()])
-            at = match.end()
+    thoughts: list[str] = []
+    kept: list[str] = []
+    at = fences = 0
+    while opening := _LATER.search(text, at):
+        tag = opening["tag"]
+        end = (
+            re.compile(f"</{tag}>").search(text, opening.end()) if tag else _FINAL.search(text, opening.end())
+        )
+        if end is None:
+            break
+        before = text[at : opening.start()]
+        fences += before.count("```")
+        if fences % 2:
+            kept.append(text[at : opening.end()])
+            at = opening.end()
+            continue
+        kept.append(before)
+        thoughts.append(text[opening.end() : end.start()])
+        at = end.end()
     return ("".join([*kept, text[at:]]), "\n\n".join(thoughts)) if thoughts else (text, "")
 
 
