@@ -74,6 +74,8 @@ def test_a_thought_that_does_not_end_is_no_answer(opening: str, dialect: str) ->
         'The package has\n\n{"name": "x", "arguments": {}}\n\nin it.',
         "It writes `</think>` behind a thought, and `<think>` before it.",
         "<thinker> is a class.",
+        'The table is\n\n```json\n{"path": "a", "oldest": 1, "newest": 2}\n```',
+        "`propose_changes` takes a list, and `propose_changes(…)` is how it is called.",
     ],
 )
 def test_an_example_is_only_shown(text: str, dialect: str) -> None:
