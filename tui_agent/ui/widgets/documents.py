@@ -79,8 +79,8 @@ class CodeDocument(SyntaxAwareDocument):
 
     def _bytes_before(self, place: Location) -> int:
         row, column = place
-        above = "".join(f"{line}{self.newline}" for line in self._lines[:row])
-        return len((above + self._lines[row][:column]).encode(errors="replace"))
+        above = self.newline.join([*self._lines[:row], self._lines[row][:column]])
+        return len(above) if above.isascii() else len(above.encode(errors="replace"))
 
     async def parse(self) -> bool:
         """Parse the text as it is now, in a thread; whether the tree is that of the text then."""
