@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from support.bursts import Typist
 from support.screens import on_screen
 from support.sessions import open_session, reply
+from textual.widgets import Static
 
 from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui import signals
 from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.layout import arrangement
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.widgets.editor import Editor
@@ -375,3 +378,33 @@ async def test_nothing_moves_while_a_text_is_written(
         await it.session.files.close("README.md")
         await it.until(lambda: it.pane("chat").region.width == width, "room again, after a pause")
         assert it.one(Prompt).text == "abc"
+
+
+async def test_a_dialog_that_is_closed_while_it_works_ends_nothing_else(tmp_path: Path) -> None:
+    closed, looked = asyncio.Event(), asyncio.Event()
+
+    class Slow(Dialog[None]):
+        def compose(self) -> Iterable[Static]:
+            yield Static("late", id="late")
+
+        def on_mount(self) -> None:
+            self.run_worker(self._look())
+
+        async def _look(self) -> None:
+            try:
+                await closed.wait()
+                await self.query(Static).remove()
+                self.query_one("#late")
+            finally:
+                looked.set()
+
+    async with on_screen(tmp_path, []) as it:
+        slow = Slow()
+        it.app.push_screen(slow)
+        await it.shows("late")
+        slow.dismiss(None)
+        await it.until(lambda: it.app.screen is not slow)
+        closed.set()
+        await looked.wait()
+        await it.press(*"still here")
+        await it.shows("still here")

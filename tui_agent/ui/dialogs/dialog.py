@@ -10,6 +10,7 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.css.query import NoMatches
 from textual.screen import ModalScreen, ScreenResultType
+from textual.worker import Worker
 
 from tui_agent.ui.compositor import SpanCompositor
 
@@ -38,15 +39,23 @@ class Dialog(ModalScreen[ScreenResultType], inherit_bindings=False):
         async def then() -> None:
             try:
                 await call
-            except NoMatches:
-                # Its widgets go before it does when the program ends under it.
-                if self.app.is_running and self.is_attached:
-                    raise
             finally:
                 release()
 
         asyncio.get_running_loop().call_later(AT_MOST, release)
         self.run_worker(then(), group="fill", exclusive=True)
+
+    def run_worker(self, work: Any, *args: Any, **options: Any) -> Worker[Any]:
+        """As any widget does; work that still looks for widgets when the dialog is closed ends in silence."""
+        return super().run_worker(self._while_open(work), *args, **options)
+
+    async def _while_open(self, work: Coroutine[Any, Any, object]) -> None:
+        try:
+            await work
+        except NoMatches:
+            # Its widgets go before it does, also when the program ends under it.
+            if self.app.is_running and self.is_attached and self in self.app.screen_stack:
+                raise
 
     def needs_content(self, event: events.Event) -> bool:
         """Whether what this event does depends on what the dialog is getting to show."""
