@@ -88,10 +88,14 @@ async def a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(
             updates.append(update)
         display(app, screen, update)  # ty: ignore[invalid-argument-type]
 
+    def put_together(_: Screen[object]) -> list[object]:
+        raise AssertionError("the bindings are put together for a letter")
+
     it.screen._update_timer.stop()  # no frame comes any more
     with monkeypatch.context() as patched:
         patched.setattr(Widget, "render_lines", rendered)
         patched.setattr(App, "_display", displayed)
+        patched.setattr(Screen, "_binding_chain", property(put_together))
         await it.press("q")
     prompt = it.one(Prompt)
     assert prompt.text == "q"

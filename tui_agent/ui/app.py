@@ -199,6 +199,12 @@ class WorkspaceApp(Host, inherit_bindings=False):
                 return
         await super().on_event(event)
 
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        """Before a letter goes to what has the focus nobody is asked: that takes a millisecond."""
+        if priority and len(key) == 1 and key not in self.keys.single(APP):
+            return False
+        return await super()._check_bindings(key, priority)
+
     def _is_urgent(self, event: Typed) -> bool:
         return isinstance(event, events.Key) and event.key in self.keys.single(APP)
 
