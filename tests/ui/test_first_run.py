@@ -51,6 +51,13 @@ async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch
         assert model_of(it.session).requests == []
 
 
+async def test_a_model_that_is_set_is_named_before_it_is_asked(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, [reply()], overrides=["model=some/model"]) as it:
+        assert not it.session.state.model.name
+        await it.shows("Model  some/model")
+        assert "none yet" not in it.text and "no model" not in it.text
+
+
 async def test_a_model_that_was_chosen_is_there_after_a_quit(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

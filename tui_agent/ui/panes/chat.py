@@ -135,7 +135,7 @@ class ChatPane(Pane):
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def show(self, state: State) -> None:
-        self.transcript.display = not self.query_one(Welcome).show(state)
+        self.transcript.display = not self.query_one(Welcome).show(state, self.session.models.name)
         self.transcript.show(state)
         if state.session.read_only:
             self.prompt.refuse_text()

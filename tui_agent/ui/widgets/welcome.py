@@ -54,11 +54,11 @@ class Welcome(Center):
     def compose(self) -> list[Static]:  # type: ignore[override]
         return [Static("", markup=False)]
 
-    def show(self, state: State) -> bool:
-        """Show it until something is said; whether it is shown."""
+    def show(self, state: State, model: str) -> bool:
+        """Show it until something is said; whether it is shown. `model` is the one that will be asked, "" for none."""
         self.display = not (state.chat.total or state.turn.number or state.session.read_only)
         recorded = "recorded replies" if state.session.rehearsal or state.session.replay else ""
-        self._model = recorded or state.model.name
+        self._model = recorded or state.model.name or model
         if self.display:
             self._draw()
         return self.display
