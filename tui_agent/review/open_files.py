@@ -165,7 +165,7 @@ class OpenFiles:
                 )
         except Outdated as error:
             self._journal.tell(e.BufferClashed(path, True))
-            raise Outdated(error.what, "reload it, or save once more to overwrite what is there") from error
+            raise Outdated(error.what, "merge it, reload it, or save over it") from error
         self._stored[path] = decode(data)
         self._merges.pop(path, None)
         mtime = await asyncio.to_thread(self._mtime, path)
@@ -181,7 +181,7 @@ class OpenFiles:
         buffer = self._buffer(path)
         if buffer.unsaved and not discard:
             raise SessionError(
-                f"{path} has unsaved text", "save it, or close it once more to give the text up"
+                f"{path} has unsaved text", "save it, or close it and give the text up"
             )
         self._stored.pop(path, None)
         self._merges.pop(path, None)

@@ -277,7 +277,8 @@ class BuffersPane(Pane):
 
         await self.flush()
         buffer, files = self.session.state.buffers.get(self.session.state.buffers.active), self.session.files
-        if buffer is None:
+        if buffer is None or not buffer.clash:
+            await self.session.notice("Nothing changed on disk while you edited the file")
             return
         try:
             made = await self.app.push_screen_wait(Merge(await files.clash(buffer.path), buffer.text))
