@@ -8,6 +8,7 @@ import pytest
 from rich.color import Color
 from support.screens import Driven, on_screen
 from support.sessions import reply
+from textual.events import MouseScrollUp
 
 from tui_agent.ui.panes import buffers
 from tui_agent.ui.panes.buffers import BuffersPane
@@ -388,6 +389,52 @@ async def test_the_widest_line_can_be_reached(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await open_in(it, "wide.txt")
         assert editor(it).virtual_size.width > 800
+
+
+async def test_the_view_comes_back_from_a_long_line_with_the_cursor(workspace: Path) -> None:
+    (workspace / "wide.py").write_text("short = 1\n" + "x" * 300 + "\nshort = 2\n" + "y" * 300)
+    async with on_screen(workspace, size=(80, 24)) as it:
+        area = await open_in(it, "wide.py", 2)
+        await it.press("end")
+        await it.until(lambda: area.scroll_x > 200, "the end of the line")
+        await it.press("down")
+        await it.until(lambda: area.scroll_x == 0, "the beginning")
+        await it.press("down", "end", *["ctrl+left"], "home")
+        await it.until(lambda: area.scroll_x == 0, "the beginning")
+        await it.press("end")
+        await it.until(lambda: area.scroll_x > 200)
+        left = area.scroll_x
+        for _ in range(12):
+            area.post_message(scrolled(area, MouseScrollUp))
+        await it.until(lambda: area.scroll_x < left, "Shift and the wheel")
+        left = area.scroll_x
+        await it.pilot.click(area, offset=(20, 3))
+        assert area.scroll_x == left and area.cursor_location[1] > left  # the mouse stays on what it pressed
+        await it.press("up")
+        await it.until(lambda: area.scroll_x == 0, "the beginning")
+
+
+async def test_brackets_that_belong_together_are_seen_and_gone_between(workspace: Path) -> None:
+    text = "f(\n    [1, ')', {2: 3}],\n)\n" + "# (\n" * 20_000
+    (workspace / "calls.txt").write_text(text)
+    async with on_screen(workspace) as it:
+        area = await open_in(it, "calls.txt")
+        await it.press("right", "ctrl+right_square_bracket")
+        assert area.cursor_location == (1, 9)
+        await it.press("ctrl+right_square_bracket")
+        assert area.cursor_location == (0, 1)
+        area.move_cursor((1, 4))
+        await it.press("ctrl+right_square_bracket")
+        assert area.cursor_location == (1, 19) and area.matching_bracket_location == (1, 4)
+        partner = area._theme.bracket_matching_style
+        assert partner and partner.underline and partner.bold  # seen where there are no colours
+        assert any(text == "[" and style and style.underline for text, style, _ in area.render_line(1))
+        area.move_cursor((3, 2))
+        assert area.matching_bracket_location is None  # looked for among the next lines only
+
+
+def scrolled(area: Editor, kind: type[MouseScrollUp]) -> MouseScrollUp:
+    return kind(area, 5, 5, 0, 0, 0, True, False, False)
 
 
 #: Keys from the beginning of the line `    return get(url)`, and the lines from there on.

@@ -180,9 +180,7 @@ class OpenFiles:
         """Close a file. Raises `SessionError` while it has unsaved text, unless `discard`."""
         buffer = self._buffer(path)
         if buffer.unsaved and not discard:
-            raise SessionError(
-                f"{path} has unsaved text", "save it, or close it and give the text up"
-            )
+            raise SessionError(f"{path} has unsaved text", "save it, or close it and give the text up")
         self._stored.pop(path, None)
         self._merges.pop(path, None)
         await self._journal.record(e.BufferClosed(path))

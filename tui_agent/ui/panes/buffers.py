@@ -65,6 +65,7 @@ class BuffersPane(Pane):
             "line_up": lambda: self._on_lines(lambda editor: line_edits.move_lines(editor, -1)),
             "line_down": lambda: self._on_lines(lambda editor: line_edits.move_lines(editor, 1)),
             "wrap": self._wrap,
+            "bracket": lambda: self.editor and line_edits.go_to_bracket(self.editor),
             "outside": lambda: self._open_outside(),
             "find": partial(self._find, "find"),
             "replace": partial(self._find, "replace"),

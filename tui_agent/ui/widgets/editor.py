@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import events
 from textual.document._document import EditResult
 from textual.document._edit import Edit
-from textual.geometry import Size
+from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
@@ -30,6 +30,8 @@ PARSED_AFTER = 0.25
 MEASURED_WHOLE = 500
 
 
+#: Cells of a line that are in view before the cursor, where there are as many.
+LEFT_IN_VIEW = 8
 #: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
 #: whole would take seconds, and each key a good part of one.
 MOST_LINES, PART = 50_000, 10_000
@@ -60,6 +62,8 @@ class Editor(WritingArea):
     #: Cells of the widest line, and the first and last line that the edit under way changes.
     _widest = 0
     _touched: tuple[int, int] | None = None
+    #: Whether the cursor was last moved by the mouse.
+    _by_mouse = False
     _parsing: Timer | None = None
     _edit: _UnderWay | None = None
     #: Characters of the text, and of the one that is on disk (-1: not known).
@@ -280,6 +284,7 @@ class Editor(WritingArea):
 
     async def on_key(self, event: events.Key) -> None:
         """Enter goes on at the depth of the line, Shift+Tab takes a step of it back."""
+        self._by_mouse = False
         if self.read_only or self.locked:
             return  # the base says so
         if event.key == "enter":
@@ -293,14 +298,6 @@ class Editor(WritingArea):
             event.prevent_default()
             dedent(self)
 
-    def put(self, lines: Sequence[str], start: Place, end: Place) -> Place:
-        """Put lines between two places, as one step of undo; where they end."""
-        self.history.checkpoint()
-        ending = self.document.newline
-        result = self.replace(ending.join(line.replace("\n", ending) for line in lines), start, end)
-        self.history.checkpoint()
-        return result.end_location
-
     # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -312,6 +309,7 @@ class Editor(WritingArea):
         """Select by places of the whole text, and bring the cursor into view."""
         if self.whole is not None and not 0 <= cursor[0] - self.first_line < self.document.line_count:
             self._show_part(cursor[0])
+        self._by_mouse = False
         self.selection = Selection(self._within(self._here(anchor)), self._within(self._here(cursor)))
         self.call_after_refresh(self.scroll_cursor_visible, True)
 
@@ -339,6 +337,19 @@ class Editor(WritingArea):
             )
             at += 1
         return line
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """With as much of the line before the cursor as there is room for; the mouse stays on what it presses."""
+        scrolled = super().scroll_cursor_visible(center, animate)
+        left, (x, _) = round(self.scroll_x), self._cursor_offset
+        room = self.scrollable_content_region.width - self.gutter_width
+        if left and not self._by_mouse and not self.soft_wrap and x < left + LEFT_IN_VIEW:
+            to = 0 if x + LEFT_IN_VIEW <= room else x - room // 2
+            self.scroll_to(x=to, animate=False, force=True)
+        return scrolled
+
+    async def _on_mouse_down(self, event: events.MouseDown) -> None:
+        self._by_mouse = True
 
     def action_cursor_down(self, select: bool = False) -> None:
         if self.whole is not None and not select and self.cursor_at_last_line:

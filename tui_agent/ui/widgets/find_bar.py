@@ -22,6 +22,7 @@ from tui_agent.errors import EditFailed
 from tui_agent.ui.sink import counted, parts
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.hints import Hint, HintLine
+from tui_agent.ui.widgets.line_edits import put
 
 FindMode = Literal["find", "replace", "line"]
 #: Seconds without an edit after which a text is searched again.
@@ -103,7 +104,6 @@ class FindBar(Vertical):
         self.query_one("#find-replace").display = mode == "replace"
         self._say("")
         self._show_hints()
-        self.query_one("#find-count", Static).update("")
         replaces = mode == "replace" and words.value and not fresh
         (self.query_one("#find-with", Input) if replaces else words).focus()
         if mode != "line":
@@ -306,7 +306,7 @@ class FindBar(Vertical):
         template, line = self.query_one("#find-with", Input).value, editor.lines[here.row]
         text = await asyncio.to_thread(search.replaced, line, here, template)
         before = len(editor.lines), len(line)
-        after = editor.put([text], (here.row, here.start), (here.row, here.end))
+        after = put(editor, [text], (here.row, here.start), (here.row, here.end))
         self._move_scope(here.row, len(editor.lines) - before[0], len(editor.lines[after[0]]) - before[1])
         editor.select(after, after)
         self._stale = True
@@ -344,9 +344,9 @@ class FindBar(Vertical):
         first, last = min(changed), max(changed)
         if editor is not self._editor or list(editor.lines) != lines:
             raise EditFailed("The text has changed meanwhile", "search again")
-        put = [changed.get(row, lines[row]) for row in range(first, last + 1)]
-        editor.put(put, (first, 0), (last, len(lines[last])))
-        self._move_scope(last, len(editor.lines) - len(lines), len(put[-1]) - len(lines[last]))
+        new = [changed.get(row, lines[row]) for row in range(first, last + 1)]
+        put(editor, new, (first, 0), (last, len(lines[last])))
+        self._move_scope(last, len(editor.lines) - len(lines), len(new[-1]) - len(lines[last]))
         self._stale = True
         await self._find()
         self._say(f"Replaced {words} · Ctrl+Z undoes")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
+
+from tui_agent.edits.brackets import near, partner
 
 Place = tuple[int, int]
 #: What begins a comment up to the end of the line, where that is not a `#`.
@@ -73,6 +77,24 @@ def move_lines(area: TextArea, step: int) -> None:
     else:
         around, lines = range(rows[0], rows[-1] + 2), [area.document.get_line(rows[-1] + 1), *lines]
     _change_lines(area, around, lines, down=step)
+
+
+def put(area: TextArea, lines: Iterable[str], start: Place, end: Place) -> Place:
+    """Put lines between two places, as one step of undo; where they end."""
+    area.history.checkpoint()
+    ending = area.document.newline
+    result = area.replace(ending.join(line.replace("\n", ending) for line in lines), start, end)
+    area.history.checkpoint()
+    return result.end_location
+
+
+def go_to_bracket(area: TextArea) -> None:
+    """From a bracket to the one that it belongs to."""
+    lines = area.document.lines
+    here = near(lines, area.selection.end)
+    there = partner(lines, here) if here else None
+    if there is not None:
+        area.move_cursor(there)
 
 
 def _within(area: TextArea, place: Place) -> Place:

@@ -74,6 +74,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         & .text-area--gutter { color: $faint; background: $surface; }
         & .text-area--cursor-gutter { color: $muted; background: $surface; }
         & .text-area--selection { background: $selection; }
+        & .text-area--matching-bracket { background: $selection; text-style: bold underline; }
         & .text-area--placeholder { color: $faint; }
     }
     """
