@@ -14,24 +14,29 @@ from tui_agent.session.session import Session
 from tui_agent.settings import loading
 from tui_agent.settings.folders import user_folders
 from tui_agent.ui.run import run_app
+from tui_agent.ui.widgets.guide import Guide
 
 CHECK = {"name": CHECK_NAME, "command": CHECK_COMMAND, "files": ["*.py"]}
 
 
-async def rehearsal(on_folder: Callable[[Path], object] = lambda folder: None) -> Session:
-    """The session of the rehearsal, in a folder of its own, which is told."""
+async def rehearsal(
+    on_folder: Callable[[Path], object] = lambda folder: None, folder: Path | None = None, session: str = ""
+) -> Session:
+    """A session of the rehearsal, a new one or that of an id, in a folder of its own, which is told, or in this one."""
     from tui_agent.session.opening import Opening, open_session
 
-    folder = await asyncio.to_thread(copy_project)
-    on_folder(folder)
+    if folder is None:
+        folder = await asyncio.to_thread(copy_project)
+        on_folder(folder)
     return await open_session(
         Opening(
             workspace=folder,
+            session=session,
             replay=recording(),
             rehearsal=True,
             started_from=Path.cwd(),
             interactive=True,
-            draft=FIRST_REQUEST,
+            draft="" if session else FIRST_REQUEST,
             overrides=(f"checks.commands={json.dumps([CHECK])}",),
         )
     )
@@ -47,6 +52,8 @@ def run_demo() -> int:
         theme=settings.theme,
         keys=settings.keys,
         plain=settings.screen.plain,
+        reopen=lambda choice: rehearsal(folder=opened[0], session=choice.session),
+        guide=Guide(),
         folders=(folders.config,),
     )
     if opened:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tui_agent.store.event import Event
     from tui_agent.store.state import State
     from tui_agent.ui.plain_screen import PlainScreen
+    from tui_agent.ui.widgets.guide import Guide
 
 OpenSession = Callable[[], Awaitable["Session"]]
 #: Seconds in which the second press of the key that quits must come.
@@ -65,6 +66,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         pick_from: tuple[Path, Path] | None = None,
         depth: Depth | None = None,
         plain: bool = False,
+        guide: Guide | None = None,
     ) -> None:
         """`folders` may hold `keys.toml` and `themes/`; the nearest is last. `depth` is what the terminal can show,
         where it is not to be asked.
@@ -90,6 +92,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if plain:
             self._draw_plainly(plain)
         self.reopen = reopen
+        self.guide = guide
         self._pick_from = pick_from
         #: The session to go on with when this one is closed.
         self.next: Choice | None = None

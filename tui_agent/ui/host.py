@@ -12,6 +12,7 @@ from tui_agent.ui.keys.keymap import Keys
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.widgets.guide import Guide
 
 
 class Choice(NamedTuple):
@@ -37,6 +38,8 @@ class Host(App[int], inherit_bindings=False):
     keyboard: Keyboard
     session: Session | None
     reopen: Reopen | None
+    #: What leads through the rehearsal; None elsewhere.
+    guide: Guide | None
 
     async def switch(self, choice: Choice) -> None:
         """Close this session and go on with another."""

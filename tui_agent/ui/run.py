@@ -17,6 +17,7 @@ from tui_agent.ui.app import OpenSession, WorkspaceApp
 from tui_agent.ui.host import Reopen
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
+from tui_agent.ui.widgets.guide import Guide
 
 #: Seconds that the session may take to close when a signal ends the program.
 CLOSE_AT_SIGNAL = 1.0
@@ -37,6 +38,7 @@ def run_app(
     reopen: Reopen | None = None,
     pick_from: tuple[Path, Path] | None = None,
     plain: bool = False,
+    guide: Guide | None = None,
 ) -> int:
     """Run full screen until the person quits; the exit status. Raises the error that kept the session shut.
 
@@ -52,6 +54,7 @@ def run_app(
             reopen=reopen,
             pick_from=pick_from,
             plain=plain,
+            guide=guide,
         )
         status = asyncio.run(_run(app))
         plain = app.plain

@@ -35,6 +35,7 @@ from tui_agent.ui.widgets.session_calls import ask, refuse
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
+    from tui_agent.ui.bridge import Shown
 
 
 @runtime_checkable
@@ -68,6 +69,10 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> Iterable[Widget]:
         self.workspace.one_at_a_time = self.host.plain
+        if self.host.guide is not None:
+            from tui_agent.ui.widgets.guide import GuideLine
+
+            yield GuideLine(self.host.guide, self.host.keys)
         yield self.workspace
         if self.host.plain:
             yield Announcements(self.host.keys, self._title_of)
@@ -113,8 +118,8 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         rings = session.loaded.settings.screen.bell_after
         bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name, rings))
         bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
-        for announcements in self.query(Announcements):
-            bridge.attach(announcements)
+        for told in (*self.query(Announcements), *self.query("#guide")):
+            bridge.attach(cast("Shown", told))
         self.ready = True
 
     def _title_of(self, name: str) -> str:
@@ -282,6 +287,15 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             ask(self, session, refuse(self.app, session))
         else:
             await invoke(self._commands.table[action_id])
+            self.acted(action_id)
+
+    def acted(self, action_id: str) -> None:
+        """Tell the guide, where there is one."""
+        if self.host.guide is not None and self.session is not None:
+            from tui_agent.ui.widgets.guide import GuideLine
+
+            self.host.guide.acted(action_id)
+            self.query_one(GuideLine).show(self.session.state)
 
     async def do(self, action_id: str) -> None:
         """Do what a key would do, from the palette or the leader; an action of a pane goes there first."""

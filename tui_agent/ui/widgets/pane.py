@@ -141,6 +141,8 @@ class Pane(Container):
             self.ask(refuse(self.app, self.session))
         else:
             await invoke(self.commands[action.name])
+            if acted := getattr(self.screen, "acted", None):
+                acted(action_id)
 
     async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()

@@ -1,0 +1,121 @@
+"""The guide of the rehearsal: the fifteen commonest jobs, one after another, each with its keys until it was done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+from textual.widgets import Static
+
+from tui_agent.store.state import State
+from tui_agent.ui.keys.keymap import Keys
+from tui_agent.ui.sink import parts
+
+
+class Job(NamedTuple):
+    """What to do; `{action}` in the words is the key of that action. `done` says so of a state, or of the actions that
+    were done."""
+
+    words: str
+    done: Callable[[State, frozenset[str]], bool]
+
+
+def _acted(*actions: str) -> Callable[[State, frozenset[str]], bool]:
+    return lambda state, acted: not acted.isdisjoint(actions)
+
+
+def _hunks(state: State) -> list[str]:
+    return [hunk for change in state.review.changes for hunk in change.hunks]
+
+
+JOBS = (
+    Job("Send the message: {chat.send}", lambda state, _: state.turn.number > 0),
+    Job(
+        "When the answer is there, apply a hunk: {pane.review} then {review.apply}",
+        lambda state, _: "applied" in _hunks(state),
+    ),
+    Job("Skip the next hunk: {review.skip}", lambda state, _: "skipped" in _hunks(state)),
+    Job(
+        "Apply all that waits: {changes.apply_all}, again where checks have not passed",
+        lambda state, _: len(state.review.checkpoints) > 1 and not state.review.open,
+    ),
+    Job("Undo that: {changes.undo}", lambda state, _: any(it.undone for it in state.review.checkpoints)),
+    Job("Commit: {changes.commit}, write a message, F2", _acted("committed")),
+    Job(
+        "Stop an answer: {pane.chat}, 1, {chat.send}, then {app.close} while it comes",
+        lambda state, _: state.turn.kind == "Interrupted",
+    ),
+    Job(
+        "Open a file: {pane.files} {files.find}, retry, Enter",
+        lambda state, _: bool(state.buffers.open),
+    ),
+    Job("Find in it: {buffers.find}, some letters, Esc", _acted("buffers.find")),
+    Job(
+        "Run a command: {pane.chat}, !git status, {chat.send}",
+        lambda state, _: any(it.by == "person" for it in state.commands.results),
+    ),
+    Job("Search the transcript: {pane.chat} {chat.search}, some letters, Esc", _acted("chat.search")),
+    Job("Choose a model: {session.model}, and Esc", _acted("session.model")),
+    Job(
+        "Get a question: {pane.chat}, Explain shop/invoices.py, {chat.send}; answer it: {pane.plan} {plan.choose}",
+        _acted("plan.choose"),
+    ),
+    Job("Begin a new session: {session.new}", _acted("a new session")),
+    Job("Resume the one before: {session.open}, {chat.send}", _acted("a session resumed")),
+)
+
+
+class Guide:
+    """What was done so far; it outlives the screen of a session."""
+
+    def __init__(self) -> None:
+        self.left = list(JOBS)
+        self._acted: frozenset[str] = frozenset()
+        self._sessions: list[str] = []
+
+    def acted(self, action_id: str) -> None:
+        """An action was done, by key or otherwise."""
+        self._acted |= {action_id}
+
+    def show(self, state: State) -> None:
+        name = state.session.id
+        if self._sessions and name != self._sessions[-1]:
+            self.acted("a session resumed" if name in self._sessions else "a new session")
+        if name:
+            self._sessions.append(name)
+        if any(notice.text.startswith("Committed") for notice in state.notices.items):
+            self.acted("committed")
+        self.left = [job for job in self.left if not job.done(state, self._acted)]
+
+    def words(self, keys: Keys) -> str:
+        """The next job, with its number of all."""
+        if not self.left:
+            every, leave = keys.shown("app.help"), keys.shown("app.quit")
+            return f"All {len(JOBS)} are done. {every} has every key, {leave} twice quits."
+        words = self.left[0].words
+        for action in keys.by_action:
+            words = words.replace(f"{{{action}}}", keys.shown(action))
+        return f"{len(JOBS) - len(self.left) + 1} of {len(JOBS)}  {words}"
+
+
+class GuideLine(Static):
+    """The next job. Shown the state like a pane."""
+
+    DEFAULT_CSS = (
+        "GuideLine { dock: top; height: auto; max-height: 2; background: $surface-raised; padding: 0 1; }"
+    )
+    SLICES: ClassVar[tuple[str, ...]] = (
+        *("session", "turn", "review", "buffers", "commands", "plan", "notices", "layout", "input"),
+    )
+
+    def __init__(self, guide: Guide, keys: Keys) -> None:
+        super().__init__("", id="guide", markup=False)
+        self._guide = guide
+        self._keys = keys
+
+    def show(self, state: State) -> None:
+        self._guide.show(state)
+        self.look()
+
+    def look(self) -> None:
+        self.update(parts((self._guide.words(self._keys), "$accent")))
