@@ -47,11 +47,11 @@ class Dialog(ModalScreen[ScreenResultType], inherit_bindings=False):
 
     def run_worker(self, work: Any, *args: Any, **options: Any) -> Worker[Any]:
         """As any widget does; work that still looks for widgets when the dialog is closed ends in silence."""
-        return super().run_worker(self._while_open(work), *args, **options)
+        return super().run_worker(work if options.get("thread") else self._while_open(work), *args, **options)
 
-    async def _while_open(self, work: Coroutine[Any, Any, object]) -> None:
+    async def _while_open(self, work: Any) -> None:
         try:
-            await work
+            await (work() if callable(work) else work)
         except NoMatches:
             # Its widgets go before it does, also when the program ends under it.
             if self.app.is_running and self.is_attached and self in self.app.screen_stack:
