@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from tests.support.panes import ThemedApp
 from tui_agent.store.files import Buffer
 from tui_agent.ui.compositor import SpanCompositor
 from tui_agent.ui.themes import editor_theme
+from tui_agent.ui.widgets import documents
 from tui_agent.ui.widgets import editor as editor_module
 from tui_agent.ui.widgets.documents import CodeDocument
 from tui_agent.ui.widgets.editor import Editor
@@ -221,3 +224,33 @@ async def test_the_other_bracket_is_found_and_not_looked_for_in_the_whole_text()
         ):
             app.editor.move_cursor(cursor)
             assert app.editor.matching_bracket_location == other, cursor
+
+
+async def test_a_text_that_takes_long_to_parse_keeps_no_key_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tokens of so many comments are looked for again at each of them."""
+    monkeypatch.setattr(documents, "GIVEN_UP_AFTER", 0.4)
+    app = EditorApp("value = 1\n" + "# (\n" * 20_000)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("x")
+        document = app.editor.document
+        assert isinstance(document, CodeDocument)
+        assert document.get_line(1_500) == "x# (" and not document.given_up, (
+            "it is shown and takes keys at once"
+        )
+        longest, last = 0.0, perf_counter()
+        while not document.given_up:
+            await asyncio.sleep(0.001)
+            longest, last = max(longest, perf_counter() - last), perf_counter()
+        assert longest < 0.3, "the loop went on meanwhile"
+        await pilot.press("y")
+        assert document.get_line(1_500) == "xy# ("
+
+
+async def test_a_long_text_has_its_colours_once_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "AT_ONCE", 0.0)
+    app = EditorApp("\n".join(LINES))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await parsed(pilot, app.editor)
+        await pilot.pause()
+        assert all(app.editor._highlights[row] for row in range(1_490, 1_510))
+        assert app.shown == app.whole()

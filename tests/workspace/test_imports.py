@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from time import process_time
 
 import pytest
 
+from tui_agent.workspace import imports
 from tui_agent.workspace.companions import Places, imported
 from tui_agent.workspace.imports import read_imports
 from tui_agent.workspace.index import Index
@@ -169,3 +171,11 @@ def test_tests_by_their_usual_names(path: str, paths: str, expected: list[str]) 
     places = find_tests([path], Index([path, *paths.split()]))
     assert places.get(path, []) == expected
     assert all(is_test(place) for place in expected)
+
+
+def test_a_text_that_takes_long_to_parse_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "import os\n" + "# (\n" * 20_000
+    monkeypatch.setattr(imports, "SECONDS", 0.05)
+    before = process_time()
+    assert read_imports("python", text) == ()
+    assert process_time() - before < 1, "whole it takes 7 s"

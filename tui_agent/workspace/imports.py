@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from tui_agent.workspace.import_names import Import
+from tui_agent.workspace.syntax_trees import parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -28,10 +29,13 @@ _QUERIES: Final = {
 _QUERIES["typescript"] = _QUERIES["javascript"] + "(import_require_clause source: (string) @source)"
 _QUERIES["tsx"] = _QUERIES["typescript"]
 MOST_IMPORTS: Final = 500
+#: Processor time after which a text is taken to import nothing.
+SECONDS: Final = 1.0
 
 
 def read_imports(language: str, text: str) -> tuple[Import, ...]:
-    """The imports of a text in the order in which they stand, each once; none in a language that is not known here.
+    """The imports of a text in the order in which they stand, each once; none in a language that is not known
+    here, and in a text that takes too long to parse.
 
     `language` is as in `workspace.languages`, or `tsx`. Broken source gives what can be read of it.
     """
@@ -40,7 +44,9 @@ def read_imports(language: str, text: str) -> tuple[Import, ...]:
     from tree_sitter import QueryCursor
 
     parser, query = _tools(language)
-    tree = parser.parse(text.encode(errors="replace"))
+    tree = parse(parser, text.encode(errors="replace"), SECONDS)
+    if tree is None:
+        return ()
     found: list[tuple[int, Import]] = []
     for name, nodes in QueryCursor(query).captures(tree.root_node).items():
         reader = _READERS.get(name)

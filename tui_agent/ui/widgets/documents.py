@@ -13,11 +13,16 @@ from textual.document._syntax_aware_document import SyntaxAwareDocument
 from textual.document._wrapped_document import WrappedDocument
 from textual.expand_tabs import get_tab_widths
 from textual.widgets import _text_area
+from tree_sitter import Language, Parser
+
+from tui_agent.workspace.syntax_trees import parse
 
 _Row = TypeVar("_Row")
 
 #: So many of the longest lines, by characters, are measured in cells.
 _MEASURED = 64
+#: Seconds of processor time for a first parse that the screen waits for, and for any other.
+AT_ONCE, GIVEN_UP_AFTER = 0.015, 2.0
 
 
 class Verbatim(str):
@@ -54,10 +59,23 @@ class ExactDocument(Document):
 
 class CodeDocument(SyntaxAwareDocument):
     """Moves its syntax tree along with each edit, and leaves it to the editor when it is parsed again: that takes
-    50 ms in a file of 5,000 lines, and Textual's own way, which asks for each line several times, twice as long."""
+    50 ms in a file of 5,000 lines, and Textual's own way, which asks for each line several times, twice as long.
 
-    #: Edits so far, and those that the tree knows of.
-    edits = parsed = 0
+    What is not parsed within a frame has the tree of an empty text at first, and is parsed in a thread.
+    """
+
+    def __init__(self, text: str, language: Language) -> None:
+        Document.__init__(self, text)
+        self.language = language
+        self._parser = Parser(language)
+        #: Edits so far, and those that the tree knows of: -1 while it is that of no text.
+        self.edits, self.parsed = 0, -1
+        #: Whether parsing took too long: the text has no colours but those that it had.
+        self.given_up = False
+        tree = parse(self._parser, self.text.encode(errors="replace"), AT_ONCE)
+        if tree is not None:
+            self.parsed = 0
+        self._syntax_tree = tree or self._parser.parse(b"")
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         top, bottom = sorted((start, end))
@@ -65,7 +83,7 @@ class CodeDocument(SyntaxAwareDocument):
         last = first + len(self.get_text_range(top, bottom).encode(errors="replace"))
         points = self._location_to_point(top), self._location_to_point(bottom)
         result = Document.replace_range(self, start, end, Verbatim.of(text, self.newline))
-        if self._syntax_tree is not None:
+        if self._syntax_tree is not None and self.parsed >= 0:
             self._syntax_tree.edit(
                 start_byte=first,
                 old_end_byte=last,
@@ -83,13 +101,21 @@ class CodeDocument(SyntaxAwareDocument):
         return len(above) if above.isascii() else len(above.encode(errors="replace"))
 
     async def parse(self) -> bool:
-        """Parse the text as it is now, in a thread; whether the tree is that of the text then."""
+        """Parse the text as it is now, in a thread; whether there is no more to do for the text as it is then."""
+        if self.given_up or self._syntax_tree is None:
+            return True
         edits, text = self.edits, self.text.encode(errors="replace")
-        assert self._parser is not None
-        tree = await asyncio.to_thread(self._parser.parse, text, self._syntax_tree.copy())
-        if self.edits == edits and self._syntax_tree is not None:
-            self._syntax_tree, self.parsed = tree, edits
-        return self.parsed == self.edits
+        old = self._syntax_tree.copy() if self.parsed >= 0 else None
+
+        def unwanted() -> bool:
+            return self.edits != edits or self._syntax_tree is None
+
+        parser = Parser(self.language)  # of its own: a thread that is no longer wanted may not have ended
+        tree = await asyncio.to_thread(parse, parser, text, GIVEN_UP_AFTER, old, unwanted)
+        if not unwanted():
+            self.given_up = tree is None
+            self._syntax_tree, self.parsed = tree or self._syntax_tree, edits if tree else self.parsed
+        return self.edits == edits
 
 
 def ending_of(text: str) -> str:
@@ -144,8 +170,9 @@ class CountedDocument(WrappedDocument):
             super().wrap_range(start, old_end, new_end)
 
 
-# The name by which Textual's editor makes its wrapping.
+# The names by which Textual's editor makes its wrapping, and a document with colours.
 vars(_text_area)["WrappedDocument"] = CountedDocument
+vars(_text_area)["SyntaxAwareDocument"] = CodeDocument
 
 
 def widest(lines: list[str], tab_width: int) -> int:

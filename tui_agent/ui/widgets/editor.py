@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from rich.text import Text
-from textual import events
+from textual import events, work
 from textual.document._document import EditResult
 from textual.document._edit import Edit
 from textual.geometry import Offset, Size
@@ -35,7 +35,7 @@ LEFT_IN_VIEW = 8
 #: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
 #: whole would take seconds, and each key a good part of one.
 MOST_LINES, PART = 50_000, 10_000
-#: Files with more characters than this are shown without colours: the first parse takes longer than a frame.
+#: Files with more characters than this are shown without colours, which would be looked for after each pause.
 COLOURED_TO = 400_000
 
 
@@ -115,6 +115,8 @@ class Editor(WritingArea):
         before = getattr(self, "document", None)
         super()._set_document(text, language)
         self.length = len(text)
+        if isinstance(self.document, CodeDocument) and self.document.parsed < 0:
+            self._parse()
         if before is not None and before is not self.document:
             let_go(before)
 
@@ -147,13 +149,15 @@ class Editor(WritingArea):
         if isinstance(self.document, CodeDocument):
             self._parsing = self.set_timer(PARSED_AFTER, self._parse)
 
+    @work(exclusive=True, group="parse")
     async def _parse(self) -> None:
+        """A task of its own, so that keys do not wait for it."""
         document = self.document
         if not isinstance(document, CodeDocument):
             return
         if not await document.parse():
             self._parse_soon()
-        elif document is self.document:
+        elif document is self.document and not document.given_up:
             before = dict(self._highlights)
             self._build_highlight_map()
             top = self.scroll_offset.y

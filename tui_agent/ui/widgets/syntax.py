@@ -18,6 +18,7 @@ from textual.app import App
 
 from tui_agent.edits.change import Diff
 from tui_agent.ui.widgets.diff_lines import DiffLine, new_lines
+from tui_agent.workspace.syntax_trees import parse
 
 if TYPE_CHECKING:
     from textual.widgets import TextArea
@@ -145,6 +146,8 @@ def _start_of(node: Any) -> int:
 
 #: Longer texts are shown without: parsing them would be felt.
 LONGEST = 1_000
+#: Processor time after which a text is shown without.
+SECONDS = 0.2
 
 
 class Coloured(NamedTuple):
@@ -169,7 +172,10 @@ class Parsed:
         self._highlight_query = None
         if grammar is None:
             return
-        self._tree = Parser(grammar).parse("".join(lines).encode(errors="replace"))
+        tree = parse(Parser(grammar), "".join(lines).encode(errors="replace"), SECONDS)
+        if tree is None:
+            return
+        self._tree = tree
         if language not in self._queries:
             self._queries[language] = Query(grammar, TextArea._get_builtin_highlight_query(language))
         self._highlight_query = self._queries[language]

@@ -12,7 +12,6 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.document._document import EditResult, Location, Selection
 from textual.document._edit import Edit
-from textual.document._syntax_aware_document import SyntaxAwareDocument
 from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.reactive import reactive
@@ -87,8 +86,8 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     def _set_document(self, text: str, language: str | None) -> None:
         super()._set_document(Verbatim.of(text, ending_of(text)), language)
-        coloured = isinstance(self.document, SyntaxAwareDocument)
-        self.document.__class__ = CodeDocument if coloured else ExactDocument
+        if not isinstance(self.document, CodeDocument):
+            self.document.__class__ = ExactDocument
         self.refresh()
 
     def edit(self, edit: Edit) -> EditResult:

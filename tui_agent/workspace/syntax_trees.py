@@ -1,0 +1,61 @@
+"""Texts parsed by tree-sitter, for as long as that may take.
+
+Some take the square of their length: 20,000 lines of comments in Python 7 s. A parser that is handed the whole text
+keeps the interpreter's lock meanwhile, and every other thread waits; one that asks for it piece by piece does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import thread_time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser, Tree
+
+#: Bytes that a parser is handed at once.
+_PIECE: Final = 4096
+
+
+class _Source:
+    """A text as a parser, and later its tree, asks for it; it ends early where `given_up` says so."""
+
+    def __init__(self, text: bytes, seconds: float, unwanted: Callable[[], bool] | None) -> None:
+        self._text = text
+        self._until = thread_time() + seconds
+        self._unwanted = unwanted
+        self.given_up = self.parsed = False
+
+    def __call__(self, offset: int, _: object = None) -> bytes:
+        return b"" if self.over() else self._text[offset : offset + _PIECE]
+
+    def over(self, *_: object) -> bool:
+        if not self.parsed and not self.given_up:
+            self.given_up = thread_time() > self._until or bool(self._unwanted and self._unwanted())
+        return self.given_up
+
+    def finish(self) -> None:
+        self.parsed, self._unwanted = True, None
+
+
+def parse(
+    parser: Parser,
+    text: bytes,
+    seconds: float,
+    old: Tree | None = None,
+    unwanted: Callable[[], bool] | None = None,
+) -> Tree | None:
+    """The tree of a text; None once that took so many seconds of the thread's processor time, or is `unwanted`."""
+    source = _Source(text, seconds, unwanted)
+    before = (old,) if old is not None else ()
+    try:
+        tree = parser.parse(source, *before, progress_callback=source.over)
+    except ValueError:  # what the callback ended
+        if not source.given_up:
+            raise
+        tree = None
+    source.finish()
+    if source.given_up:
+        parser.reset()
+        return None
+    return tree
