@@ -255,6 +255,11 @@ async def test_a_rehearsal_that_is_through_says_how_to_begin_anew(rehearsal: Rec
     assert reply["nextSteps"] == []
 
 
+async def test_a_rehearsal_says_in_a_sentence_that_it_drafts_no_message(rehearsal: RecordedModel) -> None:
+    with pytest.raises(ModelError, match="has no recorded commit message"):
+        await answer(rehearsal, request("diff --git a/x b/x", "draft"))
+
+
 async def test_in_the_other_dialect_it_answers_in_plain_words(tmp_path: Path) -> None:
     path = write(tmp_path / "r", exchange("first", "1"), rehearsal=True, protocol="tools")
     reply = text(await answer(RecordedModel(path, speed=0), request("else")))

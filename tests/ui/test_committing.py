@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.repositories import git, repository
 from support.screens import on_screen
-from support.sessions import reply
+from support.sessions import model_of, reply
 
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -92,7 +92,8 @@ async def test_leaving_the_dialog_commits_nothing_and_without_a_model_one_writes
         await driven.session.chat.finished()
         await driven.session.review.apply()
         await driven.press("ctrl+o", "i")
-        await driven.shows("write the message yourself")
+        await driven.shows("x cannot be reached; write the message yourself")
+        assert model_of(driven.session).requests[-1].purpose == "draft"
         await driven.press(*"mine", "escape")
         await driven.shows("Esc again drops what you wrote")
         await driven.press("escape")

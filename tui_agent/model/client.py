@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-Pass = Literal["plan", "main", "condense", "subtask"]
+Pass = Literal["plan", "main", "condense", "subtask", "draft"]
 #: `cut`: the stream ended before the model did; `length`: the model ran out of room.
 EndReason = Literal["stop", "tool_calls", "length", "refused", "cut"]
 Message = dict[str, Any]

@@ -322,6 +322,8 @@ class RecordedModel:
 
     def _without_recording(self, purpose: Pass) -> Sequence[Timed]:
         """Says so, in the dialect of the recording. A plan or a summary is not for a person, so it just fails."""
+        if purpose == "draft":
+            raise ModelError("The rehearsal has no recorded commit message", "write it yourself")
         if purpose not in ("main", "subtask"):
             raise ModelError(f"The rehearsal has no reply for the {purpose} pass", "go on without it")
         message, steps = self._what_can_be_asked()

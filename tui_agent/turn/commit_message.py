@@ -27,6 +27,7 @@ async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
     request = ModelRequest(
         model=context.state().model.name,
         messages=({"role": "system", "content": _WORDS}, {"role": "user", "content": changes}),
+        purpose="draft",
         timeout=float(context.settings.request_timeout),
     )
     tokens = sum((await context.model.count(request.model, [_WORDS, changes])).counts)

@@ -208,7 +208,7 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
         try:
             message = await self._session.review.draft_commit(plan)
         except ModelError as error:
-            self._say(f"{error}; write the message yourself", "$warning")
+            self._say(f"{error.what}; write the message yourself", "$warning")
             return
         except TuiAgentError as error:
             self._say(str(error), "$warning")
