@@ -13,7 +13,7 @@ from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import ModelSlice, SessionSlice, State, TurnSlice, WorkspaceSlice
 from tui_agent.store.usage import Usage, UsageSlice
 from tui_agent.ui.keys.keymap import load_keys
-from tui_agent.ui.panes.status import facts_line, hint_words, words_width
+from tui_agent.ui.panes.status import facts_line, hint_words, window_in_short, words_width
 
 FULL = State(
     session=SessionSlice(rehearsal=True),
@@ -91,3 +91,16 @@ async def test_the_hints_follow_the_focus(tmp_path: Path) -> None:
         await it.press("f5")
         await it.until(lambda: "/ find" not in it.text.splitlines()[-1])
         assert "apply" not in it.text.splitlines()[-1], "nothing waits, so that nothing is to be applied"
+
+
+def test_a_key_is_told_once_where_a_pane_tells_its_own() -> None:
+    words = [hint.action for hint in hint_words(load_keys(), "", 80, pending=True)]
+    assert words[0] == "changes.apply_all" and len(set(words)) == len(words)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [(32_768, "32k"), (131_072, "128k"), (128_000, "128k"), (40_960, "40k"), (200_000, "200k"), (512, "512")],
+)
+def test_a_window_is_said_as_models_are_told_by_it(tokens: int, said: str) -> None:
+    assert window_in_short(tokens) == said

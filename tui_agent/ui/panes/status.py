@@ -162,7 +162,9 @@ def hint_words(
     """
     last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
     wanted = [
-        it for it in (*actions_of(pane), *actions_of(ANYWHERE)) if it.hint and it not in last and can(it.id)
+        it
+        for it in dict.fromkeys((*actions_of(pane), *actions_of(ANYWHERE)))
+        if it.hint and it not in last and can(it.id)
     ]
     if pending:
         wanted.sort(key=lambda action: action.id != "changes.apply_all")
@@ -248,7 +250,9 @@ def _usage(state: State) -> Iterable[Piece]:
     usage, total = state.usage, state.usage.session
     if usage.context:
         about = "~" if usage.context_estimated else ""
-        window = f" of {_short(state.model.window)}" if state.model.window_known else ", window unknown"
+        window = (
+            f" of {window_in_short(state.model.window)}" if state.model.window_known else ", window unknown"
+        )
         yield (f"{about}{_short(usage.context)}{window}", "$muted")
     if total.input and total.cached:
         yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
@@ -264,6 +268,11 @@ def _git(state: State) -> Iterable[Piece]:
         )
         changed = f" ±{len(where.marks)}" if where.marks else ""
         yield (f"{where.branch or 'detached'}{moved}{changed}", "$muted")
+
+
+def window_in_short(tokens: int) -> str:
+    """A window as models are told by it: 32,768 is 32k, and 128,000, which both numbers divide, 128k."""
+    return f"{tokens // 1024}k" if tokens % 1000 and not tokens % 1024 else _short(tokens)
 
 
 def _short(count: int) -> str:
