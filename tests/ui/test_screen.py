@@ -11,6 +11,7 @@ from support.bursts import Typist
 from support.screens import on_screen
 from support.sessions import open_session, reply
 from textual.widgets import Static
+from textual.widgets._toast import Toast
 
 from tui_agent.errors import SessionError
 from tui_agent.session.session import Session
@@ -408,3 +409,18 @@ async def test_a_dialog_that_is_closed_while_it_works_ends_nothing_else(tmp_path
         await looked.wait()
         await it.press(*"still here")
         await it.shows("still here")
+
+
+@pytest.mark.parametrize(("pane", "low"), [("f7", False), ("f5", True)])
+async def test_a_notice_hides_no_key_and_the_next_key_takes_it_away(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, pane: str, low: bool
+) -> None:
+    monkeypatch.setattr("tui_agent.ui.app.NOTICE_SECONDS", 0.0)
+    async with on_screen(workspace, size=(80, 24)) as it:
+        await it.press(pane)
+        await it.session.notice("Something happened", "error")
+        await it.shows("Something happened")
+        toast = it.app.screen.query_one(Toast).region
+        assert (toast.y > 12) is low and toast.bottom < 23 and toast.width < 30
+        await it.press("f6")
+        await it.until(lambda: "Something happened" not in it.text, "the notice gone")

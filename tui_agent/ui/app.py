@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
@@ -24,6 +25,7 @@ from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
+from tui_agent.ui.layout.areas import WIDE_FROM
 from tui_agent.ui.letting_go import mend_strips, mend_styles_cache
 from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.signals import passed_on
@@ -47,6 +49,8 @@ QUIT_WITHIN = 3.0
 SETTLE = 10.0
 #: Seconds that the same calls may take when a signal ends the program.
 SETTLE_AT_SIGNAL = 0.5
+#: Seconds that a notice is shown whatever is typed; after them a key takes it away.
+NOTICE_SECONDS = 1.0
 
 
 class WorkspaceApp(Host, inherit_bindings=False):
@@ -155,6 +159,9 @@ class WorkspaceApp(Host, inherit_bindings=False):
         for announcements in lines:
             announcements.say([message])
         if not lines:
+            # A pane begins with its keys and the chat ends with them: notices are at the other end.
+            in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
+            self.workspace_screen.set_class(self.size.width < WIDE_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
@@ -194,8 +201,10 @@ class WorkspaceApp(Host, inherit_bindings=False):
             await super().on_event(event)
 
     async def _handle(self, event: Typed) -> None:
-        screen = self.screen
-        if isinstance(screen, WorkspaceScreen):
+        if isinstance(event, events.Key):  # the person goes on
+            for notice in [it for it in self._notifications if time.time() - it.raised_at > NOTICE_SECONDS]:
+                self._unnotify(notice)
+        if isinstance(screen := self.screen, WorkspaceScreen):
             if screen.make_room(event):
                 await self.keyboard.drawn()
             if screen.take_right_button(event) or await screen.take_after_leader(event):

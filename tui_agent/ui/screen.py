@@ -48,6 +48,7 @@ class Pointed(Protocol):
 class WorkspaceScreen(Screen[None], inherit_bindings=False):
     """Before `fill` it is the layout alone; after it, the panes of a session."""
 
+    SCOPED_CSS = False  # notices look the same over a dialog
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS = bindings_of(ANYWHERE)
 
