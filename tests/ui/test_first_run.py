@@ -42,13 +42,15 @@ async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch
 
         monkeypatch.setattr(it.session.models.model, "reach", reach, raising=False)
         await it.shows("OPENAI_API_KEY is set")
-        await it.press("ctrl+o", "M")
+        await it.press(*"Hi", "enter")  # which opens the list and says no more
         await it.shows("type a litellm name")
+        assert not it.session.state.notices.items
         await it.press(*"o/b", "enter")
         await it.until(lambda: it.session.state.model.name == "lm_studio/b")
         await it.until(lambda: "No model is chosen yet" not in it.text)
         assert reached == {"LM_STUDIO_API_BASE": "http://here"}
-        assert model_of(it.session).requests == []
+        await it.until(lambda: model_of(it.session).requests, "the message sent")
+        assert ["Hi" in str(request.messages) for request in model_of(it.session).requests] == [True]
 
 
 async def test_a_model_that_is_set_is_named_before_it_is_asked(tmp_path: Path) -> None:

@@ -205,8 +205,7 @@ class ChatPane(Pane):
 
     def _send_prompt(self) -> None:
         text = self.prompt.value
-        command = self.prompt.command
-        state = self.session.state
+        command, state = self.prompt.command, self.session.state
         if not text.strip() and (state.turn.phase == "waiting" or state.asked is not None):
             where = "session.permission" if state.asked is not None else "pane.plan"
             self.post_message(self.ActionAsked(where))
@@ -219,7 +218,8 @@ class ChatPane(Pane):
             self.ask(self.session.notice(said, "warning"))
         elif text.strip() and not text.startswith("!") and (missing := self._missing()):
             self._unsent = text
-            self.ask(self.session.notice(missing, "warning"))
+            if self.session.models.name:  # else the list that opens says it
+                self.ask(self.session.notice(missing, "warning"))
             self.post_message(self.ActionAsked("session.model"))
         elif text.strip():
             self.prompt.set_value("")
