@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.rehearsal import copy_project
 from tui_agent.rehearsal.demo import rehearsal
 from tui_agent.session.session import Session
+from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.host import Choice
 from tui_agent.ui.keys.keymap import load_keys
@@ -131,6 +133,15 @@ async def test_all_fifteen_jobs_by_keys(tmp_path: Path, monkeypatch: pytest.Monk
             if not left:
                 await walk.until(lambda: "All 15 are done" in walk.text, "the end")
             await walk.app.session.close()
+
+
+def test_what_cannot_be_done_any_more_is_passed_over() -> None:
+    """Apply all as the first key leaves nothing to skip."""
+    guide = Guide()
+    change = Change("c", 1, "a.py", "edit", "applied", hunks=("applied",))
+    review = ReviewSlice((change,), (Checkpoint("k1", 1, (), ()),))
+    guide.show(State(turn=TurnSlice(number=1), review=review))
+    assert guide.left[0].words.startswith("Undo that")
 
 
 def test_every_job_is_told_on_two_rows_of_a_small_screen() -> None:

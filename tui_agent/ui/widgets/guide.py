@@ -28,16 +28,24 @@ def _hunks(state: State) -> list[str]:
     return [hunk for change in state.review.changes for hunk in change.hunks]
 
 
+def _all_decided(state: State) -> bool:
+    """Something was applied, and nothing waits."""
+    return bool(state.review.checkpoints) and not state.review.open
+
+
 JOBS = (
     Job("Send the message: {chat.send}", lambda state, _: state.turn.number > 0),
     Job(
         "When the answer is there, apply a hunk: {pane.review} then {review.apply}",
         lambda state, _: "applied" in _hunks(state),
     ),
-    Job("Skip the next hunk: {review.skip}", lambda state, _: "skipped" in _hunks(state)),
+    Job(
+        "Skip the next hunk: {review.skip}",
+        lambda state, _: "skipped" in _hunks(state) or _all_decided(state),
+    ),
     Job(
         "Apply all that waits: {changes.apply_all}, again where checks have not passed",
-        lambda state, _: len(state.review.checkpoints) > 1 and not state.review.open,
+        lambda state, _: _all_decided(state),
     ),
     Job("Undo that: {changes.undo}", lambda state, _: any(it.undone for it in state.review.checkpoints)),
     Job("Commit: {changes.commit}, write a message, F2", _acted("committed")),
