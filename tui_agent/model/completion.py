@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 KEPT_ALIVE = 5
 #: One of these is in what a server says that takes no schema.
 _SCHEMA_SIGNS = ("schema", "response_format", "grammar", "guided", "structured output")
+#: A limit is set again once so much of it has passed: not for each of a thousand events in a moment.
+WORTH_EXTENDING = 0.01
 #: Once the model has said why it ended, only the count of its tokens is still to come.
 _LAST_WORDS_SECONDS = 5.0
 
@@ -99,8 +101,10 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
 
     def alive() -> None:
         nonlocal since
-        since = loop.time()
-        limit.reschedule(since + seconds)
+        now = loop.time()
+        if limit.when() is None or now - since > seconds * WORTH_EXTENDING:
+            since = now
+            limit.reschedule(since + seconds)
 
     def kept_alive() -> None:
         if loop.time() - since < seconds * KEPT_ALIVE:
