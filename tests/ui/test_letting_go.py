@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import weakref
+from collections.abc import AsyncGenerator, Callable, Generator
+from pathlib import Path
 
+import pytest
 from rich.segment import Segment
+from support.screens import on_screen
+from support.sessions import model_of, reply
 from textual.app import App, ComposeResult
 from textual.strip import Strip
 from textual.widgets import Static
 from textual.widgets.text_area import TextAreaTheme
 
+from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.store.files import Buffer
+from tui_agent.ui import garbage as garbage_module
 from tui_agent.ui.garbage import QUIET, Garbage
 from tui_agent.ui.letting_go import mend_strips, mend_styles_cache
 from tui_agent.ui.widgets.editor import Editor
@@ -123,7 +131,25 @@ async def test_lines_are_divided_and_cropped_as_before() -> None:
     assert plain.crop_extend(1, 6, None).text == "bcd  "
 
 
-async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while() -> None:
+@pytest.fixture
+def collector() -> Generator[None]:
+    """Off, as while the program starts; afterwards as it was."""
+    gc.disable()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*THRESHOLD)
+    gc.enable()
+
+
+def ring(gone: Callable[[], object]) -> list[object]:
+    """What only the collector frees."""
+    words: list[object] = [Words("old")]
+    words.append(words)
+    weakref.finalize(words[0], gone)
+    return words
+
+
+async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while(collector: None) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
     keys_came = [0.0, QUIET / 2, QUIET]
 
@@ -132,23 +158,77 @@ async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while(
         return keys_came.pop(0)
 
     garbage = Garbage(idle)
-    gc.disable()
-    try:
+    garbage.begin()
+    old = ring(gone.set)
+    gc.collect()  # as old as can be: no small collection looks at it
+    del old
+    garbage.collect_soon()
+    for _ in range(2):
+        await asyncio.wait_for(asked.wait(), 5)
+        asked.clear()
+        assert not gone.is_set()
+    await asyncio.wait_for(gone.wait(), 5)
+    assert keys_came == []
+    garbage.close()
+
+
+@pytest.mark.parametrize(
+    ("most", "away", "freed"),
+    [(-(10**9), 1e9, True), (10**9, 0.01, True), (10**9, 1e9, False)],
+    ids=["it is much", "nobody is there", "neither"],
+)
+async def test_what_was_kept_at_the_end_of_a_turn_is_looked_at_rarely(
+    most: int, away: float, freed: bool, collector: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"QUIET": 0.01, "SHARE": 1.0, "MOST_KEPT": most, "AWAY": away}.items():
+        monkeypatch.setattr(garbage_module, name, value)
+    new_gone, kept_gone, garbage = asyncio.Event(), asyncio.Event(), Garbage(lambda: math.inf)
+    kept = ring(kept_gone.set)
+    garbage.begin()
+    new = ring(new_gone.set)
+    del kept, new
+    garbage.collect_soon()
+    await asyncio.wait_for(new_gone.wait(), 5)
+    if freed:
+        await asyncio.wait_for(kept_gone.wait(), 5)
+    else:
+        assert not kept_gone.is_set()
+    garbage.close()
+
+
+async def test_nothing_is_collected_while_a_turn_runs(tmp_path: Path, collector: None) -> None:
+    whole: list[str] = []
+    asked: list[float] = []
+    go_on = asyncio.Event()
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and info["generation"] == 2:
+            whole.append(phase)
+
+    async with on_screen(tmp_path, [reply("Says hello.")]) as it:
+        model, garbage = model_of(it.session), it.app.garbage
+        stream, idle = model.stream, garbage._idle
+
+        async def held(request: ModelRequest) -> AsyncGenerator[Chunk]:
+            async for chunk in stream(request):
+                yield chunk
+                await go_on.wait()
+
+        def idle_for() -> float:
+            asked.append(idle())
+            return asked[-1]
+
+        model.stream, garbage._idle = held, idle_for
         garbage.begin()
-        ring: list[object] = [Words("old")]
-        ring.append(ring)
-        weakref.finalize(ring[0], gone.set)
-        gc.collect()  # as old as can be: no small collection looks at it
-        del ring
-        garbage.collect_soon()
-        for _ in range(2):
-            await asyncio.wait_for(asked.wait(), 5)
-            asked.clear()
-            assert not gone.is_set()
-        await asyncio.wait_for(gone.wait(), 5)
-        assert keys_came == []
-    finally:
-        garbage.close()
-        gc.unfreeze()
-        gc.set_threshold(*THRESHOLD)
-        gc.enable()
+        await it.press("h", "i", "enter")
+        await it.until(lambda: it.session.state.turn.running and model.requests)
+        gc.callbacks.append(collected)
+        try:
+            garbage.collect_soon()
+            await it.until(lambda: len(asked) > 1)
+            assert asked == [0.0, 0.0] and not whole
+            go_on.set()
+            await it.until(lambda: whole, "what the turn left is collected")
+            assert not it.session.state.turn.running
+        finally:
+            gc.callbacks.remove(collected)
