@@ -9,6 +9,7 @@ import pytest
 from support.screens import Driven, on_screen
 from support.sessions import ScriptedModel, model_of, reply
 from textual import events
+from textual.app import App
 from textual.widgets import Static
 
 from tui_agent.errors import TimedOut
@@ -75,7 +76,8 @@ async def test_a_message_before_the_model_is_ready_says_that_it_waits(workspace:
 async def test_what_became_of_a_message_can_be_told_before_it_is_drawn() -> None:
     block = MessageBlock(ChatMessage(1, "agent", 1, "Done."), "1 file", False)
     block.show_facts("1 file · 1 applied")
-    *_, line = block.compose()
+    with App[None]()._context():
+        *_, line = block.compose()
     assert isinstance(line, Static) and "1 applied" in str(line.content) and line.display
 
 
