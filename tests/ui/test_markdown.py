@@ -39,15 +39,33 @@ def text_of(markdown: str) -> str:
         ("<b>not bold</b>\n\n<div>\nseen", "<b>not bold</b>\n\n<div> seen"),
         ("- \n- b", "• \n• b"),
     ],
+    ids=[
+        "heading",
+        "lists",
+        "quote",
+        "table",
+        "tasks",
+        "items in a quote",
+        "reference",
+        "code",
+        "link",
+        "HTML",
+        "empty item",
+    ],
 )
 def test_it_is_drawn(written: str, drawn: str) -> None:
     assert text_of(written) == drawn
 
 
-@pytest.mark.parametrize("entity", ["&#x202e;", "&#27;[31m", "&#8203;", "&#x9b;", "&lrm;", "&shy;", "&#x7f;"])
+@pytest.mark.parametrize(
+    "entity",
+    ["&#x202e;", "&#27;[31m", "&#8203;", "&#x9b;", "&lrm;", "&shy;", "&#x7f;"],
+    ids=["override", "escape", "zero width", "CSI", "mark", "soft hyphen", "delete"],
+)
 @pytest.mark.parametrize(
     "around",
     ["{}", "**{}**", "[{}](x)", "[x]({})", "![{}](x)", "| {} |\n|---|\n| {} |", "# {}", "```{}\nx\n```"],
+    ids=["words", "strong", "link", "address", "image", "cells", "heading", "language"],
 )
 def test_an_entity_is_decoded_before_it_is_cleaned(entity: str, around: str) -> None:
     shown = text_of(around.replace("{}", entity))
@@ -85,6 +103,7 @@ def test_what_is_too_deep_is_plain_text_and_a_line_says_so(text: str) -> None:
         "word " * 1_900,
         "w" * 9_999,
     ],
+    ids=["items", "paragraphs", "rows", "words", "one word"],
 )
 def test_what_is_drawn_together_is_small_whatever_the_text(text: str) -> None:
     found = draw(text).lines
@@ -141,7 +160,11 @@ def test_complete_blocks_are_not_drawn_again_while_more_comes() -> None:
     assert all(old is new for old, new in zip(first.lines[: second.kept], second.lines, strict=False))
 
 
-@pytest.mark.parametrize("more", ["- item *{}*\n", "| {} | b |\n", "x = {}\n", "1. {}\n\n   more\n"])
+@pytest.mark.parametrize(
+    "more",
+    ["- item *{}*\n", "| {} | b |\n", "x = {}\n", "1. {}\n\n   more\n"],
+    ids=["items", "rows", "code", "paragraphs in items"],
+)
 def test_what_is_open_at_the_end_grows_by_what_has_come(more: str) -> None:
     """A list by items, a table by rows, code by lines: what is settled does not wait for their end."""
     text = {"|": "| a | b |\n|---|---|\n", "x": "```python\n"}.get(more[0], "")
@@ -246,7 +269,9 @@ BAD = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "size"), [*((kind, (60, 30)) for kind in BAD), ("a table", (40, 10)), ("fences", (300, 100))]
+    ("kind", "size"),
+    [*((kind, (60, 30)) for kind in BAD), ("a table", (40, 10)), ("fences", (300, 100))],
+    ids=[*BAD, "a table, narrow", "fences, wide"],
 )
 async def test_bad_input_looks_the_same_however_it_came(kind: str, size: tuple[int, int]) -> None:
     """Fed in pieces, and resized meanwhile; each letter of it is there."""
