@@ -1,4 +1,5 @@
-"""A reply as it streams: from its last byte to the screen, what it costs, and how keys are echoed meanwhile."""
+"""A reply as it streams: from its last byte to the screen, what it costs, and how keys are echoed, alone and
+meanwhile."""
 
 from __future__ import annotations
 
@@ -24,11 +25,13 @@ REPLIES = 4
 ROOMY = {"TUI_AGENT_CONTEXT__WINDOW": "20000000"}
 #: Tokens a second while keys are pressed, and for how many seconds.
 RATE, SECONDS = 100, 15.0
+#: Seconds in which keys are pressed and nothing else happens.
+IDLE_SECONDS = 8.0
 TICK = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or ["full", "keys", "bad"]
+    wanted = sys.argv[1:] or ["idle", "full", "keys", "bad"]
     with (
         Provider() as provider,
         small_workspace() as workspace,
@@ -36,6 +39,8 @@ def main() -> None:
         TemporaryDirectory() as folder,
         Watched(workspace, env | ROOMY, Path(folder) / "beats.json") as watched,
     ):
+        if "idle" in wanted:
+            show(keys_alone(watched))
         if "full" in wanted:
             show(full_speed(watched, provider))
         if "keys" in wanted:
@@ -194,6 +199,17 @@ def bad_input(watched: Watched, provider: Provider, kind: str) -> Figure:
     run = stream(watched, provider, Answer(chunks=chunks), mark)
     note = f"{run.painted:.2f} s after the last byte, {run.cpu:.2f} s of processor"
     return Figure(f"{kind}: longest stall of the loop", max(run.stalls, default=0.0), 50, " ms", note)
+
+
+def keys_alone(watched: Watched) -> list[Figure]:
+    echoes = sorted(echo_for(watched.terminal, IDLE_SECONDS, every=0.113))
+    watched.terminal.press("\x1b[H\x0b")
+    watched.terminal.settle(quiet=1)
+    note = f"of {len(echoes)}, slowest {echoes[-1] * 1000:.0f} ms"
+    return [
+        Figure("echo of a key while nothing else happens, median", middle(echoes, 0.5), 5, " ms", note),
+        Figure("  95 of 100", middle(echoes, 0.95), 6, " ms"),
+    ]
 
 
 def keys_meanwhile(watched: Watched, provider: Provider) -> list[Figure]:
