@@ -9,6 +9,7 @@ from rich.color import Color
 from support.screens import Driven, on_screen
 from support.sessions import reply
 from textual.events import MouseScrollUp
+from textual.widgets import OptionList
 
 from tui_agent.ui.panes import buffers
 from tui_agent.ui.panes.buffers import BuffersPane
@@ -464,3 +465,35 @@ async def test_lines_are_written_as_in_any_editor_and_a_save_is_confirmed(worksp
         assert area.soft_wrap
         await it.press("f2")
         await it.shows("Saved src/api.py")
+
+
+async def test_symbols_are_listed_in_order_narrowed_and_gone_to(workspace: Path) -> None:
+    (workspace / "shop.py").write_text(
+        "class Cart:\n    def add(self, item):\n        return item\n\n    def total(self):\n        return 0\n\n\n"
+        "def fetch(url):\n    return url\n"
+    )
+    (workspace / "README.md").write_text("# Shop\n\n```\n# none\n```\n\n## Set up\n\nRun it.\n")
+    async with on_screen(workspace) as it:
+        area = await open_in(it, "shop.py", 6)
+        await it.press("ctrl+r")
+        await it.until(
+            lambda: it.app.screen.query(OptionList) and it.app.screen.query_one(OptionList).options
+        )
+        options = it.app.screen.query_one(OptionList)
+        shown = [str(option.prompt)[:24].rstrip() for option in options.options]
+        assert shown == ["Cart", "  add", "  total", "fetch"] and options.highlighted == 2
+        await it.press("escape")
+        assert area.cursor_location == (5, 0)
+        await it.press("ctrl+o", "8", "f", "e", "t", "enter")  # keys wait for what is looked for in a thread
+        await it.until(lambda: area.cursor_location == (8, 4))
+
+        area = await open_in(it, "README.md", 9)
+        await it.press("ctrl+r")
+        await it.press("up", "enter")
+        await it.until(lambda: area.cursor_location == (0, 2))
+
+        await open_in(it, "evil.txt")
+        await it.press("ctrl+r")
+        await it.until(
+            lambda: "evil.txt: its language has no grammar here" in it.session.state.notices.items[-1].text
+        )

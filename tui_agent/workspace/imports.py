@@ -60,11 +60,12 @@ def read_imports(language: str, text: str) -> tuple[Import, ...]:
 def _tools(language: str) -> tuple[Parser, Query]:
     from tree_sitter import Language, Parser, Query
 
-    grammar = Language(_grammar(language)())
+    grammar = Language(grammar_of(language)())
     return Parser(grammar), Query(grammar, _QUERIES[language])
 
 
-def _grammar(language: str) -> Callable[[], object]:
+def grammar_of(language: str) -> Callable[[], object]:
+    """What makes the grammar of a language that has imports or symbols here."""
     match language:
         case "python":
             from tree_sitter_python import language as grammar
@@ -78,6 +79,10 @@ def _grammar(language: str) -> Callable[[], object]:
             from tree_sitter_go import language as grammar
         case "rust":
             from tree_sitter_rust import language as grammar
+        case "bash":
+            from tree_sitter_bash import language as grammar
+        case "markdown":
+            from tree_sitter_markdown import language as grammar
         case _:
             from tree_sitter_java import language as grammar
     return grammar

@@ -60,15 +60,19 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         getting: Coroutine[Any, Any, object] | None = None,
         following: Callable[[Callable[..., None]], Callable[[], None]] | None = None,
         seen: Callable[[str], object] | None = None,
+        first: Callable[[], str] | None = None,
+        most: int = MOST,
     ) -> None:
         """`getting` gets what `rows` needs: they are made again when it is done. `seen` is told the value that the
-        cursor is on.
+        cursor is on. `first` gives the value that it begins on, where that is not the first; `most` rows are shown.
 
         `following` takes what is to be called when the rows may be others, and returns how to end that.
         """
         super().__init__()
         self._following = following
         self._seen = seen
+        self._first = first
+        self._most = most
         self._unfollow: Callable[[], None] | None = None
         self._getting = getting
         self._title = title
@@ -95,7 +99,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
 
     def _follow(self, *_: object) -> None:
         """Rows that came are shown; the chosen one stays chosen, and the top stays the top."""
-        rows = list(self._make(self.query_one(Input).value))[:MOST]
+        rows = list(self._make(self.query_one(Input).value))[: self._most]
         if rows == self._rows:
             return
         options = self.query_one(OptionList)
@@ -118,8 +122,10 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._narrow(event.value)
 
     def _narrow(self, words: str) -> None:
-        self._show(list(self._make(words))[:MOST])
-        self.query_one(OptionList).highlighted = 0 if self._rows else None
+        self._show(list(self._make(words))[: self._most])
+        first = self._first() if self._first is not None and not words else ""
+        at = next((at for at, row in enumerate(self._rows) if row.value == first), 0)
+        self.query_one(OptionList).highlighted = at if self._rows else None
 
     def _show(self, rows: list[ChooserRow]) -> None:
         self._rows = rows

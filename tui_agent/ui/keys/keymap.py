@@ -18,7 +18,7 @@ VIM = "vim"
 LEADER = "leader "
 _MOVING = """
     app.palette app.help app.theme app.notices session.chat.sent session.context buffers.find buffers.goto_line
-    buffers.find_case buffers.find_regex buffers.find_selection buffers.bracket
+    buffers.find_case buffers.find_regex buffers.find_selection buffers.bracket buffers.symbol
     buffers.next_tab buffers.previous_tab buffers.diff review.history review.open review.diff review.columns
     review.next_hunk review.previous_hunk review.next_file review.previous_file chat.older chat.newer chat.page_up
     chat.page_down chat.bottom chat.reasoning chat.copy subtasks.next subtasks.previous subtasks.chat subtasks.changes

@@ -98,6 +98,7 @@ PANES = {
                 Key("find_regex", "Find: an expression (regex), or words"),
                 Key("find_selection", "Find: in the selection only, or everywhere"),
                 Key("goto_line", "Go to a line"),
+                Key("symbol", "Go to a class, function or heading"),
                 Key("bracket", "Go to the bracket that belongs to this one"),
                 Key("comment", "Make comments of the lines, or lines of comments"),
                 Key("duplicate", "Duplicate the lines"),

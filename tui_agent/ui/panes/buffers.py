@@ -65,6 +65,7 @@ class BuffersPane(Pane):
             "line_up": lambda: self._on_lines(lambda editor: line_edits.move_lines(editor, -1)),
             "line_down": lambda: self._on_lines(lambda editor: line_edits.move_lines(editor, 1)),
             "wrap": self._wrap,
+            "symbol": self._find_symbol,
             "bracket": lambda: self.editor and line_edits.go_to_bracket(self.editor),
             "outside": lambda: self._open_outside(),
             "find": partial(self._find, "find"),
@@ -264,6 +265,29 @@ class BuffersPane(Pane):
     def _wrap(self) -> None:
         if self.editor is not None:
             self.editor.soft_wrap = not self.editor.soft_wrap
+
+    def _find_symbol(self) -> None:
+        from tui_agent.ui.dialogs.chooser import room_of
+        from tui_agent.ui.dialogs.symbols import symbol_chooser
+        from tui_agent.workspace.symbols import has_symbols
+
+        editor = self.editor
+        if editor is None:
+            return
+        if not has_symbols(editor.path):
+            key = self.keys.shown("buffers.goto_line")
+            self.act(
+                self.session.notice(f"{editor.path}: its language has no grammar here; {key} goes to a line")
+            )
+            return
+
+        def go(chosen: str | None) -> None:
+            if chosen:
+                row, column = map(int, chosen.split(":"))
+                editor.go_to_line(row + 1, column + 1)
+
+        room = room_of(self.app.size.width)
+        self.app.push_screen(symbol_chooser(editor.path, editor.lines, editor.place[0][0], room), go)
 
     def _compare(self) -> None:
         from tui_agent.ui.dialogs.versions import FileDiff

@@ -1,0 +1,136 @@
+"""The classes, functions, methods and headings of a text, by tree-sitter, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tui_agent.workspace.imports import grammar_of
+from tui_agent.workspace.languages import language
+from tui_agent.workspace.syntax_trees import parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser, Query
+
+#: Definitions by language; the name of a capture is what the person reads.
+_QUERIES: Final = {
+    "python": "(class_definition) @class (function_definition) @function",
+    "javascript": """
+        (class_declaration) @class (method_definition) @method
+        (function_declaration) @function (generator_function_declaration) @function
+        (variable_declarator value: [(arrow_function) (function_expression) (class)]) @function
+        (field_definition value: (arrow_function)) @method
+    """,
+    "typescript": """
+        (class_declaration) @class (abstract_class_declaration) @class (interface_declaration) @interface
+        (enum_declaration) @enum (type_alias_declaration) @type (internal_module) @namespace
+        (method_definition) @method (method_signature) @method (abstract_method_signature) @method
+        (function_declaration) @function (generator_function_declaration) @function
+        (variable_declarator value: [(arrow_function) (function_expression) (class)]) @function
+        (public_field_definition value: (arrow_function)) @method
+    """,
+    "go": "(type_spec) @type (function_declaration) @function (method_declaration) @method",
+    "rust": """
+        (struct_item) @struct (enum_item) @enum (trait_item) @trait (impl_item) @impl (mod_item body: (_)) @module
+        (function_item) @function (function_signature_item) @function
+    """,
+    "java": """
+        (class_declaration) @class (interface_declaration) @interface (enum_declaration) @enum
+        (record_declaration) @record (constructor_declaration) @constructor (method_declaration) @method
+    """,
+    "bash": "(function_definition) @function",
+    "markdown": "(atx_heading) @heading (setext_heading) @heading",
+}
+_QUERIES["tsx"] = _QUERIES["typescript"]
+#: Fields of a definition of which the first that it has is its name.
+_NAMES: Final = ("name", "property", "type", "heading_content")
+#: Lines that are asked for at once: other threads wait meanwhile.
+_ROWS: Final = 1_000
+#: Seconds of processor time that looking for symbols may take.
+SECONDS: Final = 5.0
+
+
+class Symbol(NamedTuple):
+    """A definition or heading; `row` and `column` of its name count from 0, `last` is its last row."""
+
+    name: str
+    kind: str
+    row: int
+    column: int
+    last: int
+    depth: int
+
+
+def has_symbols(path: str) -> bool:
+    """Whether there is a grammar for the language of a file."""
+    return _language(path) in _QUERIES
+
+
+def symbols(path: str, text: str) -> list[Symbol] | None:
+    """Those of a text, each behind what it is in; None where it takes too long to parse.
+
+    Broken source gives what can be read of it.
+    """
+    from tree_sitter import QueryCursor
+
+    parser, query = _tools(_language(path))
+    source = text.encode(errors="replace")
+    tree = parse(parser, source, SECONDS)
+    if tree is None:
+        return None
+    seen: dict[tuple[int, int], tuple[Node, str]] = {}
+    for row in range(0, tree.root_node.end_point[0] + 1, _ROWS):
+        cursor = QueryCursor(query)
+        cursor.set_point_range((row, 0), (row + _ROWS, 0))
+        for kind, captured in cursor.captures(tree.root_node).items():
+            seen |= {(node.start_byte, -node.end_byte): (node, kind) for node in captured}
+    found: list[Symbol] = []
+    around: list[tuple[int, str]] = []
+    for _, (node, kind) in sorted(seen.items(), key=lambda one: one[0]):
+        while around and around[-1][0] <= node.start_byte:
+            around.pop()
+        name = next(filter(None, map(node.child_by_field_name, _NAMES)), node)
+        if kind == "function" and around and around[-1][1] in ("class", "impl", "trait"):
+            kind = "method"
+        depth = len(around) if kind != "heading" else _level(node) - 1
+        start = source.rfind(b"\n", 0, name.start_byte) + 1
+        column = len(source[start : name.start_byte].decode(errors="replace"))
+        words = " ".join(source[name.start_byte : name.end_byte].decode(errors="replace").split())
+        found.append(Symbol(words, kind, name.start_point[0], column, node.end_point[0], depth))
+        if kind != "heading":
+            around.append((node.end_byte, kind))
+    return found
+
+
+def symbol_at(found: Sequence[Symbol], row: int) -> int:
+    """Which of them a row is in: the innermost, under a heading the nearest above; the first where it is in none."""
+    best = 0
+    for at, symbol in enumerate(found):
+        if symbol.row <= row and (symbol.kind == "heading" or row <= symbol.last):
+            best = at
+    return best
+
+
+def _level(heading: Node) -> int:
+    """Of a heading, from 1, as the type of its mark says: `atx_h2_marker`, `setext_h1_underline`."""
+    marks = [child.type.partition("_h")[2][:1] for child in heading.children if "_h" in child.type]
+    return int(marks[0]) if marks and marks[0].isdigit() else 1
+
+
+def _language(path: str) -> str:
+    return "tsx" if path.lower().endswith(".tsx") else language(path)
+
+
+@cache
+def _query(name: str) -> Query:
+    from tree_sitter import Language, Query
+
+    return Query(Language(grammar_of(name)()), _QUERIES[name])
+
+
+def _tools(name: str) -> tuple[Parser, Query]:
+    """A parser of its own: two threads may look at once."""
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(grammar_of(name)())), _query(name)
