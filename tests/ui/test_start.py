@@ -62,6 +62,9 @@ async def main():
         while not app.session.state.input.draft:
             await pilot.pause(0.01)
         seen["one letter"], seen["ready"] = told.copy(), sorted(sys.modules)
+        from tui_agent.files import sensitive
+        globs = [value for value in vars(sensitive).values() if isinstance(value, sensitive._AnyOf)]
+        seen["globs"] = [len(globs) > 5, *("match" in vars(each) for each in globs)]
         await pilot.press("i")
         while not (told[-1] == "ready" and set(sys.argv[2:]) <= set(sys.modules)):
             await pilot.pause(0.01)
@@ -92,13 +95,21 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     told = json.loads(done.stdout)
     assert told.pop("frozen") > 10_000, "what the start made is not looked through again"
     assert set(told.pop("one letter")) == {"idle"}, "the model's process waits for a message"
+    assert told["globs"].pop(0) and not any(told.pop("globs")), (
+        "globs become expressions when a path is first asked about"
+    )
     return {moment: set(names) for moment, names in told.items()}
 
 
 def test_the_first_frame_needs_no_session_and_no_pane(seen: dict[str, set[str]]) -> None:
     late = (
         "tui_agent.session.",
+        "tui_agent.store.state",
+        "tui_agent.store.fold",
+        "tui_agent.files.sensitive",
+        "tui_agent.edits.",
         "tui_agent.turn.",
+        "tui_agent.ui.announcements",
         "tui_agent.ui.panes.",
         "sqlite3",
         "textual.widgets._text_area",

@@ -6,6 +6,7 @@ import asyncio
 from importlib import import_module
 from typing import Final
 
+from tui_agent.files.sensitive import governs, is_secret
 from tui_agent.session.models import ModelAccess
 from tui_agent.store.event import Event
 from tui_agent.store.state import State
@@ -63,3 +64,4 @@ class Preparation:
     async def _warm_index(self) -> None:
         await self._workspace.ready()
         await asyncio.to_thread(self._workspace.index.warm)
+        await asyncio.to_thread(lambda: (is_secret("a"), governs("a")))  # makes their expressions

@@ -5,7 +5,7 @@ Slices are replaced, never changed, so that `is` tells whether one moved. A list
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -19,6 +19,7 @@ from tui_agent.store.commands import CommandResult, CommandsSlice
 from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.files import BuffersSlice, KnownSlice
 from tui_agent.store.graph import SubTask
+from tui_agent.store.layout import LayoutSlice
 from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
 from tui_agent.store.usage import UsageSlice
 
@@ -307,21 +308,6 @@ class NoticesSlice(Struct, frozen=True):
 
     items: tuple[Notice, ...] = ()
     total: int = 0
-
-
-class LayoutSlice(Struct, frozen=True):
-    """What the person made of the screen: kept, so that a session opens as it was left.
-
-    `place` holds a pane's own position, such as the review's change and hunk, as plain values. `sizes` maps a part
-    of the screen to what it was made of its usual share (1: that).
-    """
-
-    focus: str = "chat"
-    zoomed: str = ""
-    hidden: tuple[str, ...] = ()
-    tabs: dict[str, str] = field(default_factory=dict)
-    place: dict[str, Any] = field(default_factory=dict)
-    sizes: dict[str, float] = field(default_factory=dict)
 
 
 class State(Struct, frozen=True):

@@ -19,7 +19,6 @@ from textual.screen import Screen
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
 from tui_agent.ui.actions import APP, bindings_of
-from tui_agent.ui.announcements import Announcements
 from tui_agent.ui.garbage import Garbage
 from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
@@ -155,14 +154,16 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     def notify(self, message: str, **how: Any) -> None:
         """On the plain screen nothing comes and goes by itself: it is said below."""
-        lines = self.workspace_screen.query(Announcements) if self.plain else ()
-        for announcements in lines:
-            announcements.say([message])
-        if not lines:
+        if not self.plain or not (lines := self.workspace_screen.query("Announcements")):
             # A pane begins with its keys and the chat ends with them: notices are at the other end.
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
             self.workspace_screen.set_class(self.size.width < WIDE_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
+            return
+        from tui_agent.ui.announcements import Announcements
+
+        for announcements in lines.results(Announcements):
+            announcements.say([message])
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
         if self._plain_screen is None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tui_agent.store.state import State
 from tui_agent.ui.actions import ACTIONS
 
-Reason = Callable[[State], str]
+if TYPE_CHECKING:
+    from tui_agent.store.state import State
+
+Reason = Callable[["State"], str]
 
 
 def why_not(action_id: str, state: State) -> str:

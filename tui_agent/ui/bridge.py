@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from tui_agent.store.events import Event
-from tui_agent.store.state import State
-from tui_agent.store.store import Listener
+if TYPE_CHECKING:
+    from tui_agent.store.events import Event
+    from tui_agent.store.state import State
+    from tui_agent.store.store import Listener
 
 INTERVAL = 1 / 30
 

@@ -16,7 +16,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
-from tui_agent.ui.announcements import Announcements
 from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.commands import ScreenCommands
 from tui_agent.ui.compositor import SpanCompositor, paint_focused
@@ -28,7 +27,6 @@ from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
 from tui_agent.ui.signals import Signals
 from tui_agent.ui.sink import plain
-from tui_agent.ui.spoken import spoken
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import ask, refuse
 
@@ -76,6 +74,8 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             yield GuideLine(self.host.guide, self.host.keys)
         yield self.workspace
         if self.host.plain:
+            from tui_agent.ui.announcements import Announcements
+
             yield Announcements(self.host.keys, self._title_of)
         yield self.leader
         yield Static("opening …", id="opening", markup=False)
@@ -119,12 +119,14 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         rings = session.loaded.settings.screen.bell_after
         bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name, rings))
         bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
-        for told in (*self.query(Announcements), *self.query("#guide")):
+        for told in self.query("Announcements, #guide"):
             bridge.attach(cast("Shown", told))
         self.ready = True
 
     def _title_of(self, name: str) -> str:
         """The title of a pane with what it counts, as it is said."""
+        from tui_agent.ui.spoken import spoken
+
         pane = self.workspace.pane(name)
         title = pane.title_text if pane else ""
         return spoken(title if isinstance(title, str) else title.plain, "title")

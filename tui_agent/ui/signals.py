@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from time import monotonic
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 
-from tui_agent.store.state import State
 from tui_agent.ui.keys.keyboard import Keyboard
 from tui_agent.ui.sink import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.store.state import State
 
 #: Seconds without a key after which nobody looks.
 AWAY = 20.0

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 from msgspec.structs import replace
 from textual.geometry import Region, Size
 
-from tui_agent.store.state import LayoutSlice
+from tui_agent.store.layout import LayoutSlice
 from tui_agent.ui.layout.needs import ANY, NOTHING, Need, Needs
 from tui_agent.ui.panes import PANES
 

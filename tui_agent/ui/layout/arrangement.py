@@ -12,7 +12,7 @@ from textual import events
 from textual.screen import Screen
 from textual.timer import Timer
 
-from tui_agent.store.state import LayoutSlice, State
+from tui_agent.store.layout import LayoutSlice
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import is_modifier
 from tui_agent.ui.layout.areas import STEPS, Axis, areas, resized
@@ -22,6 +22,7 @@ from tui_agent.ui.panes import PANES
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.store.state import State
 
 #: Seconds without a key after which a person has stopped writing for a moment.
 PAUSE = 0.8

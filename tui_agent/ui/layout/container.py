@@ -16,7 +16,7 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.message import Message
 from textual.widget import Widget
 
-from tui_agent.store.state import LayoutSlice
+from tui_agent.store.layout import LayoutSlice
 from tui_agent.ui.layout.areas import Area, Axis, areas
 from tui_agent.ui.layout.needs import AT_FIRST, Needs
 from tui_agent.ui.panes import PANES

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.store.graph import layers
-from tui_agent.store.state import ActionSlice, State
+if TYPE_CHECKING:
+    from tui_agent.store.state import ActionSlice, State
 
 #: Rows and cells of a pane that takes what there is.
 ANY = 999
@@ -66,5 +66,7 @@ def _subtasks(state: State) -> Need:
     tasks = state.subtasks.tasks
     if not tasks:
         return NOTHING
+    from tui_agent.store.graph import layers
+
     depth = [len(layer) for layer in layers(tasks)]
     return Need(max(depth) * _TASK_ROWS + _AROUND, len(depth) * _TASK_COLUMNS)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.widgets import Static
 
-from tui_agent.store.state import State
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import parts
+
+if TYPE_CHECKING:
+    from tui_agent.store.state import State
 
 
 class Job(NamedTuple):

@@ -16,7 +16,6 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
-from tui_agent.store.state import State
 from tui_agent.ui.actions import ACTIONS, actions_of, bindings_of
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
@@ -24,6 +23,7 @@ from tui_agent.ui.widgets.session_calls import ask, refuse
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.store.state import State
     from tui_agent.ui.widgets.hints import HintLine
 
 #: Seconds that a key to a pane waits at most for what an earlier key asked of the session.
