@@ -123,6 +123,9 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
         f"tui_agent.ui.panes.{name}" for name in ("files", "plan", "buffers", "review", "todos", "subtasks")
     }
     assert seen["first key"] & (late | {"tui_agent.turn.turn", "tui_agent.ui.dialogs.sessions"}) == set()
+    assert [
+        name for name in seen["first key"] if name.startswith(("tui_agent.trial.", "html.entities"))
+    ] == []
 
 
 def test_what_a_turn_needs_waits_for_a_message(seen: dict[str, set[str]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -13,7 +14,9 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import decode, encode
 from tui_agent.review.writer import Current, Writer
-from tui_agent.trial.changed import Written
+
+if TYPE_CHECKING:
+    from tui_agent.trial.changed import Written
 
 _KINDS: dict[str, ChangeKind] = {"new": "create", "changed": "edit", "deleted": "delete"}
 _LEFT = {

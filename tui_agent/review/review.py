@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.edits.change import Change, Diff, Hunk, Pick, text_under
 from tui_agent.edits.hunks import diff_of, hunks, same_hunk
@@ -27,8 +28,10 @@ from tui_agent.review.versions import Version, Versions
 from tui_agent.review.writer import Target, Writer
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.trial.changed import Written
 from tui_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tui_agent.trial.changed import Written
 
 
 class Review:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import time
 from collections.abc import Sequence
@@ -255,7 +254,9 @@ class QueuedMessages(Static):
 
 def in_words(label: str) -> str:
     """The words of a next step, which may be HTML: without tags, entities decoded (and so before they are cleaned)."""
-    return html.unescape(_ELEMENT.sub("", label)).strip() or label
+    from html import unescape  # it brings a table of two thousand entities
+
+    return unescape(_ELEMENT.sub("", label)).strip() or label
 
 
 def _joined(rows: list[Content]) -> Content:
