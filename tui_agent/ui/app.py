@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from textual import events, on
 from textual.driver import Driver
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.event import Event
     from tui_agent.store.state import State
+    from tui_agent.ui.announcements import Announcements
     from tui_agent.ui.plain_screen import PlainScreen
     from tui_agent.ui.widgets.guide import Guide
 
@@ -154,16 +155,14 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     def notify(self, message: str, **how: Any) -> None:
         """On the plain screen nothing comes and goes by itself: it is said below."""
-        if not self.plain or not (lines := self.workspace_screen.query("Announcements")):
+        lines = self.workspace_screen.query("Announcements") if self.plain else ()
+        for announcements in lines:
+            cast("Announcements", announcements).say([message])
+        if not lines:
             # A pane begins with its keys and the chat ends with them: notices are at the other end.
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
             self.workspace_screen.set_class(self.size.width < WIDE_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
-            return
-        from tui_agent.ui.announcements import Announcements
-
-        for announcements in lines.results(Announcements):
-            announcements.say([message])
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
         if self._plain_screen is None:
