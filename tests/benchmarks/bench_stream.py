@@ -109,9 +109,13 @@ class Watched:
 
     def stalls(self, since: float) -> list[float]:
         """Milliseconds of each gap between two beats of the loop that was too long."""
+        return [late for _, late in self.gaps(since)]
+
+    def gaps(self, since: float) -> list[tuple[float, float]]:
+        """The same, each with the moment at which it ended, by `time.monotonic()`."""
         time.sleep(1)  # the last beats are written within half a second
         gaps = json.loads(self._beats.read_text()) if self._beats.exists() else []
-        return [late * 1000 for end, late, _ in gaps if end > since]
+        return [(end, late * 1000) for end, late, _ in gaps if end > since]
 
     def ask(self, words: str) -> None:
         self.terminal.press(words)

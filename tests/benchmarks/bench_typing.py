@@ -62,31 +62,37 @@ def _text(length: int, ending: str) -> str:
 
 def typing(watched: Watched, kind: str, length: int) -> list[Figure]:
     """Keys at the start, in the middle and at the end of a file of so many lines."""
-    terminal = watched.terminal
+    terminal, begun = watched.terminal, time.monotonic()
     _open(terminal, f"lines{length}.{KINDS[kind]}", "is a line of" if kind == "text" else "call")
     terminal.settle(quiet=1)
     times: dict[str, list[float]] = {}
     lines: list[float] = []
-    seconds, begun = 0.0, time.monotonic()
+    typed: list[tuple[float, float]] = []
+    seconds = 0.0
     for place, line in (("start", 2), ("middle", length // 2), ("end", length - 3)):
         terminal.press(f"{GO}{line}{ENTER}")
         terminal.settle(quiet=0.5)
         terminal.press(END)
         terminal.settle(quiet=0.5)
-        cpu = watched.cpu
+        cpu, start = watched.cpu, time.monotonic()
         times[place] = [_key(terminal, letter, letter) for letter in LETTERS[:KEYS]]
         lines += [_key(terminal, key) for key in (ENTER, BACKSPACE) * LINES]
         seconds += watched.cpu - cpu
+        typed.append((start, time.monotonic()))
     letters = sorted(one for some in times.values() for one in some)
     count = 3 * (KEYS + 2 * LINES)
-    longest = max(watched.stalls(begun), default=0.0)
+    gaps = watched.gaps(begun)
+    stalls: dict[bool, list[float]] = {True: [], False: []}
+    for end, late in gaps:
+        stalls[any(start < end <= last for start, last in typed)].append(late)
     by_place = ", ".join(f"{place} {middle(sorted(some), 0.5):.1f}" for place, some in times.items())
     return [
         Figure(f"a letter in {length:,} lines of {kind}, median", middle(letters, 0.5), 6, " ms", by_place),
         Figure("  95 of 100", middle(letters, 0.95), None, " ms", f"slowest {letters[-1] * 1000:.0f}"),
         Figure("  Enter and Backspace, median", middle(sorted(lines), 0.5), 6, " ms"),
         Figure("  processor time of the interface for a key", seconds / count * 1000, 6, " ms"),
-        Figure("  longest stall of the loop", longest, 16, " ms"),
+        Figure("  longest stall while typing", max(stalls[True], default=0.0), 16, " ms"),
+        Figure("  longest as it is opened, or a line is gone to", max(stalls[False], default=0.0), 50, " ms"),
     ]
 
 
