@@ -91,6 +91,10 @@ async def a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(
     def put_together(_: Screen[object]) -> list[object]:
         raise AssertionError("the bindings are put together for a letter")
 
+    with monkeypatch.context() as patched:
+        patched.setattr(Screen, "_binding_chain", property(put_together))
+        await it.press("w", "backspace")
+    assert it.one(Prompt).text == ""
     it.screen._update_timer.stop()  # no frame comes any more
     with monkeypatch.context() as patched:
         patched.setattr(Widget, "render_lines", rendered)

@@ -212,10 +212,10 @@ class WorkspaceApp(Host, inherit_bindings=False):
         await super().on_event(event)
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        """Before a letter goes to what has the focus nobody is asked: that takes a millisecond."""
-        if priority and len(key) == 1 and key not in self.keys.single(APP):
-            return False
-        return await super()._check_bindings(key, priority)
+        """Before what is typed goes to what has the focus nobody is asked: that takes a millisecond."""
+        typed = len(key) == 1 or (key in ("enter", "backspace") and isinstance(self.screen, WorkspaceScreen))
+        asked = not (priority and typed) or key in self.keys.single(APP)
+        return asked and await super()._check_bindings(key, priority)
 
     def _is_urgent(self, event: Typed) -> bool:
         return isinstance(event, events.Key) and event.key in self.keys.single(APP)
