@@ -14,9 +14,10 @@ from textual.document._document import Document
 from textual.document._wrapped_document import WrappedDocument
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import Label
+from textual.widgets import Label, TextArea
 
 from tests.support.panes import ThemedApp
+from tui_agent.edits.search import Occurrence
 from tui_agent.store.files import Buffer
 from tui_agent.ui.compositor import SpanCompositor
 from tui_agent.ui.themes import editor_theme
@@ -203,6 +204,24 @@ async def test_only_the_lines_of_a_key_are_drawn_and_the_screen_is_that_of_a_who
             await parsed(pilot, app.editor)
             await pilot.pause()
             assert app.shown == app.whole(), f"{key}, once it was parsed"
+
+
+async def test_lines_that_only_move_are_not_drawn_from_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editor_module, "PARSED_AFTER", 60.0)
+    app = EditorApp("\n".join(LINES))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        app.editor.mark([Occurrence(1_503, 0, 5)])
+        await pilot.pause()
+        drawn: list[int] = []
+        render = TextArea._render_line
+        monkeypatch.setattr(TextArea, "_render_line", lambda area, y: drawn.append(y) or render(area, y))
+        for key, most in (("enter", 4), ("backspace", 4), ("backspace", 4), ("enter", 4)):
+            drawn.clear()
+            await pilot.press(key)
+            await pilot.pause()
+            assert drawn and len(drawn) <= most, (key, drawn)
+            assert app.shown == app.whole(), key
 
 
 async def test_the_other_bracket_is_found_and_not_looked_for_in_the_whole_text() -> None:

@@ -329,17 +329,19 @@ class Editor(WritingArea):
             self._line_cache.clear()
             self.refresh()
 
+    def marks(self, row: int) -> tuple[tuple[int, int], ...]:
+        """The columns of what was found in a line that is shown."""
+        row, found = row + self.first_line, self._found
+        here = found[bisect_left(found, (row,)) : bisect_left(found, (row + 1,))]
+        return tuple((one.start, one.end) for one in here)
+
     def get_line(self, line_index: int) -> Text:
         line = super().get_line(line_index)
-        row = line_index + self.first_line
-        at = bisect_left(self._found, (row,))
-        while at < len(self._found) and self._found[at].row == row:
-            _, start, end = self._found[at]
+        for start, end in self.marks(line_index):
             here = sorted(self.selection) == [(line_index, start), (line_index, end)]
             line.stylize(
                 self.get_component_rich_style(f"editor--{'current' if here else 'found'}"), start, end
             )
-            at += 1
         return line
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:

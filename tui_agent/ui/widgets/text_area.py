@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
+from rich.segment import Segment
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
@@ -195,6 +196,10 @@ class WritingArea(TextArea, inherit_bindings=False):
     def get_line(self, line_index: int) -> Text:
         return Text(clean(self.document.get_line(line_index)), end="", no_wrap=True)
 
+    def marks(self, row: int) -> tuple[tuple[int, int], ...]:
+        """The columns of a line that are shown in another way than its text and its colours have it."""
+        return ()
+
     def render_line(self, y: int) -> Strip:
         """Textual asks for the whole text, to know whether it is empty, for each line that it draws."""
         document = self.document
@@ -204,15 +209,19 @@ class WritingArea(TextArea, inherit_bindings=False):
         selection = self.selection
         if self.soft_wrap or row >= document.line_count:
             return self._render_line(y)
-        key = (
+        text = (
             self.size,
             self.gutter_width,
             self.scroll_offset.x,
-            row,
             document.get_line(row),
             tuple(self._highlights[row]),
-            selection if selection.contains_line(row) else selection.end[0] == row,
+            self.marks(row),
             self.theme,
+        )
+        key = (
+            row,
+            text,
+            selection if selection.contains_line(row) else selection.end[0] == row,
             self._matching_bracket_location,
             self.read_only,
             self.suggestion,
@@ -220,5 +229,20 @@ class WritingArea(TextArea, inherit_bindings=False):
         )
         line = self._line_cache.get(key)
         if line is None:
-            line = self._line_cache[key] = self._render_line(y)
+            bracket = self._matching_bracket_location
+            plain = not selection.contains_line(row) and (bracket is None or bracket[0] != row)
+            line = (
+                self._renumbered(y, row, text) if plain and self.show_line_numbers else self._render_line(y)
+            )
+            self._line_cache[key] = line
         return line
+
+    def _renumbered(self, y: int, row: int, text: tuple[object, ...]) -> Strip:
+        """A line that moved, since one was begun or taken away above it, is drawn as it was behind another number."""
+        line = self._line_cache.get(text)
+        if line is None:
+            line = self._line_cache[text] = self._render_line(y)
+            return line
+        number, *segments = line
+        words = f"{row + self.line_number_start:>{self.gutter_width - 2}}  "
+        return Strip([Segment(words, number.style), *segments], line.cell_length)
