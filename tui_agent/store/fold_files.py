@@ -114,7 +114,6 @@ def _text_edited(state: State, event: e.BufferEdited) -> State:
             text=event.text,
             disk=event.disk,
             unsaved=event.unsaved,
-            clash=buffer.clash and event.unsaved,
             cursor=event.cursor,
             anchor=event.anchor,
             revision=buffer.revision + event.from_outside,
