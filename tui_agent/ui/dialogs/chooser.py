@@ -123,7 +123,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
 
     def _narrow(self, words: str) -> None:
         self._show(list(self._make(words))[: self._most])
-        first = self._first() if self._first is not None and not words else ""
+        first = self._first() if self._first is not None and not words else None
         at = next((at for at, row in enumerate(self._rows) if row.value == first), 0)
         self.query_one(OptionList).highlighted = at if self._rows else None
 

@@ -30,6 +30,15 @@ class PlanBlock(Static, can_focus=True):
         self._plan = PlanSlice()
         #: What the person chose, None before.
         self._unfolded: bool | None = None
+        self._drawn_open = False
+
+    def on_mount(self) -> None:
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._laid_out)
+
+    def _laid_out(self, _: object) -> None:
+        """The plan pane may have come into view, or left it."""
+        if self._plan.actions and self._is_open != self._drawn_open:
+            self._draw()
 
     def show(self, plan: PlanSlice) -> None:
         if plan != self._plan:
@@ -55,8 +64,9 @@ class PlanBlock(Static, can_focus=True):
         return self._looks and not elsewhere
 
     def _draw(self) -> None:
-        lines = [parts(("▾ " if self._is_open else "▸ ", "$muted"), (in_short(self._plan), "$muted"))]
-        if self._is_open:
+        self._drawn_open = self._is_open
+        lines = [parts(("▾ " if self._drawn_open else "▸ ", "$muted"), (in_short(self._plan), "$muted"))]
+        if self._drawn_open:
             rows = [row for row in plan_rows(self._plan, "", ()) if not row.key.startswith(_ANSWERS)]
             shown = [_content(line) for row in rows if isinstance(line := row.line, Line)]
             lines += shown if self._unfolded else shown[-MOST:]
