@@ -29,7 +29,7 @@ from support.sessions import ScriptedModel, model_of, open_session, reply
 from support.subtasks import GoalModel
 from support.trees import until
 
-from tests.proofs.tally import Tally
+from tests.proofs.tally import WHOLE, Part, Tally
 from tui_agent.edits.change import Pick
 from tui_agent.files.text import md5
 from tui_agent.log import directory
@@ -63,7 +63,7 @@ Fact = dict[str, Any]
 Tell = Callable[..., None]
 
 
-def prove(tally: Tally, scale: float) -> None:
+def prove(tally: Tally, scale: float, part: Part = WHOLE) -> None:
     """Run every kind, two folders at a time."""
     jobs = []
     for kind, kills in KILLS.items():
@@ -71,7 +71,8 @@ def prove(tally: Tally, scale: float) -> None:
         while left > 0:
             jobs.append((kind, len(jobs), min(IN_ONE, left)))
             left -= IN_ONE
-    with ProcessPoolExecutor(2, get_context("fork")) as pool:
+    jobs = part.of(jobs)
+    with ProcessPoolExecutor(part.processes, get_context("fork")) as pool:
         for (kind, _, _), cases in zip(jobs, pool.map(_series, *zip(*jobs, strict=True)), strict=True):
             for held, what in cases:
                 tally.case(f"killed while {NAMES.get(kind, kind)}", held, what=what)

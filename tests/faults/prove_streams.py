@@ -26,13 +26,15 @@ from support.endings import ENDINGS, OVERLOADS, WIRES, Ending, whole_body  # noq
 from support.openai_wire import Answer, RawAnswer, ToolCall  # noqa: E402
 from support.provider import Provider, sse  # noqa: E402
 
-from tests.proofs.tally import Tally  # noqa: E402
+from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
 from tui_agent.model.child import ChildModel  # noqa: E402
 from tui_agent.session import opening  # noqa: E402
 from tui_agent.session.opening import Opening  # noqa: E402
 from tui_agent.session.session import Session  # noqa: E402
 
-CASES, KILLS = 500, 4
+CASES = 500
+#: Cases of one session: a killed model process, and each of the other endings once.
+AT_ONE = 31
 CHANGES = 3
 DIALECTS = ("tools", "structured")
 SEED = 12
@@ -55,15 +57,15 @@ class Case:
         return sum(end <= len(came) for end in self.ends)
 
 
-def prove(tally: Tally, scale: float) -> None:
-    for wire in WIRES:
-        for dialect in DIALECTS:
-            share = max(1, round(CASES * scale / len(WIRES) / len(DIALECTS)))
-            asyncio.run(_prove(tally, wire, dialect, share, max(1, round(KILLS * scale))))
+def prove(tally: Tally, scale: float, part: Part = WHOLE) -> None:
+    ways = [(wire, dialect) for wire in WIRES for dialect in DIALECTS]
+    sessions = max(1, round(CASES * scale / len(ways) / AT_ONE))
+    for wire, dialect, number in part.of([(*way, number) for number in range(sessions) for way in ways]):
+        asyncio.run(_prove(tally, wire, dialect, number))
 
 
-async def _prove(tally: Tally, wire: str, dialect: str, cases: int, kills: int) -> None:
-    chosen = random.Random(f"{SEED} {wire} {dialect}")
+async def _prove(tally: Tally, wire: str, dialect: str, seed: int) -> None:
+    chosen = random.Random(f"{SEED} {seed} {wire} {dialect}")
     column = f"{'Anthropic' if wire == 'anthropic' else 'OpenAI'}, {dialect}"
     with (
         TemporaryDirectory(prefix="tui-agent-streams-") as folder,
@@ -73,8 +75,8 @@ async def _prove(tally: Tally, wire: str, dialect: str, cases: int, kills: int) 
         session = await _opened(Path(folder) / "work", wire, dialect)
         try:
             trial = _Trial(session, provider, wire, dialect, chosen)
-            for number in range(cases):
-                name, held, what = await trial.next(number, killed=number < kills)
+            for number in range(AT_ONE):
+                name, held, what = await trial.next(number, killed=number == 0)
                 tally.case(name, held, column=column, what=what)
         finally:
             await session.close()

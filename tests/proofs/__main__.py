@@ -1,19 +1,25 @@
-"""The long proofs: `python -m tests.proofs attacks|faults|fuzz|soak|local [NAME] [--scale N]`, as `make` calls them.
+"""The long proofs: `python -m tests.proofs attacks|faults|fuzz|soak|local [NAME] [--scale N] [--part I/N]`.
 
 Each module `tests/<proof>/prove_*.py` has a function `prove(tally, scale)` that counts its cases. `scale` is 1.0 for
 the figures that the documents promise; less is a quick look. The table of each module is written into the proof's
 document, between its two markers, with the scale it was made at. The exit status is 1 if any case failed.
+
+Where `prove` takes a part, too, `--part 3/25` tries the third of 25 parts and keeps its figures in `build/proofs`; the
+table is written once there are those of all parts.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import sys
 import time
 from pathlib import Path
 
-from tests.proofs.tally import SHOWN, Tally
+import msgspec
+
+from tests.proofs.tally import SHOWN, WHOLE, Part, Tally
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {
@@ -32,12 +38,20 @@ def main() -> int:
     total = Tally()
     for name in chosen:
         tally, begun = Tally(), time.monotonic()
-        importlib.import_module(f"tests.{asked.proof}.{name}").prove(tally, asked.scale)
+        prove = importlib.import_module(f"tests.{asked.proof}.{name}").prove
+        if asked.part != WHOLE and "part" not in inspect.signature(prove).parameters:
+            print(f"{name} is not run in parts", file=sys.stderr)
+            return 2
+        prove(tally, asked.scale, *([asked.part] if asked.part != WHOLE else ()))
         print(
             f"\n{name}: {tally.tried} cases in {time.monotonic() - begun:.0f} s\n\n{tally.table()}",
             flush=True,
         )
         total.failures += tally.failures
+        tally, missing = _with_other_parts(f"{name}-{asked.scale}", asked.part, tally)
+        if missing:
+            print(f"parts that are still to be run: {missing}")
+            continue
         share = "" if asked.scale == 1.0 else f"Made with {asked.scale:.0%} of the cases.\n\n"
         _write(
             DOCUMENTS[asked.proof],
@@ -55,7 +69,29 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("proof", choices=DOCUMENTS)
     parser.add_argument("name", nargs="?", default="", help="only the modules whose names hold this")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the cases to try")
+    parser.add_argument("--part", type=_part, default=WHOLE, help="I/N: the first of ten is 1/10")
     return parser.parse_args()
+
+
+def _part(text: str) -> Part:
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(text)
+    return Part(number, count)
+
+
+def _with_other_parts(name: str, part: Part, tally: Tally) -> tuple[Tally, list[int]]:
+    """All parts together, and the numbers of those that were not run yet."""
+    if part == WHOLE:
+        return tally, []
+    folder = ROOT / "build" / "proofs" / f"{name}-{part.count}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{part.number}.json").write_bytes(msgspec.json.encode(tally))
+    files = [folder / f"{number}.json" for number in range(1, part.count + 1)]
+    whole = Tally()
+    for file in filter(Path.exists, files):
+        whole.add(msgspec.json.decode(file.read_bytes(), type=Tally))
+    return whole, [number for number, file in enumerate(files, 1) if not file.exists()]
 
 
 def _write(document: Path, made_by: str, table: str) -> None:

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
+Job = TypeVar("Job")
 #: The column of a case that names none.
 TRIED = "tried"
 #: Failures printed for one kind; the others are counted.
 SHOWN = 5
+
+
+class Part(NamedTuple):
+    """One of the parts, counted from 1, in which a long proof is run."""
+
+    number: int = 1
+    count: int = 1
+
+    def of(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        return jobs[self.number - 1 :: self.count]
+
+    @property
+    def processes(self) -> int:
+        """A part leaves the machine a processor."""
+        return 2 if self.count == 1 else 1
+
+
+WHOLE = Part()
 
 
 class Cell(Struct):
@@ -38,6 +58,16 @@ class Tally(Struct):
     def figures(self, rows: Iterable[tuple[str, ...]]) -> None:
         """Show these figures too; the first row is the head of their table."""
         self.rows.extend(rows)
+
+    def add(self, other: Tally) -> None:
+        """Count what another part of the same proof counted."""
+        for kind, row in other.cells.items():
+            for column, cell in row.items():
+                mine = self.cells.setdefault(kind, {}).setdefault(column, Cell())
+                mine.tried += cell.tried
+                mine.held += cell.held
+        self.failures += other.failures
+        self.rows += other.rows
 
     @property
     def tried(self) -> int:
