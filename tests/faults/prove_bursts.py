@@ -16,20 +16,19 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.bursts import burst, two_programs
 
-from tests.proofs.tally import Tally
+from tests.proofs.tally import WHOLE, Part, Tally
 
 BURSTS = 2000
-#: Bursts to one pair of programs, with a new proposal after every so many.
+#: Bursts to one pair of programs, with a new proposal after every so many, and halfway a change behind its back.
 AT_ONE = 40
 EVERY = 8
-PROCESSES = 2
 #: Sizes of the screen, one for each pair in turn: in each the panes stand otherwise.
 SIZES = ((160, 48), (120, 30), (100, 30), (80, 24))
 
 
-def prove(tally: Tally, scale: float) -> None:
-    seeds = range(max(1, round(BURSTS * scale / AT_ONE)))
-    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+def prove(tally: Tally, scale: float, part: Part = WHOLE) -> None:
+    seeds = part.of(range(max(1, round(BURSTS * scale / AT_ONE))))
+    with ProcessPoolExecutor(part.processes, mp_context=get_context("spawn")) as pool:
         for differences in pool.map(pair, seeds):
             for what in differences:
                 tally.case("burst of keys", not what, what=what)
@@ -52,6 +51,8 @@ async def _differences(folder: Path, seed: int) -> list[str]:
         for number in range(AT_ONE):
             if number % EVERY == 0:
                 await both.propose()
+            elif number % EVERY == EVERY // 2:
+                await both.change_elsewhere(random)
             typed = burst(random, size)
             difference = await both.compare(typed, random)
             found.append(difference and f"seed {seed}, burst {number}: {typed!r}{difference}")

@@ -16,23 +16,30 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+from support.repositories import git, repository
 from support.screens import PATIENCE, Driven, on_screen
 from support.sessions import ScriptedModel, reply
 from textual._xterm_parser import XTermParser
 from textual.widgets import Input, OptionList, TextArea, Tree
 
+from tui_agent.errors import Unreachable
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs import dialog
+from tui_agent.ui.dialogs.commit import CommitDialog
+from tui_agent.ui.dialogs.merge import Merge
 from tui_agent.ui.keys import keyboard
 from tui_agent.ui.widgets import pane
 from tui_agent.ui.widgets.find_bar import FindBar
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.plan_block import PlanBlock
 from tui_agent.ui.widgets.rows import Rows
 
 ENTER, ESC, BACKSPACE, LEADER, PALETTE = "\r", "\x1b[27u", "\x7f", "\x0f", "\x10"
 UP, DOWN, LEFT, RIGHT, HOME, END = (f"\x1b[{letter}" for letter in "ABDCHF")
 F2, F3, F4, F5 = "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
 F6, F7, F8, F9 = "\x1b[17~", "\x1b[18~", "\x1b[19~", "\x1b[20~"
+ALT_ENTER, ALT_A, ALT_C = "\x1b[13;3u", "\x1b[97;3u", "\x1b[99;3u"
+FIND, REPLACE, SYMBOL, LINE = "\x06", "\x1c", "\x12", "\x07"
 PANES = (F3, F4, F5, F7, LEADER + "p", LEADER + "o", LEADER + "k", F6, "\t")
 #: Whole sequences that people type at once, by what they are about.
 PHRASES: dict[str, Sequence[str]] = {
@@ -55,15 +62,57 @@ PHRASES: dict[str, Sequence[str]] = {
     "todos": (LEADER + "o" + "aone more" + ENTER, LEADER + "o" + "dd", LEADER + "o" + "J ", LEADER + "oe"),
     "editor": (
         F4 + "x = 2",
-        "\x06def",
-        "\x07" + "2" + ENTER,
+        F4 + FIND + "def",
+        F4 + LINE + "2" + ENTER,
         F2,
         "\x1b[5;5~",
         "\x1b[6;5~",
         F4 + LEADER + "x",
     ),
-    "paste": ("\x1b[200~pasted text\x1b[201~", "\x1b[200~12 more\nlines\x1b[201~"),
+    "lines": (*(F4 + LEADER + key for key in "1234%"), F4 + "\x1f", F4 + LEADER + "2" + UP, LEADER + "5"),
+    "find": (
+        F4 + FIND + "url" + ENTER,
+        F4 + REPLACE + "url\turi" + ENTER,
+        F4 + REPLACE + "get\tput" + ALT_ENTER,
+        F4 + REPLACE + "a\tb" + ALT_A + ENTER,
+        F4 + REPLACE,
+        FIND,
+        ALT_ENTER,
+        ALT_C,
+        *(LEADER + key for key in "=;*'7"),
+    ),
+    "symbols": (F4 + SYMBOL, F4 + SYMBOL + "f3" + ENTER, F4 + SYMBOL + DOWN + ENTER, LEADER + "8", SYMBOL),
+    "merge": (
+        *(LEADER + "0" + key for key in ("", "1", "2", "3", "n", "v", ENTER, "x")),
+        LEADER + "0e" + "by hand" + F2,
+        LEADER + "l",
+        LEADER + "Y",
+        LEADER + "d",
+    ),
+    "commit": (
+        LEADER + "i",
+        LEADER + "i" + "words" + F2,
+        LEADER + "i\t" + DOWN + " ",
+        LEADER + "i\ta" + F2,
+        LEADER + "i\t\tn",
+        F2,
+    ),
+    "transcript": (
+        F7 + "see models.py" + ENTER,
+        LEADER + "Z" + ENTER,
+        LEADER + "L",
+        LEADER + "/" + "batch" + ENTER,
+        F7 + SYMBOL + ENTER,
+        LEADER + "6",
+    ),
+    "paste": (
+        "\x1b[200~pasted text\x1b[201~",
+        "\x1b[200~12 more\nlines\x1b[201~",
+        f"\x1b[200~{'long ' * 450}\x1b[201~",
+    ),
 }
+#: What is typed seldom, since it takes long: a screen with other panes.
+SELDOM = (LEADER + "9",)
 FILES = {
     "api.py": "".join(f"def f{n}(url):\n    return get(url, {n})\n\n\n" for n in range(6)),
     "models.py": "class Model:\n    name = ''\n\n    def save(self):\n        pass\n",
@@ -78,6 +127,8 @@ def burst(random: Random, size: tuple[int, int]) -> list[str]:
     keys, wanted = 0, min(40, 2 + int(random.expovariate(1 / 6)))
     while keys < wanted:
         kind = random.choice(kinds)
+        if random.random() < 0.005:
+            typed.append(random.choice(SELDOM))
         typed.append(_mouse(random, size) if kind == "mouse" else random.choice(PHRASES[kind]))
         keys += len(keys_of(typed[-1]))
     return typed
@@ -115,6 +166,8 @@ class Ready(ScriptedModel):
     """Answers every request: one that asks for changes with the same batch, any other with a word."""
 
     async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
+        if request.purpose == "draft":  # it would come into the message before the next key, or after it
+            raise Unreachable("the model drafts nothing", "write it")
         asked = str(request.messages[-1]["content"])
         # what was asked for earlier is in the memory of a "continue"
         self.replies = [_batch() if "<user_query>\npropose the batch" in asked else reply("Done.")]
@@ -123,7 +176,7 @@ class Ready(ScriptedModel):
 
 
 #: Groups of workers that are doing something while they run; of these, some wait for the answer of a dialog.
-WORKING_UNDER_A_DIALOG = frozenset({"ask", "fill", "preview", "change"})
+WORKING_UNDER_A_DIALOG = frozenset({"ask", "fill", "preview", "change", "diff", "draft", "commit", "plain"})
 WORKING = WORKING_UNDER_A_DIALOG | {"default", "give-back", "subtask", "app", "session", "changes"}
 
 
@@ -169,11 +222,24 @@ class Typist:
         app = self.it.app
         groups = WORKING if len(app.screen_stack) == 1 else WORKING_UNDER_A_DIALOG
         busy = any(worker.group in groups and worker.is_running for worker in app.workers)
-        return busy or not app.keyboard.at_rest or self.it.session.state.turn.running
+        finds = any(bar.editor is not None and bar._stale for bar in self.it.screen.query(FindBar))
+        return busy or finds or not app.keyboard.at_rest or self.it.session.state.turn.running
 
     async def propose(self) -> None:
         await self.it.session.chat.submit("propose the batch")
         await self.it.session.chat.finished()
+        await self.settle()
+
+    async def change_elsewhere(self, before: str, after: str) -> None:
+        """A file that the person has changed is another on the disk."""
+        session, path = self.it.session, "models.py"
+        await session.files.open(path)
+        buffer = session.state.buffers.get(path)
+        if buffer is not None and not buffer.unsaved:
+            session.files.edit(path, f"# mine\n{buffer.text}", (0, 0), (0, 0))
+        file = self.workspace / path
+        file.write_text(f"{before}{_text(file) or ''}{after}")
+        await session._open_files.look_again(path)
         await self.settle()
 
     async def state(self) -> dict[str, object]:
@@ -197,10 +263,28 @@ class Typist:
                 state.buffers.active,
                 [(b.path, b.text, b.unsaved, b.cursor) for b in state.buffers.open],
             ),
-            "finding": [bar.display for bar in self.it.screen.query(FindBar)],
+            "clashes": [b.path for b in state.buffers.open if b.clash],
+            "finding": [
+                (bar.display, bar._mode, sorted(bar._switched), len(bar._found.found))
+                for bar in self.it.screen.query(FindBar)
+            ],
+            "plans": [block._drawn_open for block in self.it.screen.query(PlanBlock)],
+            "plain": app.plain,
+            "commits": git(self.workspace, "log", "--format=%s"),
             "files": {name: _text(self.workspace / name) for name in FILES},
         }
         for number, screen in enumerate(app.screen_stack):
+            match screen:
+                case CommitDialog():
+                    found[f"{number} commit"] = (sorted(screen._ticked), screen._leaving)
+                case Merge():
+                    chosen = screen._choices
+                    found[f"{number} merge"] = (
+                        chosen.place,
+                        sorted(chosen.chosen.items()),
+                        screen._diff,
+                        screen._hunk,
+                    )
             for widget in screen.query("*"):
                 name = f"{number} {_path(widget)}"
                 match widget:
@@ -223,6 +307,11 @@ class Both:
 
     async def propose(self) -> None:
         await asyncio.gather(self.slow.propose(), self.fast.propose())
+
+    async def change_elsewhere(self, random: Random) -> None:
+        """At the end of the file, or where the person has changed it too."""
+        around = random.choice((("", "# theirs\n"), ("# theirs\n", "")))
+        await asyncio.gather(self.slow.change_elsewhere(*around), self.fast.change_elsewhere(*around))
 
     async def compare(self, typed: Sequence[str], random: Random) -> str:
         """Type it in both; the differences in words, empty where there is none."""
@@ -279,9 +368,9 @@ async def _two_programs(folder: Path, size: tuple[int, int]) -> AsyncGenerator[B
     ended = asyncio.Event()
 
     async def program(workspace: Path, there: asyncio.Future[Typist]) -> None:
-        for name, text in FILES.items():
-            (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-            (workspace / name).write_text(text)
+        repository(workspace, FILES)
+        for name, value in (("user.name", "A"), ("user.email", "a@example.com")):
+            git(workspace, "config", name, value)
 
         def prepare(session: Session) -> None:
             session.models.model = Ready([])
