@@ -6,11 +6,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from support.bursts import ESC, F2, Typist
 from support.repositories import git, repository
-from support.screens import on_screen
+from support.screens import PATIENCE, on_screen
 from support.sessions import model_of, reply
 
+from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.dialogs.text import TextDialog
+from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.text_area import WritingArea
 
 EDIT = reply("Edits.", fileChanges=[{"path": "a.txt", "edits": [{"search": "one\n", "replace": "two\n"}]}])
@@ -51,8 +54,9 @@ async def test_a_file_is_compared_and_committed_by_key(workspace: Path) -> None:
 
 @pytest.mark.parametrize("size", [(160, 48), (80, 24)])
 async def test_what_was_applied_is_ticked_and_hooks_run_only_when_asked(
-    workspace: Path, size: tuple[int, int]
+    workspace: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(dialog, "AT_MOST", PATIENCE)
     hook, ran = workspace / ".git/hooks/pre-commit", workspace / ".git/ran"
     hook.write_text(f'#!/bin/sh\ntouch "{ran}"\necho not so >&2\nexit 1\n')
     hook.chmod(0o755)
@@ -75,8 +79,11 @@ async def test_what_was_applied_is_ticked_and_hooks_run_only_when_asked(
         await driven.shows("not so")
         assert ran.exists() and git(workspace, "log", "--format=%s").split() == ["First"]
         assert "Say two" in driven.text
-        await driven.press("h", "f2")
-        await driven.until(lambda: git(workspace, "log", "-1", "--format=%s").strip() == "Say two")
+        await driven.press("h")
+        await Typist(driven, workspace).types(F2 + ESC + "more")
+        assert git(workspace, "log", "-1", "--format=%s").strip() == "Say two"
+        assert session.state.notices.items[-1].text.startswith("Committed")
+        assert driven.screen.query_one(Prompt).text == "more", "the keys behind it are for what is there then"
     assert git(workspace, "show", "--name-only", "--format=").split() == ["a.txt"]
     assert git(workspace, "status", "--porcelain") == "A  mine.txt\n?? b.txt\n"
 
@@ -106,14 +113,14 @@ async def test_a_text_that_arrives_after_its_dialog_was_left_ends_nothing(
     workspace: Path, leave: str
 ) -> None:
     async def text() -> str:
-        while not dialog.is_mounted or dialog.query(WritingArea):  # noqa: ASYNC110 - it has no event
+        while not writing.is_mounted or writing.query(WritingArea):  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0)
         return "a message"
 
     async with on_screen(workspace, []) as driven:
-        dialog = TextDialog("Summary", text())
-        await driven.app.push_screen(dialog)
+        writing = TextDialog("Summary", text())
+        await driven.app.push_screen(writing)
         await driven.pilot.pause()
         if leave == "escape":
-            dialog.dismiss(None)
+            writing.dismiss(None)
             await driven.pilot.pause()

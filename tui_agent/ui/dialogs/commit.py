@@ -90,8 +90,9 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
         self.set_class(event.size.width >= BESIDE, "-beside")
 
     def needs_content(self, event: events.Event) -> bool:
-        """A message can be written while the files are looked for."""
-        return super().needs_content(event) and self.focused is not self.query_one(WritingArea)
+        """A message can be written while the files are looked for; what comes of a commit decides about any key."""
+        writing = self.focused is self.query_one(WritingArea)
+        return self._committing or (super().needs_content(event) and not writing)
 
     async def _load(self) -> None:
         try:
@@ -235,7 +236,7 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
         if self._plan.files and not self._committing:
             plan = self._plan.of(self._ticked, hooks=self._runs_hooks)
             self._committing = True
-            self.run_worker(self._commit(self.query_one(WritingArea).text, plan), group="commit")
+            self.fill(self._commit(self.query_one(WritingArea).text, plan))
 
     async def _commit(self, message: str, plan: CommitPlan) -> None:
         self._say("Committing…")
