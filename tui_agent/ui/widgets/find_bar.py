@@ -22,13 +22,11 @@ from tui_agent.errors import EditFailed
 from tui_agent.ui.sink import counted, parts
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.hints import Hint, HintLine
-from tui_agent.ui.widgets.line_edits import put
+from tui_agent.ui.widgets.line_edits import put, replaced_in
 
 FindMode = Literal["find", "replace", "line"]
 #: Seconds without an edit after which a text is searched again.
 AGAIN_AFTER = 0.2
-#: Characters of a line that are shown before and after what is replaced in it.
-_AROUND = 30
 _WORDS: dict[FindMode, str] = {"find": "find", "replace": "find", "line": "line"}
 _SWITCHES = {"find_case": "case", "find_regex": "regex", "find_selection": "in selection"}
 
@@ -62,6 +60,9 @@ class FindBar(Vertical):
         self._found = Occurrences()
         #: The text or what is looked for is another since it was searched.
         self._stale = False
+        #: Whether the cursor goes to what is found; from where it went, and to where.
+        self._goes = False
+        self._gone: tuple[tuple[Place, Place], tuple[Place, Place]] | None = None
         self._again: Timer | None = None
         self._doing: asyncio.Future[None] | None = None
         #: What is shown of the replacement is that of another one.
@@ -112,7 +113,7 @@ class FindBar(Vertical):
     def close(self) -> None:
         if self._editor is not None:
             self._editor.mark(())
-        self._editor, self._found, self.display = None, Occurrences(), False
+        self._editor, self._found, self._gone, self.display = None, Occurrences(), None, False
 
     def _leave(self) -> None:
         self.close()
@@ -131,10 +132,10 @@ class FindBar(Vertical):
     # ── the keyboard ─────────────────────────────────────────────────────────────────────────────────────
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
-        """Keys that use what is found wait for it; letters and Esc do not."""
+        """Keys that use what is found wait for it; letters do not."""
         if not isinstance(event, events.Key | events.MouseDown):
             return None
-        if isinstance(event, events.Key) and (event.is_printable or event.key in ("escape", "backspace")):
+        if isinstance(event, events.Key) and (event.is_printable or event.key == "backspace"):
             return None
         if self._stale and self._doing is None and self._editor is not None:
             self.search_again()
@@ -203,9 +204,9 @@ class FindBar(Vertical):
 
     def search_again(self, here: bool = False) -> None:
         """Look for the words; with `here` the first place from the cursor on is selected."""
-        self._stale = True
+        self._stale, self._goes = True, self._goes or here
         if self._doing is None and self._editor is not None:
-            self._do(self._find(here))
+            self._do(self._find())
 
     def _do(self, call: Coroutine[Any, Any, None]) -> None:
         """Do something that takes a moment, which the keys that depend on it wait for; only one at a time."""
@@ -230,24 +231,31 @@ class FindBar(Vertical):
 
         self.run_worker(told())
 
-    async def _find(self, here: bool = False) -> None:
+    async def _find(self) -> None:
         while self._stale and (editor := self._editor) is not None:
             self._stale = False
             self._search, self._found = None, Occurrences()
             editor.mark(())
             self.query_one("#find-count", Static).update("")
-            words = self.query_one("#find-words", Input).value
-            if words:
-                await self._look_for(words, editor)
-            if self._stale or editor is not self._editor:
-                continue  # what is looked for is another by now
-            editor.mark(self._found.found)
-            if here and self._found.found:
-                self._select(bisect_left(self._found.found, min(editor.place)))
-            self._show_count()
-        if here:
-            self._say("")
-            self._due = True
+            try:
+                if words := self.query_one("#find-words", Input).value:
+                    await self._look_for(words, editor)
+            finally:
+                if self._goes and not self._stale and editor is self._editor:
+                    self._go(editor)
+            if not self._stale and editor is self._editor:
+                editor.mark(self._found.found)
+                self._show_count()
+
+    def _go(self, editor: Editor) -> None:
+        """Select the first place from where the cursor was before words were typed, else go back there."""
+        begun = self._gone[0] if self._gone and self._gone[1] == editor.place else editor.place
+        if self._found.found:
+            self._select(bisect_left(self._found.found, min(begun)))
+        elif editor.place != begun:
+            editor.select(begun[1], begun[0])
+        self._goes, self._gone, self._due = False, (begun, editor.place), True
+        self._say("")
 
     async def _look_for(self, words: str, editor: Editor) -> None:
         case, expression = "find_case" in self._switched, "find_regex" in self._switched
@@ -291,10 +299,6 @@ class FindBar(Vertical):
 
     # ── replacing ────────────────────────────────────────────────────────────────────────────────────────
 
-    def replace_all(self) -> None:
-        if self._mode == "replace" and self._editor is not None:
-            self._do(self._replace_all())
-
     async def _replace(self) -> None:
         """Replace what is selected, and go on to the next; where nothing of it is, select that first."""
         editor, search, here = self._editor, self._search, self._current
@@ -309,8 +313,8 @@ class FindBar(Vertical):
         after = put(editor, [text], (here.row, here.start), (here.row, here.end))
         self._move_scope(here.row, len(editor.lines) - before[0], len(editor.lines[after[0]]) - before[1])
         editor.select(after, after)
-        self._stale = True
-        await self._find(here=True)
+        self._stale = self._goes = True
+        await self._find()
 
     def _move_scope(self, row: int, lines: int, columns: int) -> None:
         """Let the selection that is searched end where its text ends after an edit in a row."""
@@ -318,13 +322,17 @@ class FindBar(Vertical):
             start, (last, column) = self._selected
             self._selected = start, (last + lines, column + columns if row == last and not lines else column)
 
-    async def _replace_all(self) -> None:
+    async def replace_all(self) -> None:
         """Show what would become of the text, and make it so where the person agrees."""
         from tui_agent.edits.hunks import diff_of
         from tui_agent.ui.dialogs.replacements import Replacements
 
+        while self._doing is not None:
+            await asyncio.wait([self._doing])
+        if self._stale:
+            await self._find()
         editor, search, found = self._editor, self._search, self._found.found
-        if editor is None or search is None or not found or editor.read_only:
+        if self._mode != "replace" or editor is None or search is None or not found or editor.read_only:
             return
         if self._found.more:
             raise EditFailed(f"There are more than {MOST:,} places", "look for something more exact")
@@ -333,22 +341,18 @@ class FindBar(Vertical):
         after = [changed.get(row, line) for row, line in enumerate(lines)]
         diff = await asyncio.to_thread(diff_of, editor.path, "\n".join(lines), "\n".join(after))
         words = f"{counted(len(found), 'place')} in {counted(len(changed), 'line')}"
+        put_all = partial(self._put_all, editor, lines, changed, words)
+        await self.app.push_screen(Replacements(words, diff), lambda agreed: agreed and put_all())
 
-        def decided(agreed: bool | None) -> None:
-            if agreed:
-                self._do(self._put_all(editor, lines, changed, words))
-
-        await self.app.push_screen(Replacements(words, diff), decided)
-
-    async def _put_all(self, editor: Editor, lines: list[str], changed: dict[int, str], words: str) -> None:
+    def _put_all(self, editor: Editor, lines: list[str], changed: dict[int, str], words: str) -> None:
         first, last = min(changed), max(changed)
         if editor is not self._editor or list(editor.lines) != lines:
-            raise EditFailed("The text has changed meanwhile", "search again")
+            self._say("The text has changed meanwhile: search again", "$warning")
+            return
         new = [changed.get(row, lines[row]) for row in range(first, last + 1)]
         put(editor, new, (first, 0), (last, len(lines[last])))
         self._move_scope(last, len(editor.lines) - len(lines), len(new[-1]) - len(lines[last]))
-        self._stale = True
-        await self._find()
+        self.search_again()
         self._say(f"Replaced {words} · Ctrl+Z undoes")
 
     async def _preview(self) -> None:
@@ -363,7 +367,7 @@ class FindBar(Vertical):
             else:
                 line, template = editor.lines[here.row], self.query_one("#find-with", Input).value
                 new = await asyncio.to_thread(search.replaced, line, here, template)
-                self._say(_replaced(line, here, new))
+                self._say(replaced_in(line, here, new))
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -391,10 +395,3 @@ class FindBar(Vertical):
         ]
         replace = Hint("buffers.replace_all", "replace all")
         hints.set_words([replace, *switches] if self._mode == "replace" else switches)
-
-
-def _replaced(line: str, here: Occurrence, new: str) -> Content:
-    """A line as it is, and what would be put in it."""
-    before, after = line[max(0, here.start - _AROUND) : here.start].lstrip(), line[here.end :][:_AROUND]
-    old = (line[here.start : here.end], "$removed strike")
-    return parts((f"{here.row + 1}: ", "$muted"), before, old, (new, "$added bold"), after)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from textual.content import Content
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from tui_agent.edits.brackets import near, partner
+from tui_agent.edits.search import Occurrence
+from tui_agent.ui.sink import parts
 
 Place = tuple[int, int]
+#: Characters of a line that are shown before and after what is replaced in it.
+_AROUND = 30
 #: What begins a comment up to the end of the line, where that is not a `#`.
 COMMENTS = {
     **dict.fromkeys(("javascript", "typescript", "tsx", "java", "go", "rust", "css"), "//"),
@@ -110,3 +115,10 @@ def _step_of(line: str, width: int) -> int:
 def _uncommented(line: str, sign: str) -> str:
     before, found, after = line.partition(sign)
     return before + after.removeprefix(" ") if found and not before.strip() else line
+
+
+def replaced_in(line: str, here: Occurrence, new: str) -> Content:
+    """A line as it is, and what would be put in it."""
+    before, after = line[max(0, here.start - _AROUND) : here.start].lstrip(), line[here.end :][:_AROUND]
+    old = (line[here.start : here.end], "$removed strike")
+    return parts((f"{here.row + 1}: ", "$muted"), before, old, (new, "$added bold"), after)
