@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.bursts import DOWN, ENTER, Typist
 from support.screens import on_screen
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree
@@ -68,9 +69,7 @@ async def test_the_refusal_offers_to_save_it_as_a_file_and_a_key_does(tmp_path: 
         assert "tokens, and" in it.text
         await it.press("enter")
         assert "[pasted " in prompt.text and not (work / "pasted-2.txt").exists(), "it was left there"
-        await it.press("enter")
-        await it.shows("Save it as a file of the workspace")
-        await it.press("down", "enter")
+        await Typist(it, work).types(ENTER + DOWN + ENTER)
         await it.until(lambda: prompt.text == "why pasted-2.txt", "the name of the file")
         assert (work / "pasted-2.txt").read_text() == LOG * 3
         assert (work / "pasted.txt").read_text() == "of somebody else\n"

@@ -25,7 +25,7 @@ class Shown:
         self.states.append(state)
 
 
-def run_now(callback: Callable[[], None]) -> None:
+def run_now(callback: Callable[[], object]) -> None:
     callback()
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
-from support.screens import on_screen
+from support.screens import PATIENCE, on_screen
 from textual.content import Content
 
 from tui_agent.trial.rungs import WITHOUT
+from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.widgets.command_output import CommandOutput
 from tui_agent.ui.widgets.prompt import Prompt
 
@@ -98,7 +100,12 @@ async def test_the_commands_that_ran_are_listed_and_opened(work: Path) -> None:
         await it.press("ctrl+o", "H")
         await it.shows("Commands: Enter shows what one printed")
         await it.until(lambda: "exit 4" in it.text and "● sleep 600" in it.text, "the list")
+        read, commands = threading.Event(), it.session.commands
+        whole = commands.whole_output
+        commands.whole_output = lambda number: whole(number) if read.wait(2 * PATIENCE) else ""
         await it.press(*"first", "enter")
+        await it.until(lambda: isinstance(it.app.screen, TextDialog), "its window, for the next keys")
+        read.set()
         await it.shows("What it printed")
         await it.shows("first")
         await it.press("escape", "escape", "f10")

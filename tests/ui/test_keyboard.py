@@ -7,12 +7,33 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from support.bursts import ESC, F3, F4, F5, F7, F8, FILES, LEADER, Ready, Typist, click
+from support.bursts import (
+    ENTER,
+    ESC,
+    F3,
+    F4,
+    F5,
+    F7,
+    F8,
+    FILES,
+    FIND,
+    LEADER,
+    REPLACE,
+    Ready,
+    Typist,
+    click,
+    keys_of,
+)
 from support.screens import PATIENCE, Driven, on_screen
 from textual.widgets import Input, OptionList
 
 from tui_agent.session.session import Session
+from tui_agent.ui.dialogs.chooser import Chooser
+from tui_agent.ui.dialogs.merge import Merge
+from tui_agent.ui.dialogs.replacements import Replacements
+from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.widgets import pane
+from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.file_tree import FileTree
 from tui_agent.ui.widgets.find_bar import FindBar
 
@@ -55,6 +76,87 @@ async def a_click_behind_a_paste_misses_the_list_that_it_emptied(driven: Driven,
     await hands.types("\x1b[200~no such theme\x1b[201~" + click(listed.x + 2, listed.y + 2))
     assert isinstance(driven.app.focused, Input), driven.app.focused
     await hands.types(ESC)
+
+
+async def a_click_behind_a_change_hits_the_tab_that_is_there_then(driven: Driven, hands: Typist) -> None:
+    await driven.session.files.open("api.py")
+    await hands.types(F4)
+    line = next(it for it in driven.screen.query(TabLine) if "buffers" in [pane for pane, _ in it._tabs[:-1]])
+    before = [pane for pane, _ in line._tabs].index("buffers") + 1
+    x = line.content_region.x + sum(it.cell_length + line._gap for it in line._labels()[:before])
+    await hands.types(F7)
+    driven.session.files.edit("api.py", f"# longer title\n{FILES['api.py']}", (0, 0), (0, 0))
+    await hands.types(click(x + 1, line.region.y + 1))
+    assert driven.session.state.layout.focus == "buffers"
+
+
+async def a_file_that_is_opened_comes_to_the_front_though_the_person_has_left(
+    driven: Driven, hands: Typist
+) -> None:
+    opened, files = asyncio.Event(), driven.session.files
+    await hands.types(F3)
+    assert driven.session.state.layout.tabs["medium.buffers"] == "files"
+
+    async def slow(path: str) -> None:
+        await opened.wait()
+        await type(files).open(files, path)
+
+    with patch.object(files, "open", slow):
+        hands.read("/models" + ENTER + TODOS)
+        await driven.until(lambda: driven.session.state.layout.focus == "todos")
+        opened.set()
+        await hands.settle()
+    assert driven.session.state.layout.focus == "todos"
+    assert driven.session.state.layout.tabs["medium.buffers"] == "buffers"
+
+
+async def keys_behind_one_that_opens_a_dialog_are_for_the_dialog(driven: Driven, hands: Typist) -> None:
+    session, threads, real = driven.session, asyncio.Event(), asyncio.to_thread
+    await hands.types(F4 + "mine")
+    (hands.workspace / "api.py").write_text(f"# theirs\n{FILES['api.py']}")
+    await session._open_files.look_again("api.py")
+    await hands.types(F4 + REPLACE + "url\turi" + F4)
+    text = driven.one(Editor).text
+
+    async def slow(*given: Any) -> Any:
+        await threads.wait()
+        return await real(*given)
+
+    driven.app.reopen = driven.app._open_session  # ty: ignore[invalid-assignment]
+    with patch.object(asyncio, "to_thread", slow):
+        for key, opened in (("0", Merge), ("=", Replacements), ("L", Chooser)):
+            threads.clear()
+            hands.read(LEADER + key + "x" + F7)
+            for _ in range(60):
+                await asyncio.sleep(0)
+            threads.set()
+            await hands.settle()
+            assert isinstance(driven.app.screen, opened), driven.app.screen
+            assert driven.one(Editor).text == text, key
+            assert session.state.layout.focus == "buffers", key
+            await hands.types(ESC)
+    driven.app.reopen = None
+
+
+async def what_is_replaced_was_looked_for_in_what_was_typed(driven: Driven, hands: Typist) -> None:
+    text = driven.one(Editor).text.replace("(url)", "(a url )", 1)
+    await hands.types(F4 + "a url " + LEADER + "=" + ENTER)
+    assert driven.one(Editor).text == text.replace("url", "uri")
+    await hands.types(F4 + FIND + ESC)
+
+
+async def words_are_looked_for_from_where_the_cursor_was(driven: Driven, hands: Typist) -> None:
+    editor = driven.one(Editor)
+    for typed, row in (("f1z", 0), ("f4\x7f3", 12), ("f2" + ESC, 8)):
+        for data in ([typed], keys_of(typed)):
+            editor.select((0, 0), (0, 0))
+            await hands.types(F4 + FIND)
+            driven.one(FindBar).query_one("#find-words", Input).value = ""
+            await hands.settle()
+            for part in data:
+                await hands.types(part)
+            assert editor.place[0][0] == row, data
+            await hands.types(ESC)
 
 
 async def a_key_waits_for_messages_that_are_under_way(driven: Driven, hands: Typist) -> None:
@@ -114,4 +216,9 @@ CASES = (
     a_key_waits_for_messages_that_are_under_way,
     the_focus_stays_in_the_pane_whose_focused_line_goes,
     a_click_behind_a_paste_misses_the_list_that_it_emptied,
+    a_file_that_is_opened_comes_to_the_front_though_the_person_has_left,
+    a_click_behind_a_change_hits_the_tab_that_is_there_then,
+    keys_behind_one_that_opens_a_dialog_are_for_the_dialog,
+    what_is_replaced_was_looked_for_in_what_was_typed,
+    words_are_looked_for_from_where_the_cursor_was,
 )

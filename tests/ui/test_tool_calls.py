@@ -13,6 +13,7 @@ from tui_agent.store.state import ToolUse
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.widgets.messages import CallLine, _grouped
 from tui_agent.ui.widgets.prompt_lines import PermissionLine
+from tui_agent.ui.widgets.session_calls import GROUP
 
 HOSTILE = "[red]x[/]\x1b[31m"
 
@@ -68,6 +69,9 @@ async def test_a_question_shows_exactly_what_would_be_done_and_takes_a_reason(wo
         await it.press("enter")
         await it.until(lambda: isinstance(it.app.screen, Chooser), "the dialog")
         await it.until(lambda: '"pattern": "x = 1"' in it.text, "exactly what would be done")
+        assert not [one for one in it.app.workers if one.group == GROUP], (
+            "leaving the program would wait for it"
+        )
         await it.press(*"later", "down", "down", "down", "enter")
         await it.until(lambda: not it.session.state.turn.running, "the turn's end")
         told = str(model_of(it.session).requests[-1].messages[-1]["content"])

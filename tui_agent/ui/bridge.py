@@ -37,7 +37,7 @@ class Bridge:
     `later` runs a callback in the screen's own time (its message queue).
     """
 
-    def __init__(self, session: Told, later: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, session: Told, later: Callable[[Callable[[], object]], object]) -> None:
         self._session = session
         self._later = later
         self._shown: dict[Shown, tuple[object, ...]] = {}
@@ -61,15 +61,16 @@ class Bridge:
             self._timer.cancel()
             self._timer = None
 
-    def flush(self) -> None:
-        """Show now what has changed."""
+    def flush(self) -> bool:
+        """Show now what has changed; whether anything had."""
         self._last = asyncio.get_running_loop().time()
-        state = self._session.state
+        state, changed = self._session.state, False
         for pane, before in list(self._shown.items()):
             now = _slices(pane, state)
             if any(old is not new for old, new in zip(before, now, strict=True)):
-                self._shown[pane] = now
+                self._shown[pane], changed = now, True
                 pane.show(state)
+        return changed
 
     def _happened(self, event: Event, state: State) -> None:
         if self._timer is None:

@@ -160,14 +160,16 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         """The pane that this key is for may not be there yet, or be doing what an earlier key asked of it."""
         if self._arriving is not None:
             return self._arriving
-        if isinstance(event, events.MouseEvent):  # any pane may be under it
-            waited_for = (pane.waits_for(text=False) for pane in self.workspace.panes)
-            return next((done for done in waited_for if done is not None), None)
+        mouse = isinstance(event, events.MouseEvent)  # any pane may be under it
+        waited_for = (pane.waits_for("actions" if mouse else "all") for pane in self.workspace.panes)
+        done = next(filter(None, waited_for), None)
+        if mouse or done is not None:
+            return done
         if self.leader.waiting is None:
             return self._busy_with_focus(event)
         action = self.leader.action_of(event) if isinstance(event, events.Key) else None
         pane = self.workspace.pane(action.pane) if action else None
-        return pane.waits_for(text=False) if pane else None
+        return pane.waits_for("actions") if pane else None
 
     def _busy_with_focus(self, event: Typed) -> asyncio.Future[None] | None:
         pane = self.workspace.pane(self.arrangement.layout.focus)
@@ -176,7 +178,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
         text = isinstance(event, events.Paste) or (
             isinstance(event, events.Key) and event.key not in pane.calls_by_key
         )
-        return pane.waits_for(text=text)
+        return pane.waits_for("text" if text else "actions")
 
     @cached_property
     def _leading_away(self) -> frozenset[str]:
@@ -196,12 +198,14 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             self._arriving = None
 
     def make_room(self, event: Typed) -> bool:
-        """Before what is typed or clicked is handled, give each pane its room, unless a text is being written.
+        """Before what is typed or clicked is handled, give each pane its room, unless a text is being written; before a
+        click, show what has changed.
 
         What a click or a key that moves something means depends on where things are, so that it must not depend on
         how fast it came. Returns whether anything moved.
         """
-        return self._room.make(event)
+        shown = isinstance(event, events.MouseDown) and self.bridge is not None and self.bridge.flush()
+        return self._room.make(event) or shown
 
     async def take_after_leader(self, event: Typed) -> bool:
         """Whether the event was taken as the second key after the leader's."""
@@ -244,7 +248,10 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
             super()._reset_focus(widget, avoiding)
 
     def on_pane_gone_to(self, message: Pane.GoneTo) -> None:
-        self.focus_pane(message.name)
+        if message.focus:
+            self.focus_pane(message.name)
+        else:
+            self.arrangement.suggest(message.name)
 
     async def on_pane_action_asked(self, message: Pane.ActionAsked) -> None:
         await self.do(message.action)

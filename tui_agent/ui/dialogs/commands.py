@@ -30,12 +30,15 @@ async def show_commands(app: App[object], session: Session) -> None:
             following=session.subscribe,
         )
     ):
-        try:
-            text = await asyncio.to_thread(session.commands.whole_output, chosen)
-        except TuiAgentError as error:
-            await session.notice(str(error), "warning")
-            continue
-        await app.push_screen_wait(TextDialog("What it printed", clean(text), keep="back"))
+        await app.push_screen_wait(TextDialog("What it printed", _output(session, chosen), keep="back"))
+
+
+async def _output(session: Session, command: str) -> str | None:
+    try:
+        return clean(await asyncio.to_thread(session.commands.whole_output, command))
+    except TuiAgentError as error:
+        await session.notice(str(error), "warning")
+        return None
 
 
 def command_rows(commands: CommandsSlice, words: str) -> list[ChooserRow]:

@@ -73,11 +73,11 @@ async def edit_earlier(app: Host, session: Session) -> None:
     if app.reopen is None:
         app.notify("Only `tui-agent` itself can go on in a copy here.", severity="warning")
         return
-    sent = {
-        message.turn: message.text
-        for message in (*await session.chat.earlier(session.state.chat.total + 1, LOOKED_THROUGH),)
-        if message.kind == "person"
-    }
+    sent: dict[int, str] = {}
+
+    async def get() -> None:
+        messages = await session.chat.earlier(session.state.chat.total + 1, LOOKED_THROUGH)
+        sent.update((message.turn, message.text) for message in messages if message.kind == "person")
 
     def rows(words: str) -> list[ChooserRow]:
         return [
@@ -86,7 +86,8 @@ async def edit_earlier(app: Host, session: Session) -> None:
             if words.strip().lower() in text.lower()
         ]
 
-    chosen = await app.push_screen_wait(Chooser("Edit and send again, in a copy from before", rows))
+    title = "Edit and send again, in a copy from before"
+    chosen = await app.push_screen_wait(Chooser(title, rows, getting=get()))
     if not chosen:
         return
     turn = int(chosen)

@@ -29,6 +29,7 @@ from tui_agent.ui.widgets.text_area import WritingArea
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
+    from tui_agent.ui.panes.review_body import ConflictChoices
 
 #: Seconds after the first key within which the editor's text is handed to the session.
 HAND_OVER_AFTER = 0.1
@@ -53,7 +54,7 @@ class BuffersPane(Pane):
         return {
             "save": partial(self._on_file, self._save, text_waits=False),
             "overwrite": partial(self._on_file, partial(files.save, overwrite=True), text_waits=False),
-            "merge": lambda: self._merge(),
+            "merge": lambda: self.act(self._merge(), opens=True),
             "reload": partial(self._on_file, files.reload),
             "close": partial(self._on_file, files.close),
             "discard": partial(self._on_file, partial(files.close, discard=True)),
@@ -70,7 +71,7 @@ class BuffersPane(Pane):
             "outside": lambda: self._open_outside(),
             "find": partial(self._find, "find"),
             "replace": partial(self._find, "replace"),
-            "replace_all": lambda: self.query_one(FindBar).replace_all(),
+            "replace_all": lambda: self.act(self.query_one(FindBar).replace_all(), opens=True),
             **{name: partial(self._switch, name) for name in ("find_case", "find_regex", "find_selection")},
             "goto_line": partial(self._find, "line"),
         }
@@ -295,7 +296,6 @@ class BuffersPane(Pane):
         if active := self.session.state.buffers.active:
             self.app.push_screen(FileDiff(self.session, active))
 
-    @work(exclusive=True)
     async def _merge(self) -> None:
         """Show how the disk and unsaved text differ; what the person makes of both is an edit that can be undone."""
         from tui_agent.ui.dialogs.merge import Merge
@@ -305,13 +305,13 @@ class BuffersPane(Pane):
         if buffer is None or not buffer.clash:
             await self.session.notice("Nothing changed on disk while you edited the file")
             return
-        try:
-            made = await self.app.push_screen_wait(Merge(await files.clash(buffer.path), buffer.text))
-        except TuiAgentError as error:
-            await self.session.notice(str(error), "error")
-            return
-        if made is not None:
-            self.act(files.settle(buffer.path, made.sides, made.by_hand, made.view.now))
+        path, view = buffer.path, await files.clash(buffer.path)
+
+        def merged(made: ConflictChoices | None) -> None:
+            if made is not None:
+                self.act(files.settle(path, made.sides, made.by_hand, made.view.now))
+
+        await self.app.push_screen(Merge(view, buffer.text), merged)
 
     @work(exclusive=True)
     async def _open_outside(self) -> None:

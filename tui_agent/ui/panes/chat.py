@@ -15,6 +15,7 @@ from textual.widgets import Static
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import PasteTooLong, TuiAgentError
 from tui_agent.store.state import State
+from tui_agent.turn.pastes import PASTED
 from tui_agent.ui.actions import SLASH
 from tui_agent.ui.panes.chat_actions import (
     copy_answer,
@@ -227,7 +228,7 @@ class ChatPane(Pane):
             if text.startswith("!"):
                 self._run(text)
             else:
-                self.act(self.send(text), text_waits=False)
+                self.act(self.send(text), text_waits=False, opens=PASTED.search(text) is not None)
 
     def _missing(self) -> str:
         """What is missing so that a message could be answered: then it stays in the prompt, and no turn begins."""
@@ -317,15 +318,11 @@ class ChatPane(Pane):
 
     @on(PermissionLine.PermissionPressed)
     def _answer_permission(self) -> None:
-        from tui_agent.ui.dialogs.permissions import answer_permission
-
-        self.ask(answer_permission(self.app, self.session))
+        self.post_message(self.ActionAsked("session.permission"))
 
     @on(OfferLine.OfferPressed)
     def _answer_offer(self) -> None:
-        from tui_agent.ui.dialogs.questions import accept_checks
-
-        self.ask(accept_checks(self.app, self.session))
+        self.post_message(self.ActionAsked("checks.accept"))
 
     def on_next_steps_step_pressed(self, message: NextSteps.StepPressed) -> None:
         if not self.prompt.locked:

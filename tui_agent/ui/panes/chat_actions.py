@@ -32,7 +32,9 @@ class Conversing(Protocol):
     def ask(self, call: Coroutine[Any, Any, object]) -> None: ...
     def act(self, call: Coroutine[Any, Any, object], *, text_waits: bool = True) -> None: ...
     def send(self, text: str) -> Coroutine[Any, Any, None]: ...
-    def go_to(self, name: str) -> None: ...
+    @property
+    def has_focus_within(self) -> bool: ...
+    def go_to(self, name: str, *, focus: bool = True) -> None: ...
 
 
 async def find_message(pane: Conversing) -> None:
@@ -93,7 +95,7 @@ async def open_block(pane: Conversing, block: TextBlock) -> None:
     name = next(name for name in names if name not in taken)
     await files.open(name)
     files.edit(name, block.text, (0, 0), (0, 0))
-    pane.go_to("buffers")
+    pane.go_to("buffers", focus=pane.has_focus_within)
 
 
 def tell_output(pane: Conversing) -> None:

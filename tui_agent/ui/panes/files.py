@@ -68,8 +68,7 @@ class FilesPane(Pane):
 
     async def _opened(self, path: str) -> None:
         await self.session.files.open(path)
-        if self.has_focus_within:
-            self.go_to("buffers")
+        self.go_to("buffers", focus=self.has_focus_within)
 
     def _find(self) -> None:
         self.app.push_screen(Chooser("Find a file", self._found), self._chosen)
@@ -91,8 +90,7 @@ class FilesPane(Pane):
         gap = " " if draft and not draft.endswith((" ", "\n")) else ""
         name = f'@"{path}"' if " " in path else f"@{path}"
         self.session.chat.set_draft(f"{draft}{gap}{name} ")
-        if self.has_focus_within:
-            self.go_to("chat")
+        self.go_to("chat", focus=self.has_focus_within)
 
     def _compare(self) -> None:
         from tui_agent.ui.dialogs.versions import FileDiff

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual._callback import invoke
 from textual.containers import Container
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
     from tui_agent.ui.widgets.hints import HintLine
 
+#: Keys that wait for what is being done: those of actions, what is typed into the pane too, or all wherever they go.
+Waiting = Literal["actions", "text", "all"]
+_WAITING: tuple[Waiting, ...] = ("actions", "text", "all")
 #: Seconds that a key to a pane waits at most for what an earlier key asked of the session.
 AT_MOST = 1.0
 
@@ -60,11 +63,12 @@ class Pane(Container):
             self.pane = pane
 
     class GoneTo(Message):
-        """The person is led to another pane."""
+        """The person is led to another pane; where they have left for a third meanwhile, it only comes to the front."""
 
-        def __init__(self, name: str) -> None:
+        def __init__(self, name: str, focus: bool = True) -> None:
             super().__init__()
             self.name = name
+            self.focus = focus
 
     class ActionAsked(Message):
         """An action that is not the pane's own is to be done; `action` is its id."""
@@ -89,8 +93,8 @@ class Pane(Container):
     def __init__(self, session: Session) -> None:
         super().__init__(id=f"pane-{self.ID}")
         self.session = session
-        #: What is being done and decides what the next keys mean; whether what is typed has to wait for it too.
-        self._doing: dict[asyncio.Future[None], bool] = {}
+        #: What is being done and decides what the next keys mean, and which of them have to wait for it.
+        self._doing: dict[asyncio.Future[None], Waiting] = {}
         self.set_reactive(Pane.title_text, self.TITLE)
 
     def show(self, state: State) -> None:
@@ -109,9 +113,9 @@ class Pane(Container):
         """Take the focus, at once: as a message it would come after what hides the pane that had it."""
         self.screen.set_focus(self.entry)
 
-    def go_to(self, name: str) -> None:
-        """Bring another pane to the front and give it the focus."""
-        self.post_message(self.GoneTo(name))
+    def go_to(self, name: str, *, focus: bool = True) -> None:
+        """Bring another pane to the front and give it the focus; see `GoneTo`."""
+        self.post_message(self.GoneTo(name, focus))
 
     @property
     def keys(self) -> Keys:
@@ -153,11 +157,17 @@ class Pane(Container):
         ask(self, self.session, call)
 
     def act(
-        self, call: Coroutine[Any, Any, object], *, changes: tuple[str, ...] = (), text_waits: bool = True
+        self,
+        call: Coroutine[Any, Any, object],
+        *,
+        changes: tuple[str, ...] = (),
+        text_waits: bool = True,
+        opens: bool = False,
     ) -> None:
         """Like `ask`, for what decides what the next keys mean: those to this pane wait until it is done and shown.
 
-        So do keys to the panes in `changes`. With `text_waits` false, only keys of actions wait.
+        So do keys to the panes in `changes`. With `text_waits` false, only keys of actions wait; with `opens` all
+        keys, since they are for the dialog that it opens after a while.
         """
         panes = [self, *(pane for pane in self.screen.query(Pane) if pane.ID in changes)]
         loop = asyncio.get_running_loop()
@@ -179,13 +189,14 @@ class Pane(Container):
                 release()
 
         for pane in panes:
-            pane._doing[done] = text_waits
+            pane._doing[done] = "all" if opens else "text" if text_waits else "actions"
         loop.call_later(AT_MOST, release)
         self.ask(then())
 
-    def waits_for(self, *, text: bool) -> asyncio.Future[None] | None:
-        """What a key to this pane has to wait for; `text` tells one that is typed into it from one of an action."""
-        return next((done for done, text_waits in self._doing.items() if text_waits or not text), None)
+    def waits_for(self, keys: Waiting) -> asyncio.Future[None] | None:
+        """What keys have to wait for: those of this pane's actions, what is typed into it, or all wherever they go."""
+        least = _WAITING.index(keys)
+        return next((done for done, waiting in self._doing.items() if _WAITING.index(waiting) >= least), None)
 
     def watch_title_text(self) -> None:
         self.post_message(self.Retitled(self))
