@@ -45,7 +45,7 @@ class Peer:
 def _codex(url: str, workspace: Path) -> Mapping[str, str]:
     lines = (
         'model = "bench"\nmodel_provider = "bench"\n\n[model_providers.bench]\nname = "bench"',
-        f'base_url = "{url}"\nenv_key = "OPENAI_API_KEY"\nwire_api = "chat"\n',
+        f'base_url = "{url}"\nenv_key = "OPENAI_API_KEY"\nwire_api = "responses"\n',
         f'[projects."{workspace}"]\ntrust_level = "trusted"\n',
     )
     return {".codex/config.toml": "\n".join(lines)}
@@ -71,7 +71,7 @@ def _opencode(url: str, workspace: Path) -> Mapping[str, str]:
 
 
 PEERS = (
-    Peer("codex", ("codex",), "model", files=_codex),
+    Peer("codex", ("codex",), "Ask Codex", files=_codex),
     Peer(
         "claude",
         ("claude",),

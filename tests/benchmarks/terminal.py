@@ -17,6 +17,14 @@ from typing import Self
 
 #: CSI, OSC and two-character sequences.
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[@-Z\\-_=>])")
+#: What some programs ask a terminal before they draw, and what one of this size says: where the cursor is, what it
+#: is, and its colours. See "XTerm Control Sequences", Device Status Report, Device Attributes and OSC 10 and 11.
+ANSWERS = {
+    b"\x1b[6n": b"\x1b[1;1R",
+    b"\x1b[c": b"\x1b[?62;22c",
+    b"\x1b]10;?": b"\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\",
+    b"\x1b]11;?": b"\x1b]11;rgb:1010/1010/1010\x1b\\",
+}
 
 
 class Terminal:
@@ -86,8 +94,14 @@ class Terminal:
                 break
             self._moment = time.monotonic()
             self._drawn += piece
+            self._answer(piece)
             seconds = 0
         return len(self._drawn) - before
+
+    def _answer(self, piece: bytes) -> None:
+        for question, answer in ANSWERS.items():
+            if question in piece:
+                os.write(self._master, answer)
 
     def settle(self, quiet: float, timeout: float = 60.0) -> float:
         """Wait until nothing has been drawn for `quiet` seconds; how long that took in all."""

@@ -109,6 +109,26 @@ def _call_pieces(index: int, call: ToolCall) -> Iterator[dict[str, Any]]:
         yield {"index": index, "function": {"arguments": call.text[start : start + 12]}}
 
 
+def responses(answer: Answer) -> Iterator[dict[str, Any]]:
+    """The text of an answer as OpenAI's Responses stream it: as one message."""
+    content = [{"type": "output_text", "text": answer.text, "annotations": []}]
+    item = {"id": "msg_test", "type": "message", "role": "assistant", "status": "completed", "content": content}
+    given, made, cached = answer.usage or (0, 0, 0)
+    usage = {
+        "input_tokens": given,
+        "input_tokens_details": {"cached_tokens": cached},
+        "output_tokens": made,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": given + made,
+    }
+    yield {"type": "response.created", "response": {"id": "resp_test"}}
+    yield {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}}
+    for piece in answer.pieces:
+        yield {"type": "response.output_text.delta", "item_id": "msg_test", "output_index": 0, "delta": piece}
+    yield {"type": "response.output_item.done", "output_index": 0, "item": item}
+    yield {"type": "response.completed", "response": {"id": "resp_test", "output": [item], "usage": usage}}
+
+
 def completion(answer: Answer, request: dict[str, Any]) -> dict[str, Any]:
     """The whole answer at once, for a request that does not stream."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}

@@ -14,7 +14,8 @@ Answers are used in the order in which they were scripted, one a request; when n
 is used, which says so with status 400. The model is to be named like `openai/test-model`. The server runs on a
 thread of its own; everything here may be called from any thread. `Answer(hold_after=n)` waits after n pieces for
 `provider.release()`, so that a test can look at a stream that is half-way, without sleeping. The same answers
-also come in Anthropic's own form, to a model named like `anthropic/test-model`.
+also come in Anthropic's own form, to a model named like `anthropic/test-model`, and as one message of OpenAI's
+Responses.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from support.openai_wire import Answer, RawAnswer, ToolCall
 __all__ = ["Answer", "Provider", "RawAnswer", "Request", "ToolCall", "dead_url"]
 PATIENCE_SECONDS = 30.0
 BEAT_SECONDS = 0.05
-CHAT, MESSAGES = "/chat/completions", "/messages"
+CHAT, MESSAGES, RESPONSES = "/chat/completions", "/messages", "/responses"
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class Request:
     @property
     def last_text(self) -> str:
         """The words of the last message."""
-        content = self.body["messages"][-1]["content"]
+        content = (self.body.get("messages") or self.body["input"])[-1]["content"]
         return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
@@ -173,7 +174,7 @@ class Provider:
         if "/files" in request.path:
             await self._serve_file(request, writer)
             return
-        if not request.path.endswith((CHAT, MESSAGES)):
+        if not request.path.endswith((CHAT, MESSAGES, RESPONSES)):
             await _send(writer, 200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
             return
         with self._changed:
@@ -253,14 +254,17 @@ def dead_url() -> str:
 
 
 def _sse(answer: Answer, request: Request) -> Iterator[bytes]:
-    return sse(answer, "anthropic" if request.path.endswith(MESSAGES) else "openai", request.body)
+    wires = {MESSAGES: "anthropic", RESPONSES: "responses"}
+    wire = next((wire for end, wire in wires.items() if request.path.endswith(end)), "openai")
+    return sse(answer, wire, request.body)
 
 
 def sse(answer: Answer, wire: str, body: dict[str, Any] | None = None) -> Iterator[bytes]:
-    """The events of an answer as they go over one of the two wires, "openai" or "anthropic"."""
+    """The events of an answer as they go over one of the wires, "openai", "anthropic" or "responses"."""
     body = body or {"stream_options": {"include_usage": True}}
-    if wire == "anthropic":
-        yield from map(anthropic_wire.sse, anthropic_wire.events(answer, body))
+    if wire in ("anthropic", "responses"):
+        events = anthropic_wire.events(answer, body) if wire == "anthropic" else openai_wire.responses(answer)
+        yield from map(anthropic_wire.sse, events)
         return
     for event in openai_wire.events(answer, body):
         yield f"data: {json.dumps(event)}\n\n".encode()
@@ -271,7 +275,8 @@ async def _read(reader: StreamReader) -> Request | None:
     line = (await reader.readline()).decode()
     if not line:
         return None
-    method, path, _ = line.split(" ", 2)
+    method, address, _ = line.split(" ", 2)
+    path = address.partition("?")[0]
     headers: dict[str, str] = {}
     while header := (await reader.readline()).decode().strip():
         name, _, value = header.partition(":")
