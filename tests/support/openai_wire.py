@@ -112,7 +112,13 @@ def _call_pieces(index: int, call: ToolCall) -> Iterator[dict[str, Any]]:
 def responses(answer: Answer) -> Iterator[dict[str, Any]]:
     """The text of an answer as OpenAI's Responses stream it: as one message."""
     content = [{"type": "output_text", "text": answer.text, "annotations": []}]
-    item = {"id": "msg_test", "type": "message", "role": "assistant", "status": "completed", "content": content}
+    item = {
+        "id": "msg_test",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": content,
+    }
     given, made, cached = answer.usage or (0, 0, 0)
     usage = {
         "input_tokens": given,
