@@ -210,6 +210,15 @@ def test_what_knows_the_words_of_a_language_is_loaded_beside_the_keyboard(
     assert exactly(coloured_later) != exactly(plain)
 
 
+def test_for_an_unknown_language_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look for one, pygments reads about each package that is installed."""
+    asked: list[object] = []
+    monkeypatch.setattr(markdown_blocks, "get_lexer_by_name", lambda *of, **_: asked.append(of))
+    reading = Reading()
+    drawn = reading.read("".join(f"```none-{number}\nx\n```\n" for number in range(50)))
+    assert (asked, reading.uncoloured) == ([], []) and len(drawn.lines) == 99
+
+
 def test_an_address_that_is_given_later_reaches_the_words_above() -> None:
     reading = Reading()
     text = "see [here]\n\nand\n\n"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from importlib import import_module
 from typing import Final
 
 from tui_agent.files.sensitive import governs, is_secret
+from tui_agent.processes.background import in_background
 from tui_agent.session.models import ModelAccess
 from tui_agent.store.event import Event
 from tui_agent.store.state import State
@@ -59,9 +61,9 @@ class Preparation:
     async def _prepare(self) -> None:
         await self._models.start()
         for module in MODULES:
-            await asyncio.to_thread(import_module, module)
+            await in_background(partial(import_module, module))
 
     async def _warm_index(self) -> None:
         await self._workspace.ready()
-        await asyncio.to_thread(self._workspace.index.warm)
-        await asyncio.to_thread(lambda: (is_secret("a"), governs("a")))  # makes their expressions
+        await in_background(self._workspace.index.warm)
+        await in_background(lambda: (is_secret("a"), governs("a")))  # makes their expressions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.processes.background import in_background
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.commands import ScreenCommands
@@ -341,4 +342,4 @@ class AnswersExpected:
 
 async def _get_ready_for_answers() -> None:
     """Import what draws Markdown now, in a thread: on the loop, or with the first answer, it would hold up the keys."""
-    await asyncio.to_thread(import_module, "tui_agent.ui.widgets.message_text")
+    await in_background(partial(import_module, "tui_agent.ui.widgets.message_text"))

@@ -7,16 +7,15 @@ endless lines) stays the plain text that it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec import Struct
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import get_all_lexers, get_lexer_by_name
 from pygments.token import Token as Kind
-from pygments.util import ClassNotFound
 from textual.content import Content, Span
 from textual.style import Style
 
@@ -235,11 +234,12 @@ class Blocks:
     def _code(self, code: str, info: str) -> Iterator[TextLine]:
         """Code; without the name of a language it stays plain, since guessing one loads every lexer there is."""
         code = clean(code.rstrip("\n"))
-        language = info.split()[0] if info.strip() and self._colours else ""
-        if language and (len(code) > COLOURED_AT_ONCE or language not in LOADED):
-            if len(code) <= MOST_COLOURED:
-                marks = "".join(self._first), "".join(self._marks)
-                self.uncoloured.append(Uncoloured(self._made, language, code, *marks))
+        language = info.split()[0].lower() if info.strip() and self._colours else ""
+        if language not in LANGUAGES or len(code) > MOST_COLOURED:
+            language = ""
+        elif len(code) > COLOURED_AT_ONCE or language not in LOADED:
+            marks = "".join(self._first), "".join(self._marks)
+            self.uncoloured.append(Uncoloured(self._made, language, code, *marks))
             language = ""
         yield from self._put(coloured(code, language), code=True)
 
@@ -315,23 +315,20 @@ def _faint(marks: str) -> Content:
     return Content.styled(marks, "$faint")
 
 
+#: What pygments knows by itself; for any other it would read about each package that is installed.
+LANGUAGES = frozenset(alias for _, aliases, *_ in get_all_lexers(plugins=False) for alias in aliases)
 #: Languages that code was coloured in: the first time, what knows their words is loaded, for 50 ms and more.
 LOADED: set[str] = set()
 
 
-def coloured(code: str, language: str, pause: Callable[[], object] = lambda: None) -> list[Content]:
-    """The lines of code in the colours of its language; `pause` is called between the tokens."""
+def coloured(code: str, language: str) -> list[Content]:
+    """The lines of code in the colours of its language."""
     if not language or max(map(len, code.split("\n"))) > LONGEST_COLOURED:
         return Content(code).split("\n", allow_blank=True)
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        LOADED.add(language)
-        return Content(code).split("\n", allow_blank=True)
+    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     lines: list[Content] = []
     words, spans, length = [], [], 0
     for kind, token in lexer.get_tokens(code):
-        pause()
         style = _style_of(kind)
         for number, part in enumerate(token.split("\n")):
             if number:

@@ -7,7 +7,6 @@ layout and styles. Here the text becomes lines in a thread, and only what is see
 from __future__ import annotations
 
 import asyncio
-import time
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -16,24 +15,24 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events
-from textual.content import Content
 from textual.geometry import Offset, Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
+from tui_agent.processes.background import in_background
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.markdown import Drawn, Reading
-from tui_agent.ui.widgets.markdown_blocks import Uncoloured, coloured
+from tui_agent.ui.widgets.markdown_blocks import coloured
 from tui_agent.ui.widgets.markdown_lines import MARGIN, TAB, AnyLine, DrawnRow
 
-#: So many new characters are read, and text of so many wrapped, at once; more in a thread.
+#: So many characters are read when a message is made, and so many wrapped, at once; more in a thread.
 AT_ONCE = 4_000
+#: The same of what comes while it grows: 1.5 ms.
+MORE_AT_ONCE = 1_000
 #: Lines that keep their cells; those far off the screen are drawn again when they are scrolled to.
 MOST_STRIPS = 300
-#: Seconds for which a thread finds colours before it lets the keyboard come first.
-SLICE = 0.002
 
 
 class MessageText(Widget):
@@ -75,7 +74,7 @@ class MessageText(Widget):
                 return  # a longer one waits
             read = partial(self._reading.read, text, growing=growing)
             known = self._read if len(text) >= self._read else 0
-            drawn = read() if len(text) - known <= AT_ONCE else await asyncio.to_thread(read)
+            drawn = read() if len(text) - known <= MORE_AT_ONCE else await in_background(read)
             self._read = len(text)
             await self._put(drawn)
         if self._reading.uncoloured and not self._colouring:
@@ -100,7 +99,7 @@ class MessageText(Widget):
     async def _colour(self) -> None:
         """Give long code its colours, in a thread that lets the keyboard come first."""
         while codes := list(self._reading.uncoloured):
-            found = await asyncio.to_thread(lambda: [_in_slices(code) for code in codes])
+            found = await in_background(lambda: [coloured(code.code, code.language) for code in codes])
             async with self._drawing:
                 drawn = Drawn(self._drawn.lines, len(self._drawn.lines))
                 for code, contents in zip(codes, found, strict=True):
@@ -234,23 +233,10 @@ class MessageText(Widget):
         super().selection_updated(selection)
 
 
-def _in_slices(code: Uncoloured) -> list[Content]:
-    """The lines of code in its colours; a thread that never pauses holds up the keyboard for milliseconds."""
-    begun = time.monotonic()
-
-    def pause() -> None:
-        nonlocal begun
-        if time.monotonic() - begun > SLICE:
-            time.sleep(SLICE)
-            begun = time.monotonic()
-
-    return coloured(code.code, code.language, pause)
-
-
 async def _heights(lines: Sequence[AnyLine], width: int) -> list[int]:
     if sum(len(line.plain) for line in lines) <= AT_ONCE:
         return [line.height(width) for line in lines]
-    return await asyncio.to_thread(lambda: [line.height(width) for line in lines])
+    return await in_background(lambda: [line.height(width) for line in lines])
 
 
 def _sums(heights: Iterable[int], before: int = 0) -> list[int]:

@@ -1,0 +1,70 @@
+"""Work in a thread that lets the loop come first: imports, tables, colours.
+
+Python runs one thread at a time. A thread that computes keeps its turn for as long as it may and takes every second
+one, so that a key and a frame take twice as long meanwhile, and each call of the loop that gives its turn away waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: Seconds of work after which the loop comes first.
+SLICE = 0.001
+#: Seconds for which a slice waits for the loop, which may be drawing a frame.
+AT_MOST = 0.005
+#: Slices that found the loop busy in a row: it may be waiting for this work, as for a module that is being imported.
+MOST_BUSY = 8
+#: Calls between two looks at the clock.
+CALLS = 16
+
+
+async def in_background(work: Callable[[], T]) -> T:
+    """Do it in a thread, a slice at a time, with a round of the loop between two slices.
+
+    The thread is held up where it calls a function: one long call, as of an expression, is not divided.
+    """
+    loop = asyncio.get_running_loop()
+
+    def run() -> T:
+        sys.setprofile(_between_slices(loop))
+        try:
+            return work()
+        finally:
+            sys.setprofile(None)
+
+    return await asyncio.to_thread(run)
+
+
+def _between_slices(loop: asyncio.AbstractEventLoop) -> Callable[[FrameType, str, object], None]:
+    """Is called with each call of a thread."""
+    came = threading.Event()
+    busy = calls = 0
+    begun = time.monotonic()
+
+    def look(_frame: FrameType, _event: str, _arg: object) -> None:
+        nonlocal begun, busy, calls
+        calls += 1
+        if calls % CALLS or time.monotonic() - begun < SLICE:
+            return
+        if came.is_set():
+            busy = 0
+        if not busy:
+            came.clear()
+            try:
+                loop.call_soon_threadsafe(came.set)
+            except RuntimeError:  # it has ended
+                sys.setprofile(None)
+                return
+        if busy < MOST_BUSY:
+            busy = 0 if came.wait(AT_MOST) else busy + 1
+        begun = time.monotonic()
+
+    return look
