@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-import pty
 import signal
-import struct
 import subprocess
-import sys
 import termios
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
-import pyte
 import pytest
+from support.terminal_program import Program, running
 
-PATIENCE = 60.0
 F5, F7, LEADER = b"\x1b[15~", b"\x1b[18~", b"\x0f"
 #: What the program switches on: mouse, bracketed paste, alternate screen, kitty's keys, and what takes them back.
 MODES = {"\x1b[?1000h": "\x1b[?1000l", "\x1b[?2004h": "\x1b[?2004l", "\x1b[?1049h": "\x1b[?1049l"}
-#: Takes standard input as the terminal of the session, and becomes the program.
-OWN_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-#: The same as a shell that knows jobs: what it starts has the terminal, and at the first signal has it again.
+#: `OWN_TERMINAL` as a shell that knows jobs: what it starts has the terminal, and at the first signal has it again.
 SHELL = """
 import fcntl, os, signal, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -45,98 +34,6 @@ signal.signal(signal.SIGUSR1, foreground)
 while os.WIFSTOPPED(os.waitpid(job, os.WUNTRACED)[1]):
     os.tcsetpgrp(0, os.getpgrp())
 """
-
-
-class Program:
-    """`tui-agent` in a session of its own whose terminal is the pseudo-terminal; `starter` is what starts it there."""
-
-    def __init__(
-        self, *words: str, folder: Path, home: Path, starter: Sequence[str] = (OWN_TERMINAL,)
-    ) -> None:
-        self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 130, 0, 0))
-        os.set_blocking(self.master, False)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", *starter, sys.executable, "-m", "tui_agent", *words],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=folder,
-            env={
-                **os.environ,
-                "TUI_AGENT_HOME": str(home),
-                "TUI_AGENT_REPLAY_SPEED": "0",
-                "TERM": "xterm-256color",
-            },
-            start_new_session=True,
-        )
-        os.close(slave)
-        self._screen = pyte.Screen(130, 40)
-        self._stream = pyte.ByteStream(self._screen)
-        self.written = b""
-
-    @property
-    def text(self) -> str:
-        return "\n".join(line.rstrip() for line in self._screen.display)
-
-    def blank(self) -> None:
-        """Forget what was drawn, as a shell that took the terminal over does."""
-        self._screen.reset()
-
-    def look(self) -> None:
-        """Take what was written so far."""
-        try:
-            while data := os.read(self.master, 65536):
-                self.written += data
-                self._stream.feed(data)
-        except OSError:
-            pass
-
-    def until(self, holds: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
-        deadline = time.monotonic() + patience
-        while not holds():
-            assert time.monotonic() < deadline, f"never: {what}\n{self.text}"
-            self.look()
-            time.sleep(0.01)
-
-    def shows(self, words: str) -> None:
-        self.until(lambda: words in self.text, words)
-
-    def type(self, keys: bytes) -> None:
-        os.write(self.master, keys)
-
-    def jobs(self) -> dict[int, set[str]]:
-        """The process groups that a shell made in the terminal's session, each with the letters of its processes'
-        states: `T` is stopped."""
-        asked = ["ps", "-o", "pgid=,state=", "-s", str(self.process.pid)]
-        found: dict[int, set[str]] = {}
-        for row in subprocess.run(asked, capture_output=True, text=True, check=False).stdout.splitlines():
-            group, state = row.split()
-            if int(group) != self.process.pid:
-                found.setdefault(int(group), set()).add(state[:1])
-        return found
-
-    def children(self) -> list[int]:
-        found = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=False
-        )
-        return [int(pid) for pid in found.stdout.split()]
-
-
-@contextmanager
-def running(program: Program) -> Generator[Program]:
-    try:
-        program.shows("rehearsal")
-        yield program
-    finally:
-        for pid in program.jobs():
-            os.killpg(pid, signal.SIGKILL)
-        program.process.kill()
-        program.process.wait()
-        try:
-            os.close(program.master)
-        except OSError:
-            pass
 
 
 @pytest.fixture
