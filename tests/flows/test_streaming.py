@@ -1,0 +1,68 @@
+"""A reply that streams into a real terminal, which is resized meanwhile."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyte.screens import Char
+from support.provider import Answer, Provider
+from support.terminal_program import Program, running
+
+STEP = (
+    "## Step {0}\n\nThe **store** writes a value to the `journal` and only then tells its listeners {0}.\n\n"
+    "- it opens the file\n- it keeps the *offset* {0}\n\n"
+    "```python\ndef step_{0}(store):\n    return store.journal.append({0})\n```\n\n"
+    "| step | record | kept |\n|---|---|---|\n| {0} | a value and its time | yes |\n\n"
+)
+STEPS = 24
+REPLY = "".join(STEP.format(number) for number in range(1, STEPS + 1)) + "That is all."
+#: From which step on the terminal has which size; the last is the one at which pictures are compared.
+SIZES = {3: (300, 100), 9: (40, 10), 16: (80, 24)}
+PAGE_UP, END = b"\x1b[5~", b"\x1b[6~" * 12
+
+
+def newest(program: Program) -> int:
+    return max(map(int, re.findall(r"Step (\d+)", program.text)), default=0)
+
+
+def pictures(program: Program) -> list[list[list[Char]]]:
+    """The end of the reply and what is above it, a page at a time; without the scrollbar and what is around."""
+    pages = []
+    for _ in range(3):
+        program.settle()
+        pages.append([row[:-2] for row in program.picture[3:-8]])
+        program.type(PAGE_UP)
+    program.type(END)
+    program.settle()
+    return pages
+
+
+def test_a_reply_that_streams_while_the_terminal_is_resized_looks_like_one_that_came_at_once(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Provider() as provider:
+        model = {"TUI_AGENT_MODEL": "openai/test-model", "TUI_AGENT_PLANNER_MODEL": "none"}
+        for name, value in (provider.environment | model).items():
+            monkeypatch.setenv(name, value)
+        pieces = tuple(REPLY[at : at + 40] for at in range(0, len(REPLY), 40))
+        provider.answer(Answer(chunks=pieces, pause=0.01))
+        provider.answer(Answer(chunks=(REPLY,)))
+        with running(Program(".", folder=tmp_path, home=home), sign="Chat") as program:
+            seen = []
+            for asked in (b"stream", b"at once"):
+                program.type(asked)
+                program.shows(asked.decode())
+                program.type(b"\r")
+                for step, size in () if seen else SIZES.items():
+                    program.until(lambda step=step: newest(program) >= step, f"step {step}")
+                    assert newest(program) < STEPS, "it streams"
+                    program.resize(*size)
+                assert provider.wait_for(len(seen) + 1)[-1].done.wait(30)
+                program.shows("That is all.")
+                seen.append(pictures(program))
+            assert seen[0] == seen[1]
+            text = "\n".join("".join(cell.data for cell in row) for page in seen[0] for row in page)
+            assert f"def step_{STEPS}(store)" in text and "a value and its time" in text
+            assert len({cell.fg for page in seen[0] for row in page for cell in row}) > 4, "with its colours"
