@@ -1,14 +1,15 @@
-"""A reply as it streams: from its last byte to the screen, what it costs, and how keys are echoed, alone and
-meanwhile."""
+"""A reply as it streams: from its last byte to the screen, what it costs, and how keys are echoed and the transcript is
+scrolled, alone and meanwhile; on terminals of every size, and on one that is resized."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,7 +32,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or ["idle", "full", "keys", "bad"]
+    wanted = sys.argv[1:] or ["idle", "full", "keys", "scroll", "bad", "sizes"]
     with (
         Provider() as provider,
         small_workspace() as workspace,
@@ -45,9 +46,12 @@ def main() -> None:
             show(full_speed(watched, provider))
         if "keys" in wanted:
             show(keys_meanwhile(watched, provider))
+        if "scroll" in wanted:
+            show(scrolled(watched, provider))
         if "bad" in wanted:
-            for kind in BAD:
-                show([bad_input(watched, provider, kind)])
+            show(bad_input(watched, provider, kind) for kind in BAD)
+        if "sizes" in wanted:
+            show(sizes(watched, provider))
 
 
 STEP = (
@@ -236,6 +240,85 @@ def keys_meanwhile(watched: Watched, provider: Provider) -> list[Figure]:
         Figure("  share of a core, interface", share * 100, 18, " %"),
         Figure("  longest stall of the loop", max(stalls, default=0.0), 16, " ms", f"{len(stalls)} over 15"),
     ]
+
+
+#: The wheel over the transcript, a step up and one down, as terminals tell it.
+WHEEL = ("\x1b[<64;20;20M", "\x1b[<65;20;20M")
+PAGES = ("\x1b[5~", "\x1b[5~", "\x1b[6~", "\x1b[6~")
+
+
+def scrolled(watched: Watched, provider: Provider) -> list[Figure]:
+    """Each key after a letter; both are drawn while a reply grows below."""
+    old = "".join(f"- item old{number:04}\n" for number in range(800))
+    stream(watched, provider, Answer(chunks=(f"{old}\n\nENDOLD",)), "ENDOLD")
+    terminal, before = watched.terminal, len(provider.requests)
+    text = long_reply("ENDSCROLL")
+    provider.otherwise = Answer(chunks=tokens(text)[: int(RATE * (SECONDS + 5))], pause=1 / RATE)
+    watched.ask("slowly")
+    provider.wait_for(before + 1)
+    terminal.wait_for("Step 1")
+    for _ in range(4):
+        terminal.press(PAGES[0])
+        terminal.watch(0.3)
+    begun = time.monotonic()
+    letters, echoes = [], []
+    for keys in itertools.cycle((*PAGES, *WHEEL)):
+        if time.monotonic() > begun + SECONDS:
+            break
+        letters += echo_for(terminal, 0.1, every=0.113)
+        terminal.forget()
+        pressed = time.monotonic()
+        terminal.press(keys)
+        echoes.append(terminal.wait_for(r"old\d{4}") - pressed)
+        terminal.watch(0.1)
+    stalls = watched.stalls(begun)
+    terminal.press("\x1b[H\x0b")
+    provider.requests[-1].done.wait(30)
+    terminal.settle(quiet=2)
+    letters.sort()
+    echoes.sort()
+    note = f"of {len(echoes)}, slowest {echoes[-1] * 1000:.0f} ms"
+    return [
+        Figure(
+            f"echo of scrolling while {RATE} tokens/s stream, median", middle(echoes, 0.5), 5, " ms", note
+        ),
+        Figure("  95 of 100", middle(echoes, 0.95), 12, " ms"),
+        Figure("  echo of letters between, median", middle(letters, 0.5), 5, " ms", f"of {len(letters)}"),
+        Figure("  95 of 100", middle(letters, 0.95), 12, " ms"),
+        Figure("  longest stall of the loop", max(stalls, default=0.0), 16, " ms", f"{len(stalls)} over 15"),
+    ]
+
+
+#: Terminals on which a reply streams, and what one is made while it does.
+SIZES = ((300, 100), (40, 10))
+RESIZED = ((120, 40), (300, 100), (40, 10), (160, 48))
+
+
+def sizes(watched: Watched, provider: Provider) -> Iterator[Figure]:
+    for width, height in SIZES:
+        watched.terminal.resize(width, height)
+        watched.terminal.settle(quiet=1)
+        mark = f"END{width}END"
+        run = stream(watched, provider, Answer(chunks=tokens(long_reply(mark))), mark)
+        note = f"{run.painted:.2f} s after the last byte, {run.cpu:.2f} s of processor"
+        name = f"{width}x{height}, 4,000 tokens at full speed: longest stall of the loop"
+        yield Figure(name, max(run.stalls, default=0.0), 50, " ms", note)
+    watched.terminal.resize(*RESIZED[-1])
+    watched.terminal.settle(quiet=1)
+    before, begun = len(provider.requests), time.monotonic()
+    provider.otherwise = Answer(chunks=tokens(long_reply("ENDSIZE")), pause=0.002)
+    watched.ask("go on")
+    request = provider.wait_for(before + 1)[-1]
+    resized = []
+    for size in itertools.cycle(RESIZED):
+        if request.done.is_set() and size == RESIZED[0]:
+            break
+        resized.append(time.monotonic())
+        watched.terminal.resize(*size)
+        watched.terminal.watch(0.3)
+    watched.terminal.settle(quiet=1)
+    longest = max(watched.stalls(begun), default=0.0)
+    yield Figure(f"resized {len(resized)} times while it streams: longest stall", longest, 50, " ms")
 
 
 def middle(ordered: Sequence[float], share: float) -> float:

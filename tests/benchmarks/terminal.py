@@ -35,7 +35,7 @@ class Terminal:
 
     def __init__(self, command: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> None:
         self._master, slave = os.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 48, 160, 0, 0))
+        self._set_size(160, 48)
         _no_echo(slave)
         self._drawn = b""
         self.started = time.monotonic()
@@ -55,6 +55,14 @@ class Terminal:
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+    def resize(self, width: int, height: int) -> None:
+        """Make the terminal another size; the program, which does not have it as its own, is told with SIGWINCH."""
+        self._set_size(width, height)
+        self.process.send_signal(signal.SIGWINCH)
+
+    def _set_size(self, width: int, height: int) -> None:
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -102,6 +110,12 @@ class Terminal:
         for question, answer in ANSWERS.items():
             if question in piece:
                 os.write(self._master, answer)
+
+    def watch(self, seconds: float) -> None:
+        """Take all that is drawn in this time."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.read(left)
 
     def settle(self, quiet: float, timeout: float = 60.0) -> float:
         """Wait until nothing has been drawn for `quiet` seconds; how long that took in all."""
