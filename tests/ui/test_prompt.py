@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from support.screens import Driven, on_screen
 from support.sessions import ScriptedModel, reply
+from textual._text_area_theme import TextAreaTheme
+from textual.geometry import Region
 
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
@@ -52,6 +54,30 @@ async def held(it: Driven, words: str = "go on") -> Held:
     await it.press(*words, "enter")
     await it.until(model.begun.is_set, "the model was asked")
     return model
+
+
+async def test_styles_are_worked_out_for_a_theme_and_not_for_a_key(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked_out: list[str] = []
+    apply_css = TextAreaTheme.apply_css
+
+    def noted(theme: TextAreaTheme, area: Prompt) -> None:
+        worked_out.append(area.app.theme)
+        apply_css(theme, area)
+
+    monkeypatch.setattr(TextAreaTheme, "apply_css", noted)
+    async with on_screen(workspace) as it:
+        await it.press(*"abc")
+        await it.shows("abc")
+        worked_out.clear()
+        await it.press(*"defg")
+        await it.shows("abcdefg")
+        assert worked_out == []
+        before = it.one(Prompt).render_lines(Region(0, 0, 20, 1))
+        it.app.use_theme("light")
+        await it.until(lambda: it.app.theme in worked_out, "the styles of the new theme")
+        assert it.one(Prompt).render_lines(Region(0, 0, 20, 1)) != before
 
 
 def test_a_command_has_one_word_and_the_first_that_fits_begins_with_it() -> None:

@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from rich.segment import Segment
 from rich.text import Text
 from textual import events
+from textual._text_area_theme import TextAreaTheme
 from textual.binding import Binding, BindingType
 from textual.document._document import EditResult, Location, Selection
 from textual.document._edit import Edit
@@ -57,6 +58,18 @@ _CHANGING = {"enter", "backspace", "delete", "ctrl+v", "ctrl+x", "ctrl+z", "ctrl
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
 
 
+class StyledOnce(TextAreaTheme):
+    """Works its styles out when a style sheet was applied, which makes others, and not for each drawing."""
+
+    _styles: object = None
+
+    def apply_css(self, text_area: TextArea) -> None:
+        styles = text_area._component_styles.get("text-area--cursor")
+        if styles is None or styles is not self._styles:
+            super().apply_css(text_area)
+            self._styles = styles
+
+
 class WritingArea(TextArea, inherit_bindings=False):
     """The cursor does not blink, since nothing moves on the screen while nothing happens.
 
@@ -84,6 +97,10 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     #: Whether what is typed is refused, because the session is only read here.
     locked = False
+
+    def _set_theme(self, theme: str) -> None:
+        super()._set_theme(theme)
+        self._theme.__class__ = StyledOnce
 
     def _set_document(self, text: str, language: str | None) -> None:
         super()._set_document(Verbatim.of(text, ending_of(text)), language)
