@@ -16,10 +16,10 @@ STEP = (
     "```python\ndef step_{0}(store):\n    return store.journal.append({0})\n```\n\n"
     "| step | record | kept |\n|---|---|---|\n| {0} | a value and its time | yes |\n\n"
 )
-STEPS = 24
+STEPS = 12
 REPLY = "".join(STEP.format(number) for number in range(1, STEPS + 1)) + "That is all."
 #: From which step on the terminal has which size; the last is the one at which pictures are compared.
-SIZES = {3: (300, 100), 9: (40, 10), 16: (80, 24)}
+SIZES = {2: (300, 100), 5: (40, 10), 8: (80, 24)}
 PAGE_UP, END = b"\x1b[5~", b"\x1b[6~" * 12
 
 

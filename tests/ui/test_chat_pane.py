@@ -328,6 +328,49 @@ async def test_a_reply_that_streams_becomes_its_message_where_it_is(workspace: P
         assert it.text.count("Title") == 1
 
 
+async def test_while_a_reply_streams_it_can_be_clicked_selected_scrolled_and_looks_as_the_theme_has_it(
+    workspace: Path,
+) -> None:
+    async with on_screen(workspace) as it:
+        journal, chat = it.session.journal, it.one(Transcript)
+        await journal.record(e.TurnStarted(1, "go"))
+
+        async def grow(words: str) -> None:
+            journal.tell(e.ReplyStreamed("message", words))
+            body = it.screen.query(MessageBlock).last().query(MessageText)
+            await it.until(lambda: body and words.split()[-1] in body.first().plain, words)
+
+        def place(words: str) -> tuple[int, int]:
+            rows = (body.render_line(y).text for y in range(body.size.height))
+            return next((row.index(words), y) for y, row in enumerate(rows) if words in row)
+
+        await grow("See [here](http://x.y/z) and words.\n\n")
+        body = it.screen.query(MessageText).last()
+        await it.pilot.click(body, offset=place("here"))
+        assert it.app.clipboard == "http://x.y/z"
+        x, y = place("words")
+        await it.pilot.mouse_down(body, offset=(x, y))
+        await it.pilot.hover(body, offset=(x + 4, y))
+        await it.pilot.mouse_up(body, offset=(x + 4, y))
+        await grow("".join(f"line {number}\n\n" for number in range(60)))
+        assert it.screen.get_selected_text() == "words"
+
+        await it.until(lambda: "line 59" in it.text, "the end is followed")
+        before = body.render_line(0)
+        it.app.use_theme("light")
+        await it.until(lambda: body.render_line(0) != before, "the other colours")
+        await it.press("pageup")
+        await it.until(lambda: "line 59" not in it.text, "a page up")
+        above = chat.scroll_y
+        await grow("".join(f"later {number}\n\n" for number in range(40)))
+        await it.pilot.pause()
+        assert chat.scroll_y == above and "later 39" not in it.text
+        await it.pilot.resize_terminal(100, 40)
+        await grow("the last")
+        chat.follow()
+        await it.shows("the last")
+
+
 async def test_a_reply_that_only_grows_lays_the_screen_out_once_a_drawing(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
