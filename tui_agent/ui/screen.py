@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkab
 
 from textual import events
 from textual._callback import invoke
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -19,7 +18,7 @@ from tui_agent.processes.background import in_background
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.commands import ScreenCommands
-from tui_agent.ui.compositor import SpanCompositor, paint_focused
+from tui_agent.ui.compositor import KeysFirstScreen
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
@@ -44,7 +43,7 @@ class Pointed(Protocol):
     def point(self, x: int, y: int) -> None: ...
 
 
-class WorkspaceScreen(Screen[None], inherit_bindings=False):
+class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
     """Before `fill` it is the layout alone; after it, the panes of a session."""
 
     SCOPED_CSS = False  # notices look the same over a dialog
@@ -52,8 +51,7 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     BINDINGS = bindings_of(ANYWHERE)
 
     def __init__(self) -> None:
-        super().__init__()
-        self._compositor = SpanCompositor()
+        super().__init__(lambda: not self.host.keyboard.at_rest)
         self.workspace = PaneContainer()
         self.arrangement = Arrangement(self.workspace, self.focus_pane)
         self.session: Session | None = None
@@ -85,10 +83,6 @@ class WorkspaceScreen(Screen[None], inherit_bindings=False):
     def host(self) -> Host:
         """The application, as what it is."""
         return cast(Host, self.app)
-
-    def on_idle(self) -> None:
-        if not self.host.keyboard.at_rest:
-            paint_focused(self)
 
     # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
 
