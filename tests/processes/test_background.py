@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +59,24 @@ async def test_it_goes_on_where_the_loop_waits_for_it() -> None:
 async def test_what_it_raises_arrives() -> None:
     with pytest.raises(ZeroDivisionError):
         await in_background(lambda: 1 // 0)
+
+
+async def test_a_module_that_the_loop_waits_for_is_imported_without_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(background, "AT_MOST", 60.0)
+    begun = threading.Event()
+    monkeypatch.setattr(background, "test", (begun.set, threading.get_ident(), no_work), raising=False)
+    (tmp_path / "waited_for.py").write_text(
+        "import time\n"
+        "from tui_agent.processes import background as b\n"
+        "tell, loop, no_work = b.test\n"
+        "tell()\n"
+        "while not b._imports(loop): time.sleep(0.001)\n"
+        f"for _ in range({8 * CALLS}): no_work()\n"
+    )
+    working = asyncio.create_task(in_background(lambda: importlib.import_module("waited_for")))
+    await asyncio.to_thread(begun.wait, 10)
+    importlib.import_module("waited_for")  # on the loop
+    await working

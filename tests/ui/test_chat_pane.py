@@ -337,14 +337,15 @@ async def test_while_a_reply_streams_it_can_be_clicked_selected_scrolled_and_loo
 
         async def grow(words: str) -> None:
             journal.tell(e.ReplyStreamed("message", words))
-            body = it.screen.query(MessageBlock).last().query(MessageText)
-            await it.until(lambda: body and words.split()[-1] in body.first().plain, words)
+            last = words.split()[-1]
+            await it.until(lambda: any(last in text.plain for text in it.screen.query(MessageText)), words)
 
         def place(words: str) -> tuple[int, int]:
             rows = (body.render_line(y).text for y in range(body.size.height))
             return next((row.index(words), y) for y, row in enumerate(rows) if words in row)
 
         await grow("See [here](http://x.y/z) and words.\n\n")
+        await it.shows("and words.")
         body = it.screen.query(MessageText).last()
         await it.pilot.click(body, offset=place("here"))
         assert it.app.clipboard == "http://x.y/z"

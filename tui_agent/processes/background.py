@@ -7,6 +7,7 @@ one, so that a key and a frame take twice as long meanwhile, and each call of th
 from __future__ import annotations
 
 import asyncio
+import importlib
 import sys
 import threading
 import time
@@ -20,8 +21,10 @@ T = TypeVar("T")
 SLICE = 0.001
 #: Seconds for which a slice waits for the loop, which may be drawing a frame.
 AT_MOST = 0.005
-#: Slices that found the loop busy in a row: it may be waiting for this work, as for a module that is being imported.
+#: Slices that found the loop busy in a row: it may be waiting for this work.
 MOST_BUSY = 8
+#: Where a thread is that waits for a module.
+_ACQUIRE = importlib._bootstrap._ModuleLock.acquire.__code__  # ty: ignore[missing-attribute]
 #: Calls between two looks at the clock.
 CALLS = 16
 
@@ -46,13 +49,14 @@ async def in_background(work: Callable[[], T]) -> T:
 def _between_slices(loop: asyncio.AbstractEventLoop) -> Callable[[FrameType, str, object], None]:
     """Is called with each call of a thread."""
     came = threading.Event()
+    loop_thread = getattr(loop, "_thread_id", None)
     busy = calls = 0
     begun = time.monotonic()
 
     def look(_frame: FrameType, _event: str, _arg: object) -> None:
         nonlocal begun, busy, calls
         calls += 1
-        if calls % CALLS or time.monotonic() - begun < SLICE:
+        if calls % CALLS or time.monotonic() - begun < SLICE or _imports(loop_thread):
             return
         if came.is_set():
             busy = 0
@@ -68,3 +72,9 @@ def _between_slices(loop: asyncio.AbstractEventLoop) -> Callable[[FrameType, str
         begun = time.monotonic()
 
     return look
+
+
+def _imports(thread: int | None) -> bool:
+    """Whether this thread waits for a module that another one imports."""
+    frame = sys._current_frames().get(thread or 0)
+    return frame is not None and frame.f_code is _ACQUIRE
