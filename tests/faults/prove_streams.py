@@ -28,6 +28,7 @@ from support.provider import Provider, sse  # noqa: E402
 
 from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
 from tui_agent.model.child import ChildModel  # noqa: E402
+from tui_agent.model.local import LocalModels  # noqa: E402
 from tui_agent.session import opening  # noqa: E402
 from tui_agent.session.opening import Opening  # noqa: E402
 from tui_agent.session.session import Session  # noqa: E402
@@ -192,7 +193,8 @@ class _Trial:
 
     async def _killed(self, case: Case, at: int) -> tuple[str, bool, str]:
         self._provider.answer(Answer(raw=RawAnswer(tuple(case.events[:at]), ends="hold")))
-        model = self._session.models.model
+        local = self._session.models.model
+        model = local.inner if isinstance(local, LocalModels) else local
         assert isinstance(model, ChildModel)
         turn = asyncio.create_task(self._turn())
         letters = sum(map(len, map(_words, case.events[:at])))

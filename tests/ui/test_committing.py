@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.bursts import ESC, F2, Typist
+from support.bursts import ENTER, ESC, F2, LEADER, Typist
 from support.repositories import git, repository
 from support.screens import PATIENCE, on_screen
 from support.sessions import model_of, reply
@@ -27,10 +27,14 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_a_file_is_compared_and_committed_by_key(workspace: Path) -> None:
+async def test_a_file_is_compared_and_committed_by_key(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialog, "AT_MOST", PATIENCE)
     async with on_screen(workspace, [EDIT, "Say two"]) as driven:
         session = driven.session
-        await driven.press(*"Change a.txt", "enter")
+        # without a change the dialog closes by itself, and the keys are for the chat
+        await Typist(driven, workspace).types(LEADER + "i" + "Change a.txt" + ENTER)
         await driven.until(lambda: session.state.review.open, "a change")
         await session.chat.finished()
         await driven.press("f5", "A")

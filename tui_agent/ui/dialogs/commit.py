@@ -90,9 +90,8 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
         self.set_class(event.size.width >= BESIDE, "-beside")
 
     def needs_content(self, event: events.Event) -> bool:
-        """A message can be written while the files are looked for; what comes of a commit decides about any key."""
-        writing = self.focused is self.query_one(WritingArea)
-        return self._committing or (super().needs_content(event) and not writing)
+        """Without a file to commit it closes itself, as after a commit: the keys are not for it then."""
+        return self._committing or super().needs_content(event)
 
     async def _load(self) -> None:
         try:
