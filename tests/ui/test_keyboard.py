@@ -159,6 +159,16 @@ async def words_are_looked_for_from_where_the_cursor_was(driven: Driven, hands: 
             await hands.types(ESC)
 
 
+async def keys_behind_the_one_that_makes_the_screen_plain_go_to_the_pane_that_had_the_focus(
+    driven: Driven, hands: Typist
+) -> None:
+    await hands.types(F5)
+    for _ in range(2):
+        await hands.types(LEADER + "9" + "]]")
+        await driven.until(lambda: driven.screen.ready, "the other screen")
+        assert driven.session.state.layout.focus == "review"
+
+
 async def a_key_waits_for_messages_that_are_under_way(driven: Driven, hands: Typist) -> None:
     await hands.types(F7)
 
@@ -221,4 +231,5 @@ CASES = (
     keys_behind_one_that_opens_a_dialog_are_for_the_dialog,
     what_is_replaced_was_looked_for_in_what_was_typed,
     words_are_looked_for_from_where_the_cursor_was,
+    keys_behind_the_one_that_makes_the_screen_plain_go_to_the_pane_that_had_the_focus,
 )

@@ -149,7 +149,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         before = self.workspace_screen
         before._push_result_callback(before, None)  # switching takes one away, and the first screen has none
         await self.switch_screen(WorkspaceScreen())
-        await self.workspace_screen.fill(session)
+        await self.workspace_screen.fill(session, opened=False)
         said = "Plain screen, one pane at a time" if plain else "The screen is as usual again"
         self.notify(f"{said}; screen.plain in settings.toml keeps it.", markup=False)
 

@@ -86,8 +86,9 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
 
     # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
 
-    async def fill(self, session: Session) -> None:
-        """Put the panes of an open session in their places, the chat first, and hand over what was typed.
+    async def fill(self, session: Session, *, opened: bool = True) -> None:
+        """Put the panes of a session in their places, the chat first, and hand over what was typed: to the chat where
+        the session was `opened` just now.
 
         Each is drawn before the next is imported and mounted: all at once would hold up the keys.
         """
@@ -97,7 +98,7 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
 
         self.session = self.arrangement.session = session
         self.bridge = bridge = Bridge(session, self.call_later)
-        self._awaited = "chat" if self.host.keyboard.text else self.arrangement.layout.focus
+        self._awaited = "chat" if opened and self.host.keyboard.text else self.arrangement.layout.focus
         with self.app.batch_update():
             for pane in (ChatPane(session), StatusPane(session)):
                 await self._put(pane, bridge)
