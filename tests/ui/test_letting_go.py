@@ -22,7 +22,7 @@ from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.store.files import Buffer
 from tui_agent.ui import garbage as garbage_module
 from tui_agent.ui.garbage import QUIET, Garbage
-from tui_agent.ui.letting_go import mend_strips, mend_styles_cache
+from tui_agent.ui.letting_go import mend_notices, mend_strips, mend_styles_cache
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.syntax import SyntaxColours
 
@@ -54,6 +54,18 @@ async def test_the_drawn_lines_of_widgets_that_are_removed_go_with_them() -> Non
         gc.collect()
         alive = [number for number, cache in enumerate(drawn) if cache() is not None]
         assert len(alive) <= 2, f"{alive} of 12: what was drawn last may still be on its way out"
+
+
+async def test_nothing_is_left_of_a_notice_that_is_taken_away() -> None:
+    mend_notices()
+    async with Small().run_test(notifications=True) as pilot:
+        pilot.app.notify("one")
+        await pilot.pause()
+        assert len(pilot.app.screen.query("Toast")) == 1
+        pilot.app.clear_notifications()
+        await pilot.pause()
+        await pilot.pause()
+        assert not pilot.app.screen.query("Toast, ToastHolder")
 
 
 async def test_an_editor_lets_go_of_each_text_that_another_takes_the_place_of() -> None:

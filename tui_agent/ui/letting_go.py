@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.segment import Segment
+    from textual.await_remove import AwaitRemove
     from textual.document._document import DocumentBase
     from textual.strip import Strip
+
+
+def mend() -> None:
+    """All of it, once in the life of the process."""
+    mend_styles_cache()
+    mend_strips()
+    mend_notices()
 
 
 def mend_styles_cache() -> None:
@@ -60,6 +68,17 @@ def mend_strips() -> None:
 
     if {*Strip.__slots__} == {*made.__code__.co_names} - {"list"}:  # not another version
         Strip.__init__ = made  # ty: ignore[invalid-assignment]
+
+
+def mend_notices() -> None:
+    """A notice that a key takes away would leave the widget around it, which each frame lays out."""
+    from textual.widget import Widget
+    from textual.widgets._toast import Toast, ToastHolder
+
+    def remove(toast: Toast) -> AwaitRemove:
+        return Widget.remove(toast.parent if isinstance(toast.parent, ToastHolder) else toast)
+
+    Toast.remove = remove  # ty: ignore[invalid-assignment]
 
 
 def let_go(document: DocumentBase) -> None:
