@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS))
 
-from support.endings import ENDINGS, OVERLOADS, WIRES, Ending, whole_body  # noqa: E402
+from support.endings import ENDINGS, OVERLOADS, TIMEOUT, WIRES, Ending, whole_body  # noqa: E402
 from support.openai_wire import Answer, RawAnswer, ToolCall  # noqa: E402
 from support.provider import Provider, sse  # noqa: E402
 
@@ -157,7 +157,7 @@ class _Trial:
         if ending.leaves == "all":
             return (ending.name, *self._judged(case, CHANGES, CHANGES))
         least = case.complete(at - TAKE_MORE.get(ending.name, 0))
-        why = ending.why.replace("0.4 s", "1 s")
+        why = ending.why.replace(f"{TIMEOUT} s", "1 s")
         began = any(map(_words, case.events[:at]))
         why = f"{why}|before its first word" if began else f"{why}|before its first word|rejected the request"
         return (ending.name, *self._judged(case, least, case.complete(at), why))

@@ -9,26 +9,52 @@ import re
 import pytest
 from support.asking import answer, request, text
 from support.endings import ENDINGS, OVERLOADS, TIMEOUT, WIRES, Ending, whole_body
-from support.provider import Answer, Provider, RawAnswer, ToolCall, sse
+from support.provider import Answer, Provider, RawAnswer, Request, ToolCall, sse
 
 from tui_agent.errors import ModelError, RequestRejected, Unreachable
 from tui_agent.model.child import ChildModel
-from tui_agent.model.client import CallChunk, EndChunk, ReasoningChunk, RetryChunk, TextChunk, UsageChunk
+from tui_agent.model.client import (
+    CallChunk,
+    Chunk,
+    EndChunk,
+    ReasoningChunk,
+    RetryChunk,
+    TextChunk,
+    UsageChunk,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 both_wires = pytest.mark.parametrize("wire", WIRES)
 CALLS = (ToolCall("set_todos", {"todos": [{"text": "Ünïcode"}]}), ToolCall("read_files", {"actions": []}))
 
 
-@both_wires
-@pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
-async def test_however_a_stream_ends_its_words_stay_and_the_cause_is_named(
-    model: ChildModel, provider: Provider, ending: Ending, wire: str
-) -> None:
+async def asked_at_once(
+    model: ChildModel,
+    provider: Provider,
+    answers: dict[tuple[str, str], list[RawAnswer | str]],
+    timeout: float,
+) -> dict[tuple[str, str], list[Chunk]]:
+    """Ask for each name over its wire, all at the same time; each gets its own answers, one a request."""
+
+    def script(asked: Request) -> Answer:
+        wire = "anthropic" if asked.path.endswith("/messages") else "openai"
+        next_one = answers[asked.last_text, wire].pop(0)
+        return Answer(next_one) if isinstance(next_one, str) else Answer(raw=next_one)
+
+    provider.answer(*[script] * sum(map(len, answers.values())))
+    chunks = await asyncio.gather(
+        *(answer(model, request(name, model=f"{wire}/test-model", timeout=timeout)) for name, wire in answers)
+    )
+    return dict(zip(answers, chunks, strict=True))
+
+
+def broken_off(ending: Ending, wire: str) -> RawAnswer:
+    """An answer that ends so after two of its four words."""
     events = list(sse(Answer("one two three four", usage=(70, 7, 0)), wire))
-    at = next(place for place, event in enumerate(events) if b"three" in event)
-    provider.answer(Answer(raw=ending.make(events, at)))
-    chunks = await answer(model, request(model=f"{wire}/test-model", timeout=TIMEOUT))
+    return ending.make(events, next(place for place, event in enumerate(events) if b"three" in event))
+
+
+def check_end(ending: Ending, chunks: list[Chunk]) -> None:
     end = chunks[-1]
     assert isinstance(end, EndChunk)
     if ending.leaves == "all":
@@ -38,27 +64,57 @@ async def test_however_a_stream_ends_its_words_stay_and_the_cause_is_named(
     assert end.reason == "cut"
     assert re.search(ending.why, end.why), end.why
     assert "rejected" not in end.why
-    assert len(provider.requests) == 1
     assert not any(isinstance(chunk, UsageChunk) for chunk in chunks), "nobody counted, so nothing is said"
 
 
 @both_wires
-@pytest.mark.parametrize("said", ["", "one two"])
-@pytest.mark.parametrize("overload", OVERLOADS)
-async def test_an_overload_inside_a_stream_is_waited_for_like_one_before_it(
-    model: ChildModel, provider: Provider, overload: str, said: str, wire: str
+@pytest.mark.parametrize(
+    "ending", [ending for ending in ENDINGS if not ending.held], ids=lambda ending: ending.name
+)
+async def test_however_a_stream_ends_its_words_stay_and_the_cause_is_named(
+    model: ChildModel, provider: Provider, ending: Ending, wire: str
 ) -> None:
-    events = list(sse(Answer(said or "x"), wire))
-    last = max(place for place, event in enumerate(events) if b"two" in event) + 1 if said else 1
-    raw = RawAnswer(
-        (*events[: last if said or wire == "anthropic" else 0], OVERLOADS[overload]), {"retry-after": "1"}
-    )
-    provider.answer(Answer(raw=raw), "done")
-    chunks = await answer(model, request(model=f"{wire}/test-model"))
-    void = max(place for place, chunk in enumerate(chunks) if isinstance(chunk, RetryChunk))
-    assert text(chunks[:void]) == said
-    assert text(chunks[void:]) == "done"
-    assert chunks[-1] == EndChunk("stop")
+    provider.answer(Answer(raw=broken_off(ending, wire)))
+    check_end(ending, await answer(model, request(model=f"{wire}/test-model")))
+    assert len(provider.requests) == 1
+
+
+async def test_a_stream_that_is_held_open_ends_as_well(model: ChildModel, provider: Provider) -> None:
+    """Both wires and all ways at once: each waits for the whole of the time-out, and several of them for longer."""
+    provider.answer("what is imported at first takes its time")
+    await answer(model)
+    held = {ending.name: ending for ending in ENDINGS if ending.held}
+    made: dict[tuple[str, str], list[RawAnswer | str]] = {
+        (name, wire): [broken_off(ending, wire)] for name, ending in held.items() for wire in WIRES
+    }
+    for (name, wire), chunks in (await asked_at_once(model, provider, made, TIMEOUT)).items():
+        try:
+            check_end(held[name], chunks)
+        except AssertionError as error:
+            error.add_note(f"{name}, {wire}")
+            raise
+    assert len(provider.requests) == 1 + len(made)
+
+
+@pytest.mark.parametrize("said", ["", "one two"])
+async def test_an_overload_inside_a_stream_is_waited_for_like_one_before_it(
+    model: ChildModel, provider: Provider, said: str
+) -> None:
+    """Every overload over both wires at once: each asks for a wait of a second."""
+
+    def overloaded(overload: str, wire: str) -> RawAnswer:
+        events = list(sse(Answer(said or "x"), wire))
+        last = max(place for place, event in enumerate(events) if b"two" in event) + 1 if said else 1
+        begun = events[: last if said or wire == "anthropic" else 0]
+        return RawAnswer((*begun, OVERLOADS[overload]), {"retry-after": "1"})
+
+    made: dict[tuple[str, str], list[RawAnswer | str]] = {
+        (overload, wire): [overloaded(overload, wire), "done"] for overload in OVERLOADS for wire in WIRES
+    }
+    for case, chunks in (await asked_at_once(model, provider, made, timeout=60)).items():
+        void = max(place for place, chunk in enumerate(chunks) if isinstance(chunk, RetryChunk))
+        assert (text(chunks[:void]), text(chunks[void:])) == (said, "done"), case
+        assert chunks[-1] == EndChunk("stop"), case
 
 
 async def test_an_overload_to_the_last_leaves_what_came(provider: Provider) -> None:

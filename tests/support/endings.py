@@ -14,7 +14,7 @@ Events = Sequence[bytes]
 Make = Callable[[Events, int], RawAnswer]
 WIRES = ("openai", "anthropic")
 #: The time-out for requests whose answers are held open, in seconds.
-TIMEOUT = 0.4
+TIMEOUT = 0.6
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,14 @@ class Ending:
     """`make` gives what the server sends of the events when it ends after so many of them.
 
     `leaves` is what is left of the answer then: a part of it (`cut`) with a cause that fits `why`, or all of it.
+    One that is `held` open is waited for until the time-out.
     """
 
     name: str
     make: Make
     why: str = ""
     leaves: Literal["cut", "all"] = "cut"
+    held: bool = False
 
 
 def _plain(**how: Any) -> Make:
@@ -89,12 +91,17 @@ PLAIN_FAULT = b'data: {"error": {"message": "No more", "type": "invalid_request_
 WORDS_FAULT = b"event: error\ndata: No more\n\n"
 
 ENDINGS = (
-    Ending("held open without an end", _plain(ends="hold"), "sent nothing more within 0.4 s"),
-    Ending("held open with comments", _plain(ends="beat"), "sent nothing more within 0.4 s"),
+    Ending(
+        "held open without an end", _plain(ends="hold"), f"sent nothing more within {TIMEOUT} s", held=True
+    ),
+    Ending(
+        "held open with comments", _plain(ends="beat"), f"sent nothing more within {TIMEOUT} s", held=True
+    ),
     Ending(
         "held open with pings",
         _plain(ends="beat", beats=b'event: ping\ndata: {"type": "ping"}\n\n'),
-        "sent nothing more within 0.4 s",
+        f"sent nothing more within {TIMEOUT} s",
+        held=True,
     ),
     Ending("malformed last event", _with(MALFORMED), "sent an event that is not valid JSON"),
     Ending("malformed last event, held open", _with(MALFORMED, ends="hold"), "not valid JSON"),
@@ -111,7 +118,7 @@ ENDINGS = (
     Ending("closed without a reason", _plain(), "ended the answer before the model did"),
     Ending("comments, then closed", _with(b": x\n\n", b": y\n\n"), "ended the answer before the model did"),
     Ending("no end marker", _finished(), leaves="all"),
-    Ending("no end marker, held open", _finished(ends="hold"), leaves="all"),
+    Ending("no end marker, held open", _finished(ends="hold"), leaves="all", held=True),
     Ending("no end marker, reset", _finished(ends="reset"), leaves="all"),
     Ending("no usage", _without(b'"prompt_tokens"'), leaves="all"),
 )
