@@ -79,8 +79,10 @@ def test_a_reader_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
     assert (done.stderr, len(done.stdout.splitlines())) == ("", 1)
 
 
-@pytest.mark.parametrize("json_lines", ["", "--json"])
-@pytest.mark.parametrize("to", [">/dev/full", "| head -c 1", ">&-"])
+@pytest.mark.parametrize(
+    ("to", "json_lines"),
+    [(">/dev/full", ""), (">/dev/full", "--json"), ("| head -c 1", "--json"), (">&-", "")],
+)
 def test_a_turn_whose_output_is_lost_is_kept(tmp_path: Path, to: str, json_lines: str) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     edit = {"path": "a.py", "content": "a = 2\n"}
