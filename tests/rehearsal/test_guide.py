@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import support.idle  # noqa: F401 (what the pilot waits with)
 from textual.pilot import Pilot
 
 from tui_agent.edits.change import Change, Checkpoint
+from tui_agent.model.recording import RecordedModel
 from tui_agent.rehearsal import copy_project
 from tui_agent.rehearsal.demo import rehearsal
 from tui_agent.session.session import Session
@@ -20,7 +22,7 @@ from tui_agent.ui.host import Choice
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.widgets.guide import JOBS, Guide
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 class Walk:
@@ -68,7 +70,7 @@ def _identify(folder: Path) -> None:
 
 
 async def test_all_fifteen_jobs_by_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "8")  # an answer takes a second, in which it can be stopped
+    monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "8")
     walk = Walk(copy_project(tmp_path / "shop"))
     _identify(walk.folder)
     async with walk.screen().run_test(size=(80, 24)) as walk.pilot:
@@ -100,10 +102,13 @@ async def test_all_fifteen_jobs_by_keys(tmp_path: Path, monkeypatch: pytest.Monk
         await press("f2")
         await walk.done(9)
         await walk.until(lambda: walk.app.screen is walk.app.workspace_screen, "the dialog closed")
+        assert isinstance(session.models.model, RecordedModel)
+        session.models.model._speed = 1.0
         await press("f7", "1", "enter")
         await walk.until(lambda: session.state.turn.running, "the answer")
         await press("escape")
         await walk.done(8)
+        session.models.model._speed = 8.0
         await press("f3", "slash", *"retry", "enter")
         await walk.done(7)
         await press("ctrl+f", *"pause", "escape")

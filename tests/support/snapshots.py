@@ -16,6 +16,7 @@ from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import support.idle  # noqa: F401 (what the pilot waits with)
 from rich.style import Style
 from textual.pilot import Pilot
 from textual.strip import Strip
@@ -151,7 +152,7 @@ _NAMES = {"colors": "true", "colors-256": "256", "colors-16": "16"}
 #: A check of no file, so that none are offered.
 NO_CHECKS = 'checks.commands=[{"name": "none", "command": "true", "files": ["none"]}]'
 #: A picture is taken when it was the same so many times, so many seconds apart.
-_SAME, _APART, _AT_MOST = 1, 0.15, 60
+_SAME, _APART, _AT_MOST = 1, 0.06, 60
 
 
 class Picture(NamedTuple):
@@ -232,6 +233,7 @@ async def _settled(app: WorkspaceApp, pilot: Pilot[int]) -> Lines:
     for _ in range(_AT_MOST):
         for area in (*app.screen.query(Input), *app.screen.query(TextArea)):
             area.cursor_blink = False
+        await pilot.pause()
         await pilot.pause(_APART)
         strips = app.screen._compositor.render_strips()
         before, text = text, "\n".join(strip.text for strip in strips)

@@ -118,7 +118,7 @@ async def test_a_text_that_arrives_after_its_dialog_was_left_ends_nothing(
 ) -> None:
     async def text() -> str:
         while not writing.is_mounted or writing.query(WritingArea):  # noqa: ASYNC110 - it has no event
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.005)
         return "a message"
 
     async with on_screen(workspace, []) as driven:

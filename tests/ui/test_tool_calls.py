@@ -35,7 +35,8 @@ async def test_a_run_of_reads_is_one_line_that_opens_by_enter_and_by_a_click(wor
         await it.session.chat.finished()
         await it.until(lambda: len(it.app.screen.query(CallLine)) == 2, "two lines")
         run, bad = it.app.screen.query(CallLine)
-        assert "4 calls" in it.text and "search_text 4" in it.text and "src/m3.py:1" not in it.text
+        await it.shows("4 calls")
+        assert "search_text 4" in it.text and "src/m3.py:1" not in it.text
         run.focus()
         await it.press("enter")
         await it.until(lambda: "src/m3.py:1" in it.text, "what came of each")
