@@ -18,12 +18,7 @@ test: set-up ## Run the tests; ARGS='tests/settings -k trust' runs some of them
 	@.venv/bin/python -m pytest $(ARGS)
 
 check: set-up ## Format, lint, types, import contracts, structure and words, spelling; all, even if one fails
-	@failed=; \
-	for step in 'ruff format --check --output-format concise .' 'ruff check --quiet --output-format concise .' \
-		'ty check --no-progress --output-format concise' 'lint-imports --no-logo' 'python .ci/structure.py' typos; do \
-		echo "$$step"; .venv/bin/$$step || failed="$$failed  $$step\n"; \
-	done; \
-	if [ -n "$$failed" ]; then printf "Failed:\n$$failed" >&2; exit 1; fi
+	@./.ci/check
 
 bench: set-up ## Print every figure that has a target; ARGS=start: of one file; PEERS="codex claude": theirs beside
 	@.venv/bin/python -m compileall -q tui_agent
