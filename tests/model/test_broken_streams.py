@@ -166,7 +166,7 @@ async def test_a_server_that_shows_that_it_is_there_is_waited_for(
     late = tuple(sse(Answer("late"), wire))
     beats = (b": working\n\n", b'event: ping\ndata: {"type": "ping"}\n\n') * 8
     provider.answer(Answer(raw=RawAnswer((*beats, *late), pause=0.05)))
-    chunks = await answer(model, request(model=f"{wire}/test-model", timeout=0.3))
+    chunks = await answer(model, request(model=f"{wire}/test-model", timeout=TIMEOUT))
     assert (text(chunks), chunks[-1]) == ("late", EndChunk("stop"))
 
 
