@@ -112,7 +112,7 @@ def _needs_a_terminal() -> None:
         told = f"TERM is {escaped(term)}" if term else "TERM is not set"
         raise UsageError(
             f"this terminal cannot show a full screen ({told})",
-            f"set TERM to what it is, such as xterm-256color, or {_WITHOUT_A_SCREEN}",
+            f"set TERM to the type of your terminal, such as xterm-256color, or {_WITHOUT_A_SCREEN}",
         )
 
 
@@ -217,11 +217,15 @@ def tui_agent() -> None:
 
 @tui_agent.command("open", cls=_Opening, hidden=True)
 @click.argument("path", required=False)
-@click.option("--resume", metavar="[ID]", is_flag=False, flag_value="", help="Pick a session, or name one.")
-@click.option("--continue", "continue_newest", is_flag=True, help="Go on with the newest session here.")
+@click.option(
+    "--resume", metavar="[ID]", is_flag=False, flag_value="", help="Pick a session to resume, or name one."
+)
+@click.option(
+    "--continue", "continue_newest", is_flag=True, help="Continue the newest session of this folder."
+)
 @model_option
 @planner_option
-@click.option("--theme", metavar="NAME", help="The colours: dark, light, … or one of your own.")
+@click.option("--theme", metavar="NAME", help="The colour theme: dark, light, … or one of your own.")
 @set_option
 @record_option
 @replay_option
@@ -229,7 +233,7 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
     if path is None and resume and os.path.isdir(resume):
         path, resume = resume, ""
     if resume is not None and options["continue_newest"]:
-        raise UsageError("--resume and --continue do not go together", "give one of them")
+        raise UsageError("--resume and --continue cannot be combined", "give one of them")
     named = [(key, options[key]) for key in ("model", "planner_model", "theme")]
     return open_screen(
         ScreenOptions(
@@ -256,9 +260,11 @@ for command in (*COMMANDS, sessions):
 def _workspace(path: str) -> Any:
     """The folder to open; a word that is almost a command is taken for one."""
     command = "" if os.path.exists(path) or "/" in path else nearest(path, _shown_commands())
+    if command and command == path:
+        raise UsageError("a command comes before its options", f"write `tui-agent {command} …`")
     if command:
         raise UsageError(
-            f"there is no command and no folder {escaped(path)}", f"did you mean `tui-agent {command}`?"
+            f"{escaped(path)} is neither a command nor a folder", f"did you mean `tui-agent {command}`?"
         )
     return arguments.workspace_folder(path)
 

@@ -197,7 +197,7 @@ class TestOpening:
         run("--resume", ".")
         run(".", "--resume")
         assert [options.resume for options in handed(opened)] == ["", "abc", "", ""]
-        assert "do not go together" in run("--resume", "--continue").sentence
+        assert "cannot be combined" in run("--resume", "--continue").sentence
 
     def test_a_folder_that_is_called_like_a_command_is_opened_by_its_path(self, run, opened, workspace):
         (workspace / "demo").mkdir()
@@ -277,6 +277,7 @@ class TestErrors:
             ),
             (["sessions"], "`tui-agent sessions` needs a command: write one of list,"),
             (["config", "xyz"], "write one of path, show, check"),
+            (["--theme", "light", "demo"], "a command comes before its options: write `tui-agent demo …`"),
         ],
     )
     def test_an_unknown_word_is_answered_with_the_nearest(self, run, words, says):

@@ -149,7 +149,7 @@ def doctor(as_json: bool, bundle: str | None) -> int:
 @click.command()
 @click.argument("path", default=".")
 @click.option("--list", "listed", is_flag=True, help="The workspaces that are trusted.")
-@click.option("--revoke", is_flag=True, help="Take the trust back.")
+@click.option("--revoke", is_flag=True, help="Revoke the trust.")
 def trust(path: str, listed: bool, revoke: bool) -> int:
     """Let a workspace use what its .tui-agent/ brings.
 
@@ -164,7 +164,7 @@ def trust(path: str, listed: bool, revoke: bool) -> int:
 
 @click.group(cls=CommandGroup)
 def config() -> None:
-    """Where the configuration lies, what is in force."""
+    """Show where the configuration is and what is in force."""
 
 
 @config.command()
