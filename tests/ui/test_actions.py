@@ -12,6 +12,10 @@ from tui_agent.session.session import Session
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.commands import DIALOGS
+from tui_agent.ui.dialogs.chooser import room_of
+from tui_agent.ui.dialogs.palette import help_rows
+from tui_agent.ui.keys.keymap import load_keys
+from tui_agent.ui.keys.leader import menu_pages
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.screen import WorkspaceScreen
 
@@ -33,3 +37,13 @@ def test_the_screen_and_the_app_can_do_what_counts_anywhere() -> None:
     for source in DIALOGS.values():
         module, _, name = source.partition(":")
         assert callable(getattr(import_module(f"tui_agent.ui.dialogs.{module}"), name))
+
+
+def test_the_help_shows_all_that_a_key_does_and_the_menu_tells_keys_apart() -> None:
+    rows = [row.words.plain for row in help_rows("", load_keys(), "chat", room_of(160))]
+    assert len(rows) == len(ACTIONS) and all(any(it.words in row for row in rows) for it in ACTIONS.values())
+    for pane in ("buffers", "session", "commands", "checks"):
+        actions = {str(at): it for at, it in enumerate(ACTIONS.values()) if it.id.startswith(f"{pane}.")}
+        page = menu_pages(actions, 200, 100)[0][1:]
+        lines = [line.plain[5:] for line in page if line.plain.strip()]
+        assert len(set(lines)) == len(lines) >= len(actions), lines

@@ -54,14 +54,12 @@ _ANYWHERE = [
     Action("session.export", "Write this session to a Markdown file"),
     Action("session.summary", "Read and edit the summary of older messages", writes=True),
     Action("session.model", "Choose the model that answers", writes=True),
-    Action(
-        "session.edit_earlier", "Edit a message you sent, and send it again from before (a fork)", writes=True
-    ),
+    Action("session.edit_earlier", "Edit a message you sent, and send it again in a fork", writes=True),
     Action("session.rename", "Name this session", writes=True),
-    Action("session.context", "Show what the model has in view: tokens, instructions, files"),
+    Action("session.context", "Show what the model sees: tokens, instructions, files"),
     Action("session.sent", "Show what the model was sent"),
     Action("session.clean", "Undo storage: show usage and clean up"),
-    Action("session.trust", "Trust this workspace: look at the settings and filters that it brings"),
+    Action("session.trust", "Trust this workspace: its settings and filters"),
     Action("session.permission", "Answer a tool that asks for permission", writes=True),
     Action("session.permissions", "Permissions: show what was decided, and revoke it", writes=True),
     Action("turn.stop", "Stop the running turn"),
@@ -71,13 +69,11 @@ _ANYWHERE = [
     Action("changes.commit", "Commit, with a message that the model drafts", writes=True),
     Action("changes.redo", "Redo the last undo"),
     Action("commands.again", "Run the last command again"),
-    Action(
-        "commands.online", "Run the last command again with the network of this machine, after a question"
-    ),
+    Action("commands.online", "Run the last command again with the real network"),
     Action("commands.list", "Show the commands that ran, and what came of them"),
     Action("commands.take", "Put what the last command wrote into the review"),
-    Action("checks.run", "Run the checks: on what is proposed, else in the folder itself"),
-    Action("checks.accept", "Checks that were found: run them on every proposal, or never", writes=True),
+    Action("checks.run", "Run the checks: on what is proposed, or in the folder"),
+    Action("checks.accept", "Checks that were found: run them always, or never", writes=True),
     Action("pane.next", "Go to the next pane"),
     Action("pane.previous", "Go to the previous pane"),
     Action("pane.zoom", "Zoom the pane, or back"),
@@ -94,7 +90,7 @@ ACTIONS: dict[str, Action] = {
     action.id: action
     for action in [
         Action("app.quit", "Quit (press twice)", APP),
-        Action("app.stop_everything", "Stop everything: the turn, all sub-tasks and commands", APP),
+        Action("app.stop_everything", "Stop everything: turn, sub-tasks and commands", APP),
         *_ANYWHERE,
         *(
             Action(f"{pane.id}.{key.name}", key.words, pane.id, key.hint, key.writes)

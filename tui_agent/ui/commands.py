@@ -155,7 +155,7 @@ class ScreenCommands:
                 await self._recent.add(action_id)
                 await screen.do(action_id)
 
-        screen.host.push_screen(Chooser("Do", rows, "type what it does"), do)
+        screen.host.push_screen(Chooser("Find an action", rows, "type what it does"), do)
 
     def _open_themes(self) -> None:
         """Each theme is seen while the cursor is on it; left without a choice, the one before is back."""
@@ -170,11 +170,12 @@ class ScreenCommands:
         )
 
     def _open_help(self) -> None:
-        from tui_agent.ui.dialogs.chooser import Chooser
+        from tui_agent.ui.dialogs.chooser import Chooser, room_of
         from tui_agent.ui.dialogs.palette import help_rows
 
-        rows = partial(help_rows, keys=self._screen.host.keys, first=self._screen.arrangement.layout.focus)
-        self._screen.host.push_screen(Chooser("Keys", rows, "type a key, or what it does"))
+        host, first = self._screen.host, self._screen.arrangement.layout.focus
+        rows = partial(help_rows, keys=host.keys, first=first, room=room_of(host.size.width))
+        host.push_screen(Chooser("Keys", rows, "type a key, or what it does"))
 
     async def _suspend(self) -> None:
         if not isinstance(self._screen.host.focused, Input):  # where the key means undo, or nothing

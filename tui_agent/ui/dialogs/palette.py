@@ -49,15 +49,18 @@ def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) 
     return ChooserRow(action.id, words)
 
 
-def help_rows(words: str, keys: Keys, first: str) -> list[ChooserRow]:
-    """Every key with what it does and where, those of the pane with the focus first; narrowed by what is typed."""
+def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]:
+    """Every key with what it does and where, those of the pane with the focus first; narrowed by what is typed.
+
+    `room` are the cells of a row.
+    """
     places = dict.fromkeys((first, APP, ANYWHERE, *PANES))
     return [
         ChooserRow(
             action.id,
             parts(
                 (f"{column(keys.all_shown(action.id), 22)} ", "$accent"),
-                (column(action.words, 36), "$text"),
+                (column(action.words, room - 34), "$text"),
                 (f" {PANES[place].title if place in PANES else 'anywhere'}", "$muted"),
             ),
         )
