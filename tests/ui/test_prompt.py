@@ -219,7 +219,7 @@ async def test_escape_stops_a_command(workspace: Path) -> None:
 
         it.session.commands.stop = stop
         await it.press("escape")
-        assert not stopped, "nothing runs"
+        assert not stopped, "nothing is running"
         it.session.journal.tell(e.CommandStarted("1", "sleep 9", "person", "trial", "none", 0.0))
         await it.press("escape")
         await it.asked()

@@ -106,7 +106,7 @@ async def test_renamed_sorted_and_deleted_with_a_question(workspace: Path) -> No
     repository(workspace, {})
     git(workspace, "update-ref", f"refs/tui-agent/{name}/k1", "HEAD")
     async with program(workspace, pick=True) as driven:
-        await driven.shows("1 sessions of this workspace, by newest")
+        await driven.shows("1 session of this workspace, by newest")
         await driven.press("f4", "f3")
         await driven.shows("everywhere, by turns")
         await driven.press("f2")

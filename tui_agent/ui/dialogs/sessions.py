@@ -138,7 +138,9 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
         at = next((n for n, entry in enumerate(entries) if before and entry.id == before.id), 0)
         self.options.highlighted = at if entries else None
         where = "everywhere" if self._everywhere else "of this workspace"
-        title = f"{count} sessions {where}, by {self._sort}" if entries else f"No such session {where}"
+        title = (
+            f"{counted(count, 'session')} {where}, by {self._sort}" if entries else f"No such session {where}"
+        )
         self.query_one("#picker-title", Static).update(label(title))
         if not entries:
             self.query_one("#preview", Static).update("")
@@ -238,7 +240,7 @@ def naming(name: str) -> Chooser:
     return Chooser(
         f"A name for “{name}”" if name else "A name for this session",
         lambda words: (
-            [ChooserRow(words.strip(), label(f"Call it “{words.strip()}”"))] if words.strip() else []
+            [ChooserRow(words.strip(), label(f"Rename it to “{words.strip()}”"))] if words.strip() else []
         ),
         "type the name",
     )
@@ -305,7 +307,9 @@ async def open_otherwise(app: Host, reopen: Reopen, error: OpenElsewhere) -> Ses
 async def choose_another(app: Host, session: Session) -> None:
     """Close the session that is open, and go on with another."""
     if app.reopen is None:
-        app.notify("Only `tui-agent` itself can open another session here.", severity="warning")
+        app.notify(
+            "Another session can be opened only where `tui-agent` was started for one.", severity="warning"
+        )
         return
     current = session.state.session.id
     choice = await pick(app, session.folders.data, session.workspace.root, current)

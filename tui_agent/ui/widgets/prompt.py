@@ -69,7 +69,7 @@ class Prompt(WritingArea):
             id="prompt",
             soft_wrap=True,
             compact=True,
-            placeholder="Ask · @ names a file · / does something · ! runs a command",
+            placeholder="Ask · @ file · / action · ! command",
         )
         self.highlight_cursor_line = False
         self._step = step
