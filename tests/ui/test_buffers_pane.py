@@ -298,7 +298,7 @@ async def test_an_expression_that_is_wrong_or_takes_for_ever_is_a_sentence(works
         await it.shows("The expression cannot be read, missing ) at position 5: correct it")
         await it.press(*")+$", "x")  # letters do not wait for it
         await it.press("backspace")
-        await it.shows("The expression takes longer than 1 s: make it more exact")
+        await it.shows("The expression takes longer than 1 s: make it more specific")
         await it.press("ctrl+u", "b", "enter")
         await it.shows("1 of 1 found")
 
@@ -324,8 +324,9 @@ async def test_a_binary_file_is_read_only(workspace: Path) -> None:
     (workspace / "logo.png").write_bytes(b"\x89PNG\x00\x01\x02")
     async with on_screen(workspace) as it:
         await it.session.files.open("logo.png")
-        await it.shows("Read only")
+        await it.shows("Read only: it is not UTF-8 text, and not shown")
         await it.press("f4", "x")
+        assert "F2 save" not in it.text.splitlines()[-1]
         await it.pilot.pause(0.5)
         assert not it.session.state.buffers.open[0].unsaved
 
@@ -499,7 +500,7 @@ async def test_symbols_are_listed_in_order_narrowed_and_gone_to(workspace: Path)
         await it.press("ctrl+r")
         await it.until(
             lambda: any(
-                "evil.txt: its language has no grammar here" in notice.text
+                "The language of evil.txt has no symbols here" in notice.text
                 for notice in it.session.state.notices.items
             )
         )

@@ -89,9 +89,9 @@ class OpenFiles:
         try:
             stored, disk, mtime = await asyncio.to_thread(self._read, path)
         except Undecodable:
-            self._note(path, "This file is not text; it is not shown.")
+            self._note(path, "it is not UTF-8 text, and not shown")
         except TooLarge:
-            self._note(path, f"This file is larger than {MAX_BYTES // 2**20} MiB; it is not shown.")
+            self._note(path, f"it is larger than {MAX_BYTES // 2**20} MiB, and not shown")
         except FileError as error:
             self._note(path, str(error))
         else:

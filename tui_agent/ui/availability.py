@@ -16,7 +16,7 @@ Reason = Callable[["State"], str]
 def why_not(action_id: str, state: State) -> str:
     """Why the action cannot be done now; empty where it can."""
     if state.session.read_only and ACTIONS[action_id].writes:
-        return "only read here"
+        return "read only"
     pane = action_id.partition(".")[0]
     reason = _REASONS.get(action_id) or _REASONS.get(pane)
     return reason(state) if reason else ""
@@ -24,6 +24,11 @@ def why_not(action_id: str, state: State) -> str:
 
 def _unless(condition: Callable[[State], object], why: str) -> Reason:
     return lambda state: "" if condition(state) else why
+
+
+def _text(state: State) -> str:
+    front = state.buffers.get(state.buffers.active)
+    return _file(state) or ("not open as text" if front and front.note else "")
 
 
 _waits = _unless(lambda state: state.review.open, "nothing waits")
@@ -41,13 +46,13 @@ _file = _unless(lambda state: state.buffers.open, "no file is open")
 _clash = _unless(
     lambda state: (front := state.buffers.get(state.buffers.active)) and front.clash, "nothing differs"
 )
-_command = _unless(lambda state: state.commands.results, "no command was run")
+_command = _unless(lambda state: state.commands.results, "no command has run")
 _todo = _unless(lambda state: state.todos, "no todos")
 _task = _unless(lambda state: state.subtasks.tasks, "no sub-tasks")
-_task_runs = _unless(lambda state: state.subtasks.running, "no sub-task runs")
+_task_runs = _unless(lambda state: state.subtasks.running, "no sub-task is running")
 _question = _unless(lambda state: state.turn.phase == "waiting", "no question is open")
 _works = _unless(
-    lambda state: state.turn.running or state.commands.running or state.subtasks.running, "nothing runs"
+    lambda state: state.turn.running or state.commands.running or state.subtasks.running, "nothing is running"
 )
 _ticked = _unless(
     lambda state: any(
@@ -78,7 +83,7 @@ _REASONS: dict[str, Reason] = {
     ),
     "review": _proposed,
     "changes.commit": _unless(lambda state: state.workspace.is_repository, "no git repository"),
-    "turn.stop": _unless(lambda state: state.turn.running or state.commands.running, "nothing runs"),
+    "turn.stop": _unless(lambda state: state.turn.running or state.commands.running, "nothing is running"),
     "app.stop_everything": _works,
     "app.notices": _unless(lambda state: state.notices.items, "no notices"),
     **dict.fromkeys(("turn.run_ticked", "subtasks.run_ticked"), _ticked),
@@ -93,6 +98,7 @@ _REASONS: dict[str, Reason] = {
     ),
     "pane.hide": _unless(lambda state: state.layout.focus != "chat", "the chat stays"),
     "buffers": _file,
+    **dict.fromkeys(("buffers.save", "buffers.find", "buffers.replace"), _text),
     "buffers.merge": _clash,
     "known": _unless(lambda state: state.known.files, "no known files"),
     "plan": _unless(lambda state: state.plan.actions, "no plan"),

@@ -159,7 +159,9 @@ class BuffersPane(Pane):
         elif buffer and (editor := self._editors.get(buffer.path)) and editor.whole:
             count, key = len(editor.whole), self.keys.shown("buffers.goto_line")
             words = parts(
-                (f"Read only: {count:,} lines, shown in parts. ", "$muted"), (key, "$accent"), " goes to any."
+                (f"Read only: {count:,} lines, shown in parts. ", "$muted"),
+                (key, "$accent"),
+                " goes to any of them.",
             )
         banner.display = bool(words)
         self.query_one(HintLine).display = bool(buffer and buffer.clash)
@@ -278,7 +280,9 @@ class BuffersPane(Pane):
         if not has_symbols(editor.path):
             key = self.keys.shown("buffers.goto_line")
             self.act(
-                self.session.notice(f"{editor.path}: its language has no grammar here; {key} goes to a line")
+                self.session.notice(
+                    f"The language of {editor.path} has no symbols here; {key} goes to a line"
+                )
             )
             return
 
