@@ -23,7 +23,7 @@ def main() -> int:
     except ImportError as error:
         if "--debug" in arguments:
             raise
-        sys.stderr.write(f"tui-agent: it cannot start ({error}): install it again\n")
+        sys.stderr.write(f"tui-agent: cannot start ({error}): install it again\n")
         return 1
     return cli.main(arguments)
 

@@ -95,11 +95,11 @@ class Outdated(FileError):
 
 
 class EditFailed(TuiAgentError):
-    title = "Change has no place"
+    title = "Change could not be placed"
 
 
 class Ambiguous(EditFailed):
-    title = "Change has two equal places"
+    title = "Change fits more than one place"
 
 
 class ChildFailed(TuiAgentError):
@@ -167,7 +167,7 @@ class AnswerNeeded(SessionError):
     title = "Question"
 
     def __init__(self, how: str, command: str, *, once: bool = False) -> None:
-        super().__init__(f"`{command}` would run {how}", "say yes to that first")
+        super().__init__(f"`{command}` would run {how}", "allow that first")
         self.how, self.command, self.once = how, command, once
 
 
@@ -211,7 +211,7 @@ class Damaged(SessionError):
 
 
 class TooNew(SessionError):
-    title = "Session of a newer version"
+    title = "Session from a newer version"
 
 
 class Fault(TuiAgentError):

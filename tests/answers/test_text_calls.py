@@ -62,7 +62,7 @@ def test_a_thought_that_does_not_end_is_no_answer(opening: str, dialect: str) ->
     for text in (f"{opening}\n{J(REPLY)}", f"{opening}<tool_call>{J(CALL)}</tool_call>"):
         reply = read(text, dialect)
         assert not reply.changes and not reply.calls and not reply.message
-        assert any("within its thoughts" in fault for fault in reply.faults)
+        assert any("inside its reasoning" in fault for fault in reply.faults)
 
 
 @pytest.mark.parametrize("dialect", ["tools", "structured"])

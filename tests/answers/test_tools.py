@@ -123,7 +123,7 @@ def test_an_unknown_function_is_a_fault_and_stays_a_call() -> None:
     [
         ("", '{"actions": []}', "The call has no name"),
         ("read_files", '{"actions": [', "not valid JSON"),
-        ("read_files", '{"actions": 3}', "a list is wanted here"),
+        ("read_files", '{"actions": 3}', "a list is expected here"),
         ("read_files", "", "the arguments are empty; `actions` is needed"),
         ("read_files", '"x"', "not valid JSON"),
         ("search_text", '{"glob": "*.py"}', "pattern"),
@@ -134,7 +134,7 @@ def test_a_call_that_cannot_be_read_has_a_fault_of_its_own(name: str, arguments:
     reply = read((name, arguments), ("set_todos", '{"todos": [{"text": "One"}]}'))
     assert why in reply.calls[0].fault
     assert reply.calls[0].fault.startswith("Error: ")
-    assert "Nothing of this call was done" in reply.calls[0].fault
+    assert "Nothing in this call was done" in reply.calls[0].fault
     assert reply.faults == (), "it is told once, as the result of the call"
     assert not reply.calls[1].fault and len(reply.todos or ()) == 1
 

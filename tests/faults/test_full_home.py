@@ -74,7 +74,7 @@ async def test_a_new_session_begins_in_memory_and_says_so(
     with full(home):
         async with open_session(work, [READS]) as session:
             assert "no space left" in session.state.session.not_kept
-            assert "make room" in session.state.session.not_kept
+            assert "free some space" in session.state.session.not_kept
             await session.chat.submit("what is in a.py?")
             await session.chat.finished()
             assert session.state.turn.ok, session.state.turn.error

@@ -359,7 +359,7 @@ def test_own_settings_of_a_workspace_are_read_but_never_written(gate: Gate, root
     (root / ".tui-agent" / "settings.toml").write_text("x")
     assert read(gate, ".tui-agent/settings.toml", 10) == b"x"
     for path in (".tui-agent/settings.toml", ".Tui-Agent/x", "src/.tui-agent/keys.toml"):
-        with pytest.raises(PathRefused, match="own"):
+        with pytest.raises(PathRefused, match="belong to tui-agent"):
             gate.place(path, "write")
 
 

@@ -53,7 +53,7 @@ async def test_a_missing_key_names_the_variable_to_set(model: ChildModel) -> Non
 
 
 async def test_a_model_of_no_provider_is_named(model: ChildModel) -> None:
-    with pytest.raises(RequestRejected, match="which provider nonsense belongs to"):
+    with pytest.raises(RequestRejected, match="The provider of nonsense is not known"):
         await answer(model, request(model="nonsense"))
 
 
@@ -166,7 +166,7 @@ async def test_a_connection_that_breaks_before_the_first_word(
 
 async def test_an_empty_answer(model: ChildModel, provider: Provider) -> None:
     provider.answer(Answer(""))
-    with pytest.raises(EmptyReply, match="openai/test-model ended without a word"):
+    with pytest.raises(EmptyReply, match="openai/test-model sent an empty answer"):
         await answer(model)
 
 

@@ -251,7 +251,7 @@ async def test_a_rehearsal_that_is_through_says_how_to_begin_anew(rehearsal: Rec
     for words in ("first", "second", "second"):
         await answer(rehearsal, request(words))
     reply = json.loads(text(await answer(rehearsal, request("first"))))
-    assert "restart the rehearsal" in reply["message"]
+    assert "start the rehearsal again" in reply["message"]
     assert reply["nextSteps"] == []
 
 

@@ -72,7 +72,7 @@ async def test_it_is_stopped_by_its_time_and_with_the_turn(work: Path) -> None:
         await session.chat.submit("Wait")
         await session.chat.finished()
         assert session.state.commands.results[-1].how == "time-out"
-        assert "its time was over" in told(session, 1)
+        assert "its time was up" in told(session, 1)
         model_of(session).replies = [calls(("run_command", {"command": "sleep 600"}))]
         begun = asyncio.Event()
         session.subscribe(lambda _, state: begun.set() if state.commands.running else None)

@@ -26,7 +26,7 @@ FOUND = (
 def test_each_place_is_named_once() -> None:
     said = no_model_words(FOUND, "Ctrl+O M")
     assert "OPENAI_API_KEY is set · LM Studio answers on port 1234." in said and "Ctrl+O M chooses" in said
-    assert "No key and no local server was found." in no_model_words((), "Ctrl+O M")
+    assert "No API key or local server was found." in no_model_words((), "Ctrl+O M")
 
 
 async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

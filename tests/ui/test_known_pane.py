@@ -67,7 +67,7 @@ async def test_a_file_is_opened_by_key_and_by_mouse():
 async def test_files_that_had_to_leave_are_counted():
     app = known(*FILES, dropped=("a.py", "b.py"))
     async with app.run_test(size=(60, 8)):
-        assert "2 more were seen" in app.text
+        assert "2 more, seen longest ago" in app.text
 
 
 async def test_the_timeline_of_the_file_at_the_cursor_stands_below_where_there_is_room():

@@ -229,7 +229,7 @@ async def test_of_files_of_one_name_one_or_all_are_taken():
     slot = looked("hit", state="asking", nearest=("a/s.ts", "b/s.ts"), several=True)
     app = shown(planned(slot, waiting_for="Schema"))
     async with app.run_test(size=(60, 14)) as pilot:
-        assert "Several files are called so" in app.text and "none of these" not in app.text
+        assert "Several files have this name" in app.text and "none of these" not in app.text
         await pilot.press("0")
         await pilot.press("2")
         await pilot.press("x")

@@ -206,7 +206,7 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         assert session.named("review.comment") == [(seen("c1", 1), "why?")]
         await pilot.press("c")
         await pilot.pause()
-        assert "it goes with your next message" in app.text
+        assert "it is sent with your next message" in app.text
         await pilot.press("x", "escape")
         await pilot.pause()
         assert len(session.named("review.comment")) == 1 and not session.named("review.take_back")
@@ -215,7 +215,7 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         waits = ConversationSlice(untold=(fact,))
         app.show(State(review=ReviewSlice((noted, CHANGES[1])), conversation=waits))
         await pilot.pause()
-        assert "goes with your next message: hunk 2: why?" in app.text
+        assert "sent with your next message: hunk 2: why?" in app.text
         app.show(State(review=ReviewSlice((noted, CHANGES[1]))))
         await pilot.pause()
         assert "the model was told: hunk 2: why?" in app.text
@@ -408,7 +408,7 @@ async def test_a_conflict_and_how_a_place_was_found_are_told():
     app = PaneApp(ReviewPane, reviewed(conflict, CHANGES[1]))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert app.line_with("src/api.py").endswith("conflict · found by likeness · +2 −2")
+        assert app.line_with("src/api.py").endswith("conflict · placed by similarity · +2 −2")
         assert "Line 5 is another now." in app.text
         assert str(app.pane.title_text).partition(" · ")[2].startswith("new.py 2 of 2")
 

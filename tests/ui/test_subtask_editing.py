@@ -74,7 +74,7 @@ async def test_a_task_is_taken_out_after_a_question():
         assert app.noted.named("subtasks.remove") == []
         await pilot.press("d")
         await pilot.pause()
-        assert "what waits for it (ui) waits no more" in app.text
+        assert "ui no longer waits for it" in app.text
         await pilot.press("down", "enter")
         await pilot.pause()
         assert app.noted.named("subtasks.remove") == [("api",)]

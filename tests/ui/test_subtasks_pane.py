@@ -85,7 +85,7 @@ async def test_no_tasks_are_one_sentence():
     app = drawn()
     async with app.run_test(size=(40, 6)) as pilot:
         await pilot.press("s", "n", "p", "down")
-        assert "Work that the model splits" in app.text and app.noted.calls == []
+        assert "Work that is split" in app.text and app.noted.calls == []
 
 
 async def test_hostile_text_stays_text():

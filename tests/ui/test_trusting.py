@@ -32,12 +32,12 @@ async def test_it_is_said_at_the_start_shown_by_key_and_trusted_by_a_choice(
         await it.shows("Trust exactly this")
         await it.press("down", "enter")
         await it.until(lambda: trust.is_trusted(work, folders), "the trust")
-        await it.shows("In force from the next start on")
+        await it.shows("In force from the next start")
     async with on_screen(work, interactive=True) as it:
         assert not any("settings of its own" in one.text for one in it.session.state.notices.items)
         assert it.session.loaded.settings.theme == "light"
         await it.press("ctrl+o", "T")
-        await it.shows("Take the trust back")
+        await it.shows("Revoke the trust")
         await it.press("down", "enter")
         await it.until(lambda: not trust.is_trusted(work, folders), "no trust")
 
@@ -68,7 +68,7 @@ async def test_what_changed_after_it_was_shown_is_not_trusted(tmp_path: Path, ho
         await it.shows("Trust exactly this")
         file.write_text('theme = "high-contrast"\n')
         await it.press("down", "enter")
-        await it.shows("In force from the next start on")
+        await it.shows("In force from the next start")
     assert trust.standing(work, user_folders()) == "changed"
 
 
@@ -80,5 +80,5 @@ async def test_a_filter_that_comes_later_can_be_trusted_too(tmp_path: Path, home
         await it.press("ctrl+o", "T")
         await it.shows("filter.late.clean = cat")
         await it.press("down", "enter")
-        await it.shows("In force from the next start on")
+        await it.shows("In force from the next start")
     assert trust.trusted_filters(work, user_folders()) == trust.fingerprint(work)

@@ -93,7 +93,7 @@ class ReplyBuilder:
         if value is None:
             return
         if not isinstance(value, list):
-            self.faults.append(f"{label}: a list is wanted here.")
+            self.faults.append(f"{label}: a list is expected here.")
             return
         entries = self._good(value, part.get("items", {}), label)
         match key:
@@ -182,7 +182,7 @@ class ReplyBuilder:
         if found.fault:
             self.refuse(Refusal("", found.fault))
         if unfinished_thought:
-            self.faults.append("The answer ended within its thoughts; nothing in those is read.")
+            self.faults.append("The answer ended inside its reasoning, which is not read for changes.")
         self.take_prose(found.prose, cut)
         if found.doubt and not cut and not (self.count or self.changes or self.refused or self.faults):
             self.refuse(Refusal("", found.doubt))
@@ -230,7 +230,7 @@ class ReplyBuilder:
             at = f"{label}[{number}]"
             found = schema.check(part, plans.judged(value), at) if part else []
             if not isinstance(value, dict):
-                found = found or [f"{at}: an object is wanted here."]
+                found = found or [f"{at}: an object is expected here."]
             if found:
                 self.faults.extend(found)
                 self._refuse_entry(value, label, found[0])

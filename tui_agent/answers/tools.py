@@ -142,7 +142,7 @@ def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyB
 
 def _told(fault: str, taken: int) -> str:
     if not taken:
-        return f"Error: {fault} Nothing of this call was done. Correct it and send it again."
+        return f"Error: {fault} Nothing in this call was done. Correct it and send it again."
     first = "the first item was" if taken == 1 else f"the first {taken} items were"
     return f"Error: {fault} Of this call {first} taken. Send the others again."
 

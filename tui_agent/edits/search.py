@@ -128,4 +128,4 @@ class Search:
 
 
 def _too_long() -> EditFailed:
-    return EditFailed(f"The expression takes longer than {SECONDS:g} s", "make it more exact")
+    return EditFailed(f"The expression takes longer than {SECONDS:g} s", "make it more specific")

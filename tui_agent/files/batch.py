@@ -77,7 +77,9 @@ def write_batch(
     back failed: then the journal stays, for `heal`.
     """
     if journal.exists():
-        raise FileError("an earlier batch was not finished", "make room or give permission, then try again")
+        raise FileError(
+            "an earlier batch was not finished", "free some space or give permission, then try again"
+        )
     batch = _Batch(gate, journal, blobs, name, steps, innermost_first(leaves))
     batch.keep()
     try:
@@ -271,7 +273,7 @@ def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: BatchJournal, cause: Ba
     except (TuiAgentError, OSError) as error:
         raise FileError(
             f"a batch failed ({cause}) and could not be taken back ({error})",
-            "make room or give permission, then try again: it is settled first",
+            "free some space or give permission, then try again: it is settled first",
         ) from cause
 
 

@@ -150,11 +150,11 @@ class Gate:
 
     def _check_names(self, path: str, parts: Sequence[str], purpose: Purpose) -> None:
         if any(is_git(part) for part in parts):
-            raise _refused(path, "what lies in .git belongs to git", "use git itself for it")
+            raise _refused(path, "files in .git belong to git", "use git itself for it")
         if purpose == "write" and any(is_own(part) for part in parts):
-            raise _refused(path, "what lies in .tui-agent is tui-agent's own", "change it by hand")
+            raise _refused(path, "files in .tui-agent belong to tui-agent", "change them by hand")
         if any(tuple(parts[: len(closed)]) == closed for closed in self._closed):
-            raise _refused(path, "sessions and settings of tui-agent lie there", "name another file")
+            raise _refused(path, "tui-agent keeps its sessions and settings there", "name another file")
 
 
 def read(gate: Gate, path: str, limit: int) -> bytes:
@@ -208,7 +208,9 @@ def open_checked(spot: Spot) -> int:
     Raises FileError or PathRefused if it is not a file any more, OSError for what the system refuses.
     """
     if spot.status is None:
-        raise FileError(f"{shown(spot.path)} does not exist", "check the name, or look for it with a pattern")
+        raise FileError(
+            f"{shown(spot.path)} does not exist", "check the name, or search for it with a pattern"
+        )
     try:
         descriptor = os.open(spot.name, _READ, dir_fd=spot.folder)
     except OSError as error:

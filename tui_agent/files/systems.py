@@ -21,8 +21,8 @@ from tui_agent.errors import FileError
 from tui_agent.files.names import shown
 
 _SENTENCES = {
-    errno.ENOSPC: ("the disk is full", "make room, then try again"),
-    errno.EDQUOT: ("your quota on the disk is used up", "make room, then try again"),
+    errno.ENOSPC: ("the disk is full", "free some space, then try again"),
+    errno.EDQUOT: ("your disk quota is used up", "free some space, then try again"),
     errno.EROFS: ("the file system is read-only", "mount it writable, or work on a copy"),
     errno.EACCES: ("permission was denied", "change its permissions or its owner"),
     errno.EPERM: ("the operation is not permitted", "change its permissions or its owner"),

@@ -114,5 +114,5 @@ class GitClient:
         about = {"root": str(self._root), "message": message, "files": files, "hooks": plan.hooks}
         done = await self._child.ask("git_commit", about)
         if not done["commit"]:
-            raise FileError(f"git did not commit ({done['error']})", "put that right, then commit again")
+            raise FileError(f"git did not commit ({done['error']})", "correct that, then commit again")
         return done["commit"]

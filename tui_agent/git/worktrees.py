@@ -59,7 +59,7 @@ def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
     if repository is None or not re.fullmatch("[0-9a-f]{40,64}", commit):
         raise _failed(folder, f"{root} is in no git repository", "make a plain copy of the folder")
     if os.path.lexists(folder):
-        raise _failed(folder, "it is there already", "remove it first")
+        raise _failed(folder, "it exists already", "remove it first")
     try:
         return _add(repository, commit, folder)
     except OSError as error:
@@ -207,7 +207,7 @@ def _check(folder: str, told: Result) -> None:
         return
     said = told.err.decode(errors="replace").strip() or "git did not say why"
     why = re.sub("^(fatal|error): ", "", said.splitlines()[-1])
-    raise _failed(folder, why, "make room on the disk or put that right, then try again")
+    raise _failed(folder, why, "free some space or correct that, then try again")
 
 
 def _failed(folder: str, why: str, remedy: str) -> FileError:

@@ -38,7 +38,9 @@ def workspace_folder(path: str) -> Path:
     except NotADirectoryError:
         raise UsageError(f"{shown} is a file", f"name its folder: {escaped(_parent(path))}") from None
     except PermissionError:
-        raise UsageError(f"the folder {shown} may not be read", "ask its owner, or name another") from None
+        raise UsageError(
+            f"the folder {shown} may not be read", "ask its owner for access, or name another"
+        ) from None
     except (OSError, RuntimeError) as error:
         why = reason_of(error) if isinstance(error, OSError) else "its links go in a circle"
         raise UsageError(f"the folder {shown} cannot be opened ({why})", "name another") from None

@@ -88,7 +88,7 @@ def export_session(session: str, form: Literal["md", "json"], output: Path | Non
     except OSError as error:
         raise FileError(f"{output} cannot be written ({error.strerror})", "name another file") from error
     if back != data:
-        raise FileError(f"{output} does not hold what was written", "free some room, or name another file")
+        raise FileError(f"{output} does not hold what was written", "free some space, or name another file")
     return 0
 
 

@@ -35,7 +35,7 @@ def show() -> int:
 
 
 def revoke(path: str) -> int:
-    """Take the trust back; the folder need not exist any more."""
+    """Revoke the trust; the folder need not exist any more."""
     workspace = Path(os.path.realpath(os.path.expanduser(path)))
     if trust.revoke(workspace, user_folders()):
         row(f"No longer trusted: {escaped(str(workspace))}")

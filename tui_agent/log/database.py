@@ -225,7 +225,7 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
     match words:
         case "database or disk is full":
             return NotKept(
-                f"{name} cannot be kept, the disk is full", "make room; what was said stays open here"
+                f"{name} cannot be kept, the disk is full", "free some space; what was said stays open here"
             )
         case "attempt to write a readonly database":
             return NotKept(f"{name} cannot be kept, {shown(str(path))} is read-only", "give write permission")
@@ -288,7 +288,7 @@ def _address(path: Path, mode: str) -> str:
 def _not_made(path: Path, why: str) -> SessionError:
     return NotKept(
         f"no session can be kept in {shown(str(path.parent))} ({why})",
-        "give write permission and room, or point TUI_AGENT_HOME to another folder",
+        "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
     )
 
 

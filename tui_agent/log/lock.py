@@ -84,5 +84,5 @@ def _not_kept(folder: Path, error: OSError) -> SessionError:
     why = error.strerror or str(error)
     return NotKept(
         f"no session can be kept in {shown(str(folder))} ({why})",
-        "give write permission and room, or point TUI_AGENT_HOME to another folder",
+        "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
     )

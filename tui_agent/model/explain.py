@@ -193,7 +193,7 @@ def _by_status(model: str, failure: Failure) -> Meaning:
         return Meaning(RateLimited(what, "add credit at the provider, or choose another model"))
     if status == 429:
         what = f"The provider's rate limit for {model} is reached ({said})"
-        remedy = "wait a little and send the request again, or choose another model"
+        remedy = "wait a moment and send the request again, or choose another model"
         return Meaning(RateLimited(what, remedy), again=True, seconds=failure.retry_after)
     if status >= 500:
         what = f"The provider of {model} has a fault (status {status}, {said})"
@@ -245,7 +245,7 @@ def _declined(model: str, failure: Failure) -> Refused:
 
 def _rejected(model: str, failure: Failure) -> ModelError:
     if "LLM Provider NOT provided" in failure.text:
-        what = f"Nobody knows which provider {model} belongs to"
+        what = f"The provider of {model} is not known"
         return RequestRejected(what, "write the model as provider/name, for example openai/gpt-5")
     if failure.status == 404:
         what = f"The server does not know {model} ({failure.said})"

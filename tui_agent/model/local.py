@@ -104,7 +104,7 @@ class LocalModels:
 
     def _uploader(self) -> TakesFiles:
         if not isinstance(self.inner, TakesFiles):
-            raise RequestRejected("This model takes no files", "set files_api to off")
+            raise RequestRejected("This model does not accept files", "set files_api to off")
         return self.inner
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
@@ -155,7 +155,7 @@ class LocalModels:
         server = await self._server(place)
         if server is None:
             raise Unreachable(
-                f"Nobody answers at {place.address}", "start the server, or choose another model"
+                f"Nothing answers at {place.address}", "start the server, or choose another model"
             )
         server = await self._try_out(place, server)
         return in_words(server, self._window_of(server))
@@ -312,7 +312,7 @@ class LocalModels:
                 tried = await servers.try_out(place.address, place.name, server, place.key)
         except (OSError, TimeoutError) as error:
             raise Unreachable(
-                f"Nobody answers at {place.address} ({error})", "start the server, or choose another model"
+                f"Nothing answers at {place.address} ({error})", "start the server, or choose another model"
             ) from error
         except (ValueError, servers.ServerRefusal) as error:
             what = " ".join(str(error).split())[:200]

@@ -337,11 +337,11 @@ class RecordedModel:
     def _what_can_be_asked(self) -> tuple[str, list[dict[str, str]]]:
         left = list(dict.fromkeys(self._asks(self._left)))
         if not left:
-            again = "All of them have been asked. Leave and restart the rehearsal to begin again."
+            again = "All of them have been asked. Quit and start the rehearsal again to repeat them."
             return f"{_NONE} {again}\n\n{_REAL}", []
         offered, more = left[:MOST_OFFERED], len(left) - MOST_OFFERED
         requests = "\n".join(f"- {ask}" for ask in offered)
-        after = f"\n\nEach of these leads on to the next, {more} more in all." if more > 0 else ""
+        after = f"\n\nEach of these leads to the next, {more} more in all." if more > 0 else ""
         return f"{_NONE} It can answer:\n\n{requests}{after}\n\n{_REAL}", [
             {"html": ask, "inputText": ask} for ask in offered
         ]

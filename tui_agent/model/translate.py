@@ -88,7 +88,7 @@ class Translator:
                 what = f"{self._model} ran out of room before its first word"
                 return EmptyReply(what, "send the request again with fewer files, or choose another model")
         return EmptyReply(
-            f"{self._model} ended without a word", "send the request again, or choose another model"
+            f"{self._model} sent an empty answer", "send the request again, or choose another model"
         )
 
     def _letters(self, part: str, piece: str | None) -> str:

@@ -57,5 +57,5 @@ def run_demo() -> int:
         folders=(folders.config,),
     )
     if opened:
-        output.row(f"The rehearsal is in {opened[0]}; go on with: tui-agent --continue")
+        output.row(f"The rehearsal is in {opened[0]}; continue it with: tui-agent --continue")
     return status

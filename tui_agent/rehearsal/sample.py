@@ -27,7 +27,7 @@ def copy_project(source: Path, into: Path | None = None) -> Path:
     except OSError as error:
         where = into or tempfile.gettempdir()
         raise FileError(
-            f"The sample project cannot be copied to {where}: {error}", "free or allow it"
+            f"The sample project cannot be copied to {where}: {error}", "free some space or give permission"
         ) from error
     _commit(target)
     return target

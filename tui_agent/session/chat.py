@@ -174,7 +174,7 @@ class Chat:
 
         def write() -> None:
             if target.exists():
-                raise FileError(f"{target} is there already", "name another file")
+                raise FileError(f"{target} exists already", "name another file")
             try:
                 replace_private(
                     target, as_markdown(name, list(events_of(path, []))).encode("utf-8", "replace")

@@ -108,7 +108,7 @@ class Files:
 
     @call(changes=False)
     async def reload(self, path: str) -> None:
-        """Take the text from disk; unsaved edits are given up."""
+        """Reload the file from disk; unsaved edits are given up."""
         await self._open_files.load(path)
 
     @call(changes=False)

@@ -109,7 +109,7 @@ class ModelAccess:
         known = {**os.environ, **self._reached}
         if not any(known.get(name) for name in (*provider.keys, provider.address)):
             raise NoModel(
-                f"{self.name} needs {provider.keys[0]}, which is not set", "put the key in, or choose another"
+                f"{self.name} needs {provider.keys[0]}, which is not set", "enter the key, or choose another"
             )
 
     @call(changes=False)

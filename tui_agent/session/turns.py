@@ -173,7 +173,9 @@ class Turns:
             self._decisions.append(decision)
             return
         if self._question is None or self._question[0] != action:
-            raise SessionError(f"Nobody asks about “{action}” now", "answer while its question is open")
+            raise SessionError(
+                f"No question is open about “{action}” now", "answer while its question is open"
+            )
         future = self._question[1]
         if not future.done():
             future.set_result(decision)
@@ -204,7 +206,7 @@ class Turns:
             wanted = decision.path or decision.patterns[0]
             await self._journal.record(
                 e.DecisionsKept(tuple(self._decisions)),
-                e.NoticeGiven("info", f"{wanted} goes with the next request"),
+                e.NoticeGiven("info", f"{wanted} is sent with the next request"),
             )
 
     def _begin(self, text: str, attachments: Sequence[str], queued: bool) -> asyncio.Future[None]:

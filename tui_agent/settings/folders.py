@@ -64,7 +64,7 @@ def why_not_writable(folder: Path) -> str:
             return ""
     except OSError as error:
         reason = error.strerror or str(error)
-        room = "make room, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        room = "free some space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         return (
             f"{folder} cannot be written ({reason.lower()}): {room}set {HOME_VARIABLE} to a folder that can"
         )

@@ -102,7 +102,7 @@ def filters_of(workspace: Path) -> Entries:
 
 
 def revoke(workspace: Path, folders: Folders) -> bool:
-    """Take the trust back; False where there was none. Raises SettingsError where that cannot be kept."""
+    """Revoke the trust; False where there was none. Raises SettingsError where that cannot be kept."""
     path = _resolved(workspace)
     entries = trusted(folders)
     left = tuple(entry for entry in entries if entry.path != path)

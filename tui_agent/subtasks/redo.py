@@ -65,7 +65,9 @@ class Redo:
         both = (*rival.tasks, *change.tasks)
         others = tuple(name for name in both if name != task)
         if task not in both or not others:
-            raise SessionError(f"{task} has no part in the conflict in {change.path}", f"choose of {both}")
+            raise SessionError(
+                f"{task} has no part in the conflict in {change.path}", f"choose one of {', '.join(both)}"
+            )
         found = self.state.subtasks.get(task)
         if found is None or not may_become(found, "pending"):
             raise SessionError(f"{task} cannot begin again", "settle the conflict by hand")

@@ -96,7 +96,7 @@ class SubTasks:
 
     @call(changes=True)
     async def remove(self, task: str) -> None:
-        """Take a task out of the graph; what waits for it waits no more."""
+        """Take a task out of the graph; what waits for it no longer waits for it."""
         self._still(task)
         await self._journal.record(e.SubTaskRemoved(task))
 
@@ -229,7 +229,7 @@ class SubTasks:
     def _may(self, task: str, state: SubTaskState) -> SubTask:
         found = self._still(task) if state == "skipped" else self._task(task)
         if not may_become(found, state):
-            raise SessionError(f"The sub-task {task} is {found.state}", "choose one that has not come so far")
+            raise SessionError(f"The sub-task {task} is {found.state}", "choose another")
         return found
 
     def _still(self, task: str) -> SubTask:

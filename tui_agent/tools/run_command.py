@@ -16,7 +16,7 @@ from tui_agent.tools.tool import Circumstances, Invocation, Tool, ToolResult, Ve
 #: Letters of code and messages that a token stands for, at least.
 LETTERS = 3
 _ENDINGS = {
-    "time-out": "stopped: its time was over",
+    "time-out": "stopped: its time was up",
     "stopped": "stopped by the person",
     "memory": "ended: it took more memory than it may",
     "processes": "ended: it started more processes than it may",

@@ -221,5 +221,5 @@ def _with_mentions(plan: Plan, words: Plan, request: str) -> Plan:
 
 
 async def _say_no_plan(planner: str, why: str, emit: Emit) -> None:
-    sentence = f"{planner} made no plan ({why}): the files are found by the words of the request"
+    sentence = f"{planner} made no plan, so the words of the request find the files: {why}"
     await emit(e.NoticeGiven("warning", sentence))

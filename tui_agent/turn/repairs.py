@@ -35,9 +35,7 @@ class Repairs:
         failed = [result for result in results if result.state == "failed"]
         unknown = [result.name for result in failed if _not_found(context.state(), result)]
         if unknown:
-            sentence = (
-                f"{', '.join(unknown)}: its program is not found in a view, which is not the change's fault"
-            )
+            sentence = f"{', '.join(unknown)}: its program is not found in a view, which is not the fault of the change"
             await emit(e.NoticeGiven("warning", sentence))
             failed = [result for result in failed if result.name not in unknown]
         if not failed:

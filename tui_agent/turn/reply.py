@@ -201,12 +201,10 @@ class _ReplyAnswer(Answer):
         """The reply; of one that was cut, what is complete. Raises `Refused` and `EmptyReply`."""
         reply = _bounded(self.reader.finish(cut=self.cut), self.letters)
         if self.end and self.end.reason == "refused" and not reply.changes:
-            raise Refused(
-                f"{model} declined to answer", "word the request differently, or choose another model"
-            )
+            raise Refused(f"{model} declined to answer", "reword the request, or choose another model")
         if not self.text.strip() and not reply.calls:
             raise EmptyReply(
-                f"{model} answered without a word", "send the request again, or choose another model"
+                f"{model} sent an empty answer", "send the request again, or choose another model"
             )
         return replace(reply, why=self.why if reply.cut else "")
 

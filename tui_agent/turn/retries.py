@@ -59,7 +59,9 @@ class Retries:
         loaded = await load_files(context, paths, "request", (), emit)
         names = ", ".join(dict.fromkeys(change.path for change in (*failed, *conflicts)))
         why = (
-            "the change had no certain place" if failed else "the file has changed where it was to be changed"
+            "the change could not be placed with certainty"
+            if failed
+            else "the file has changed where it was to be changed"
         )
         await emit(e.NoticeGiven("info", f"Asking the model again for {names}: {why}"))
         query = (

@@ -65,7 +65,7 @@ async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emi
             if again is None:
                 return
         if step == most:
-            sentence = f"The model asked for more {step} times in one turn: continue to let it go on"
+            sentence = f"The model asked for more {step} times in one turn: send “continue” to let it go on"
             await emit(NoticeGiven("warning", sentence))
             return
         following = again or Draft(loaded=await decided_meanwhile(context, emit))

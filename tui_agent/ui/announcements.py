@@ -21,7 +21,7 @@ _PHASES = {
     "planning": "Making a plan.",
     "finding": "Looking for files.",
     "asking": "Asking the model.",
-    "streaming": "The answer comes.",
+    "streaming": "The answer is coming in.",
     "checking": "Running the checks.",
 }
 
@@ -68,7 +68,7 @@ def _decided(before: State, now: State, keys: Keys) -> Iterator[str]:
     if gone - {point.id for point in before.review.checkpoints if point.undone}:
         yield f"Undone. {keys.shown('changes.redo')} does it again."
     if _hunks(before) != _hunks(now):
-        yield f"{_waits(now) if now.review.open else 'Nothing waits in the review'}."
+        yield f"{_waits(now) if now.review.open else 'Nothing waits for review'}."
 
 
 def _waits(state: State) -> str:

@@ -30,7 +30,7 @@ _WORDS: dict[str, Mapping[str, str]] = {
         "●": "looking",
         "?": "asks",
         "+": "new",
-        "–": "let go",
+        "–": "left out",
         "→": "to",
     },
     "review": {

@@ -79,7 +79,8 @@ def _counted(state: State) -> Iterator[Row]:
     for part in PARTS:
         if part in usage.parts:
             yield ((f"  {part:<14}", "$text"), (f"{usage.parts[part]:>9,}  by our count", "$muted"))
-    begins = f"{usage.prefix_share:.1%} of the request before begin it; restarted {usage.resets} times so far"
+    restarted = counted(usage.resets, "restart") if usage.resets else "no restart"
+    begins = f"it begins with {usage.prefix_share:.1%} of the request before it; {restarted} so far"
     yield ((f"  {begins}", "$muted"),)
     yield ((f"  this turn      {_spent(usage.turn)}", "$text"),)
     if usage.planning != Usage():

@@ -64,8 +64,8 @@ class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
             yield Static(label(f"{view.path}: {about}"), classes="title", markup=False)
             yield ConflictLines()
             yield DiffView()
-            choose = "1 yours   2 theirs   3 both   e by hand   n p place   v the difference   Esc leave it"
-            hint = choose if count else "Enter merge   n p hunk   Esc leave it"
+            choose = "1 yours   2 theirs   3 both   e by hand   n p place   v the difference   Esc cancel"
+            hint = choose if count else "Enter merge   n p hunk   Esc cancel"
             yield Static(label(hint), classes="hint", markup=False)
 
     def on_mount(self) -> None:

@@ -42,7 +42,7 @@ async def choose_model(app: Host, session: Session) -> None:
             *_rehearsal(app, session, words),
         ]
 
-    title = "Model: what is here, and what each provider needs"
+    title = "Models found here, and what each provider needs"
     name = await app.push_screen_wait(
         Chooser(title, rows, "type a litellm name, such as openai/gpt-5", get())
     )
@@ -85,7 +85,7 @@ async def _keep_key(session: Session, name: str, key: str) -> None:
 
 
 async def _try_and_keep(app: Host, session: Session, name: str) -> None:
-    """Offer a tiny request, and to keep the model as the default; Esc leaves it for this session."""
+    """Offer a tiny request, and to keep the model as the default; Esc cancels for this session."""
     title, tried = f"{name} is chosen for this session", False
     while True:
         price = session.models.price_of_a_test()
@@ -137,7 +137,7 @@ class KeyDialog(Dialog[str | None], inherit_bindings=False):
             yield Static(label(title), classes="title", markup=False)
             yield Input(password=True, placeholder="paste it here", compact=True)
             yield Static(
-                label(f"It is kept {where}.   Enter takes it   Esc leaves it"), classes="hint", markup=False
+                label(f"It is kept {where}.   Enter saves it   Esc cancels"), classes="hint", markup=False
             )
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -160,7 +160,7 @@ def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
 def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow]:
     """Providers whose key is missing, each with what it needs: choosing one asks for the key."""
     return [
-        ChooserRow(_PROVIDER + it.name, label(f"{it.name}   needs {it.keys[0]}: put a key in"))
+        ChooserRow(_PROVIDER + it.name, label(f"{it.name}   needs {it.keys[0]}: enter one"))
         for it in PROVIDERS
         if it.suggestion and words.strip().lower() in it.name and not any(map(environment.get, it.keys))
     ]

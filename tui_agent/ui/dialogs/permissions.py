@@ -85,7 +85,7 @@ async def show_permissions(app: App[object], session: Session) -> None:
         if not chosen:
             return
         await session.chat.revoke(chosen)
-    await session.notice("No permission was decided, or all are revoked.", "info")
+    await session.notice("No permissions have been decided, or all were revoked.", "info")
 
 
 def decision_words(decision: PermissionDecision) -> str:

@@ -40,7 +40,8 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
             await asyncio.to_thread(session.commands.allow_here)
         except OSError as error:
             await session.notice(
-                f"This is asked again next time: it could not be kept ({error.strerror})", "warning"
+                f"You will be asked again next time: the answer could not be kept ({error.strerror})",
+                "warning",
             )
     return bool(chosen)
 
@@ -50,7 +51,7 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
     try:
         await run()
     except AnswerNeeded as needed:
-        yes = "Run it, and others like it in this session" if needed.once else "Run it once"
+        yes = "Run it, and do not ask about others like it in this session" if needed.once else "Run it once"
         rows = [ChooserRow("", label("No, leave it")), ChooserRow("yes", label(yes))]
         rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in wrap(needed.how, 68)]
         if not await app.push_screen_wait(Chooser(f"Run {needed.command}", lambda _: rows, "Enter chooses")):
@@ -136,7 +137,7 @@ async def ask_for_trust(app: Host, session: Session) -> None:
         await session.notice(str(error), "error")
         return
     if app.reopen is None or session.state.session.read_only or session.state.session.not_kept:
-        await session.notice("In force from the next start on.", "info")
+        await session.notice("In force from the next start.", "info")
     else:
         await app.switch(Choice(session.state.session.id))
 
@@ -145,11 +146,11 @@ def trust_rows(standing: trust.Standing, filters: Entries, files: Sequence[str])
     """Leaving it as it is comes first, then what would run, in full; a file can be looked at."""
     match standing:
         case "nothing to trust":
-            return [ChooserRow("", label("It brings no settings and no filters of its own"))]
+            return [ChooserRow("", label("It brings no settings or filters of its own"))]
         case "trusted":
             answers = [
                 ChooserRow("", label("Leave it trusted")),
-                ChooserRow("revoke", label("Take the trust back")),
+                ChooserRow("revoke", label("Revoke the trust")),
             ]
         case _:
             answers = [

@@ -45,7 +45,7 @@ class Replacements(Dialog[bool], inherit_bindings=False):
         with Vertical():
             yield Static(label(f"Replace {self._words} of {self._diff.path}"), classes="title", markup=False)
             yield DiffView()
-            hint = "Enter replace all   n p hunk   Esc leave it as it was"
+            hint = "Enter replace all   n p hunk   Esc cancel"
             yield Static(label(hint), classes="hint", markup=False)
 
     def on_mount(self) -> None:

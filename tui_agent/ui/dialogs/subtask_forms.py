@@ -79,7 +79,7 @@ class SubTaskForm(Dialog[None], inherit_bindings=False):
             yield Static(label("files that it is about, with commas between; none for any"), markup=False)
             yield Input(", ".join(self._form.files), id="files", compact=True, select_on_focus=False)
             yield Static("", classes="fault", markup=False)
-            yield Static(label("Ctrl+G keep   Tab next field   Esc leave it as it was"), markup=False)
+            yield Static(label("Ctrl+G keep   Tab next field   Esc cancel"), markup=False)
 
     def on_mount(self) -> None:
         self.query_one("#name" if self._named else "#goal").focus()
@@ -141,7 +141,7 @@ class NeedsForm(Dialog[None], inherit_bindings=False):
             yield Static(label(f"What {self._about.id} waits for"), classes="title", markup=False)
             yield Rows()
             yield Static("", classes="fault", markup=False)
-            yield Static(label("Space tick   Enter keep   Esc leave it as it was"), markup=False)
+            yield Static(label("Space tick   Enter keep   Esc cancel"), markup=False)
 
     def on_mount(self) -> None:
         self._draw()
@@ -211,11 +211,11 @@ async def connect(app: App[object], session: Session, task: SubTask) -> None:
 
 async def remove(app: App[object], session: Session, task: SubTask) -> None:
     """Take a task out of the graph, after a question."""
-    behind = ", ".join(other.id for other in session.state.subtasks.tasks if task.id in other.dependencies)
-    waits = f"; what waits for it ({behind}) waits no more" if behind else ""
+    behind = [other.id for other in session.state.subtasks.tasks if task.id in other.dependencies]
+    waits = f"; {', '.join(behind)} no longer wait{'s' * (len(behind) == 1)} for it" if behind else ""
     rows = [
         ChooserRow("", label("Leave it")),
-        ChooserRow("remove", label(f"Take it out of the graph{waits}")),
+        ChooserRow("remove", label(f"Remove it from the graph{waits}")),
     ]
     chosen = await app.push_screen_wait(Chooser(f"Remove {task.id}", lambda _: rows, "Enter chooses"))
     if chosen:

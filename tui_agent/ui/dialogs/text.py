@@ -86,7 +86,7 @@ class TextDialog(Dialog[str | None], inherit_bindings=False):
             self.query_one(".hint", Static).update(self._hint())
 
     def _hint(self) -> Content:
-        return label(f"Ctrl+G {self._keep}   Esc leave it as it was")
+        return label(f"Ctrl+G {self._keep}   Esc cancel")
 
     def action_keep(self) -> None:
         self.dismiss(self.query_one(WritingArea).text)

@@ -208,10 +208,10 @@ def _said(preview: Preview) -> str:
     if preview.conflict:
         return f"conflicts, {preview.conflict}"
     if preview.goes:
-        return "the file goes"
+        return "the file is deleted"
     if not preview.diff.hunks:
-        return "is so already"
-    return "merged with what changed since" if preview.merged else "will be"
+        return "nothing changes"
+    return "merged with what changed since" if preview.merged else "what changes"
 
 
 def _row(point: Checkpoint) -> Row:

@@ -140,7 +140,7 @@ class ChatPane(Pane):
         self.transcript.show(state)
         if state.session.read_only:
             self.prompt.refuse_text()
-            self.prompt.placeholder = f"Only read here: {self.keys.shown('session.fork')} forks it"
+            self.prompt.placeholder = f"Read only: {self.keys.shown('session.fork')} forks it"
         self.prompt.set_history(state.input.history)
         self.query_one(NextSteps).show(() if state.turn.running else state.chat.next_steps)
         self._show_queue(state)

@@ -18,7 +18,7 @@ from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 
-_EMPTY = "Which files a request needs, and how they were found, is shown here."
+_EMPTY = "The files that a request needs, and how they were found, are shown here."
 _PATH, _PATTERNS = "or type its path", "patterns, surest first"
 #: Between patterns, as they are shown to be changed.
 _BETWEEN = " | "

@@ -151,7 +151,7 @@ def _question(index: int, action: ActionSlice) -> Iterator[Row]:
     if action.question:
         yield from _about_secret(index, action)
         return
-    words = "Several files are called so. Which is meant?" if action.several else "Which file is meant?"
+    words = "Several files have this name. Which one is meant?" if action.several else "Which file is meant?"
     yield Row("", Line((Piece(f"  {words}", "warning"),)), wraps=True, hang=2)
     for number, path in enumerate(action.nearest[:9], 1):
         yield Row(f"choice:{index}:{path}", Line((Piece(f"  {number} ", "accent"), Piece(path, "", "start"))))
@@ -166,7 +166,7 @@ def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
     for number, choice in enumerate(action.nearest, 1):
         words = _CHOICES.get(choice, choice)
         yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), Piece(words))))
-    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("nothing: leave it out"))))
+    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("none: leave it out"))))
 
 
 def _directory(directory: DirectoryAction, outcome: str = "", *, failed: bool = False) -> Row:

@@ -73,7 +73,7 @@ class ReviewPane(Pane):
     def compose(self) -> ComposeResult:
         yield Rows()
         yield self.body
-        yield Input(compact=True, placeholder="a word to the model; it goes with your next message")
+        yield Input(compact=True, placeholder="a comment for the model; it is sent with your next message")
         yield HintLine()
 
     def on_mount(self) -> None:

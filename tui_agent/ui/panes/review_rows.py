@@ -36,7 +36,7 @@ _CONFLICT = (
     ("open", "open"),
 )
 #: How the places of a change were found, where the name of the rung alone would not say it.
-_FOUND = {"anchored": "found by its neighbours", "near": "found by likeness"}
+_FOUND = {"anchored": "placed by the lines around it", "near": "placed by similarity"}
 _DECIDED = (
     ("undo", "undo"),
     ("redo", "redo"),
@@ -87,7 +87,7 @@ def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[R
         for comment in change.comments:
             about = "" if comment.hunk is None else f"hunk {comment.hunk + 1}: "
             waits = any(fact.endswith(f"the person says: {comment.text}") for fact in untold)
-            when = "goes with your next message" if waits else "the model was told"
+            when = "sent with your next message" if waits else "the model was told"
             rows.append(
                 Row("", Line((Piece(f"  {when}: {about}{comment.text}", "muted"),)), wraps=True, hang=2)
             )
@@ -155,12 +155,12 @@ def outcome(changes: Sequence[Change]) -> str:
 def without_diff(change: Change) -> str:
     """What a change does that changes no line, or why it does nothing."""
     if change.state == "failed":
-        return change.reason or f"The change to {change.path} has no certain place."
+        return change.reason or f"The change to {change.path} could not be placed with certainty."
     match change.kind:
         case "rename":
             return f"{change.path} becomes {change.rename_to}; its content stays as it is."
         case "delete":
-            return f"{change.path} goes; it holds no lines."
+            return f"{change.path} is deleted; it is empty."
         case "create":
             return f"{change.path} is new, and empty."
         case _:

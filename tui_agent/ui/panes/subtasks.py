@@ -36,8 +36,8 @@ from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 
-_EMPTY = "Work that the model splits into parts is drawn here, and what you add."
-_NONE_SEEN = "No sub-task is seen: others are hidden."
+_EMPTY = "Work that is split into sub-tasks is drawn here: those of the model and your own."
+_NONE_SEEN = "Every sub-task is hidden by the filter."
 #: Rows from which on a pane has room for the limits, for what can be done, for the details.
 _LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9
 #: A graph may be wider than the pane and scroll, but not in a pane as narrow as this.
@@ -184,7 +184,7 @@ class SubTasksPane(Pane):
         from tui_agent.subtasks.seed import why_blocked
 
         most, run = self.session.loaded.settings.subtasks.max_parallel, len(self._slice.running)
-        places = f"a free place: {run} of at most {most} run" if run >= most else ""
+        places = f"its turn: {run} of at most {most} run" if run >= most else ""
         return why_blocked(self.session.state, task) or places
 
     @property

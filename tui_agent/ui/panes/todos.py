@@ -17,7 +17,7 @@ from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 
-_EMPTY = "What is to be done is listed here."
+_EMPTY = "The steps of the work are listed here."
 
 
 class TodosPane(Pane):

@@ -26,7 +26,7 @@ _PLACE = re.compile(
 _LINK = "place"
 _ENDINGS = {
     "stopped": "stopped",
-    "time-out": "stopped after its time was over",
+    "time-out": "stopped: its time was up",
     "memory": "ended: it took more memory than it may",
     "processes": "ended: it started more processes than it may",
     "output": "ended: it printed more than 1 GB",
@@ -153,6 +153,6 @@ def outcome(result: CommandResult) -> Iterable[str]:
         f"{files} file{'' if files == 1 else 's'} changed, thrown away" if files else "",
         f"left running and ended: {', '.join(result.left)}" if result.left else "",
         _APART.get(result.isolated, ""),
-        "commands have no terminal to ask you" if interactive else "",
+        "commands have no terminal, so they cannot ask you" if interactive else "",
     )
     return (words for words in found if words)

@@ -300,7 +300,7 @@ class NoModelLine(Static):
 def no_model_words(found: Sequence[Suggestion], key: str) -> str:
     """What was found, once for each place, and what can be done."""
     places = list(dict.fromkeys(it.because for it in found))
-    what = " · ".join(places) if places else "No key and no local server was found"
+    what = " · ".join(places) if places else "No API key or local server was found"
     choose = f"{key} chooses a model" if key else "Choose a model"
     return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` rehearses without one."
 
