@@ -14,7 +14,6 @@ from tui_agent.git.repository import (
     git,
     ignored,
     ignored_folders,
-    init_with_commit,
 )
 from tui_agent.git.status import read_status, status_and_deleted
 from tui_agent.workspace.git_listing import list_files
@@ -220,15 +219,6 @@ def test_distance_from_upstream_and_a_detached_head(tmp_path: Path) -> None:
     )
 
 
-def test_a_first_commit(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"a.py": "1\n", ".gitignore": "x\n", "x": ""})
-    commit = init_with_commit(str(tmp_path), "The sample project")
-    assert run_git(tmp_path, "rev-parse", "HEAD") == commit
-    assert run_git(tmp_path, "ls-files").split() == [".gitignore", "a.py"]
-    assert run_git(tmp_path, "log", "--format=%s") == "The sample project"
-    assert read_status(str(tmp_path))["marks"] == {}
-
-
 def test_nothing_that_a_repository_configures_is_run(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "root", {"a.txt": "1\n", ".gitattributes": "*.txt filter=evil\n"})
     trap = tmp_path / "trap"
@@ -244,7 +234,6 @@ def test_nothing_that_a_repository_configures_is_run(tmp_path: Path) -> None:
     os.utime(root / "a.txt", (1, 1))
     assert listed(root) == [".gitattributes", "a.txt"]
     assert read_status(str(root))["marks"] == {"a.txt": " M"}
-    assert init_with_commit(str(root), "again")
     assert not (tmp_path / "ran").exists()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.trees import make_repository, make_tree, run_git, until
+from support.trees import make_repository, make_tree, until
 
 from tui_agent.errors import ChildFailed, PathRefused
 from tui_agent.processes.child import ChildProcess
@@ -104,16 +104,6 @@ async def test_a_new_ignore_rule_takes_files_out(tmp_path: Path) -> None:
     async with opened(tmp_path) as (workspace, _):
         make_tree(tmp_path, {".gitignore": "*.log\n"})
         await until(lambda: workspace.index.paths == [".gitignore", "a.py"])
-
-
-async def test_a_folder_without_git_becomes_a_repository(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"a.py": "", ".gitignore": "x\n", "x": ""})
-    async with opened(tmp_path) as (workspace, heard):
-        assert await workspace.git_status() == GitStatus()
-        commit = await workspace.commit_init("The sample project")
-        assert commit == run_git(tmp_path, "rev-parse", "HEAD")
-        await until(lambda: heard.statuses[-1].branch == "main")
-        assert workspace.index.paths == [".gitignore", "a.py"]
 
 
 async def test_below_the_root_of_a_repository(tmp_path: Path) -> None:

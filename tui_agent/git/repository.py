@@ -197,23 +197,6 @@ def ignored_folders(repository: Repository) -> set[str]:
     return (ignored(repository, empty_of_others) or set()) if empty_of_others else set()
 
 
-def init_with_commit(root: str, message: str) -> str:
-    """Make a repository of a folder, with all its files in a first commit; the commit's name. "" if that failed."""
-    if opened(root) is None:
-        if os.path.lexists(os.path.join(root, ".git")):
-            return ""  # a repository that was refused
-        made = run_git(root, ("init", "--quiet", "--initial-branch=main"), {}, seconds=SECONDS)
-        if not made.ok:
-            return ""
-    steps = (
-        ("add", "--all", "--", ".", *without_submodules(root)),
-        (*AUTHOR, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message),
-    )
-    if not all(git(root, *step, seconds=LONG_SECONDS).ok for step in steps):
-        return ""
-    return git(root, "rev-parse", "HEAD").text
-
-
 def without_submodules(root: str, index: str = "") -> list[str]:
     """Pathspecs that leave out the submodules below a folder: to see whether one changed, git would open it and
     believe its configuration."""

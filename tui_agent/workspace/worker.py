@@ -15,7 +15,7 @@ from tui_agent.files.systems import remove_folder
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.git.client import Gone
 from tui_agent.git.commits import commit, commit_diff, commit_plan
-from tui_agent.git.repository import find_repository, ignored, init_with_commit
+from tui_agent.git.repository import find_repository, ignored
 from tui_agent.git.status import read_status, status_and_deleted
 from tui_agent.git.trees import sweep
 from tui_agent.git.worktrees import (
@@ -86,11 +86,6 @@ async def renamed(params: dict[str, Any], send: Send) -> dict[str, str]:
 async def git_status(params: dict[str, Any], send: Send) -> dict[str, Any]:
     """{root} → the fields of `GitStatus`."""
     return await asyncio.to_thread(read_status, params["root"])
-
-
-async def git_commit_init(params: dict[str, Any], send: Send) -> str:
-    """{root, message} → the name of the first commit of a new repository there; "" where that failed."""
-    return await asyncio.to_thread(init_with_commit, params["root"], params["message"])
 
 
 async def ignored_paths(params: dict[str, Any], send: Send) -> list[str]:
@@ -216,7 +211,6 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "list": list_paths,
         "watch": watch,
         "git_status": git_status,
-        "git_commit_init": git_commit_init,
         "git_checkpoint": git_checkpoint,
         "git_forget": git_forget,
         "git_file": git_file,

@@ -213,10 +213,6 @@ class Workspace:
             return ()
         return msgspec.convert(found, tuple[Import, ...])
 
-    async def commit_init(self, message: str) -> str:
-        """Make a repository of the folder, everything in its first commit; the commit, or "" where that failed."""
-        return await self._child.ask("git_commit_init", {"root": str(self.root), "message": message})
-
     async def close(self) -> None:
         """Stop watching, and end the child if it is our own."""
         if self._status_timer is not None:
