@@ -6,7 +6,7 @@ import pytest
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.planning.chain import try_patterns
-from tui_agent.planning.words import MAX_ACTIONS, plan_from_words, read_words
+from tui_agent.planning.words import MAX_ACTIONS, read_words
 from tui_agent.workspace.index import Index
 
 PATHS = """
@@ -20,7 +20,7 @@ INDEX = Index([*PATHS.split(), "my notes.txt"])
 
 async def found(request: str, active: str = "") -> list[str]:
     """What the plan for a request loads; a batch and a folder end in a mark of their own."""
-    plan = plan_from_words(request, INDEX, active)
+    plan = read_words(request, INDEX, active).plan
     names: list[str] = []
     for action in plan.files:
         last = [attempt async for attempt in try_patterns(action, INDEX)][-1]
@@ -114,7 +114,7 @@ async def test_what_a_request_asks_for(request_text: str, expected: list[str]) -
 
 
 def test_a_chain_follows_the_strategy_and_falls_back_where_it_is_seen() -> None:
-    plan = plan_from_words("Use the timeout in shop/api/orders.py", INDEX)
+    plan = read_words("Use the timeout in shop/api/orders.py", INDEX).plan
     assert plan.files == (
         FileAction(
             "shop/api/orders.py",
@@ -132,14 +132,14 @@ def test_a_chain_follows_the_strategy_and_falls_back_where_it_is_seen() -> None:
 
 
 def test_a_batch_is_one_action() -> None:
-    plan = plan_from_words("update all scripts in docs/rollback", INDEX)
+    plan = read_words("update all scripts in docs/rollback", INDEX).plan
     assert [(action.patterns, action.all) for action in plan.files] == [(("docs/rollback/**",), True)]
 
 
 def test_this_file_is_the_open_one() -> None:
-    plan = plan_from_words("refactor this file", INDEX, active="shop/cli.py")
+    plan = read_words("refactor this file", INDEX, active="shop/cli.py").plan
     assert [action.patterns for action in plan.files] == [("shop/cli.py",)]
-    assert plan_from_words("refactor this file", INDEX).files == ()
+    assert read_words("refactor this file", INDEX).plan.files == ()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_this_file_is_the_open_one() -> None:
     ],
 )
 def test_what_happens_when_nothing_is_found(request_text: str, fallback: str, required: bool) -> None:
-    action = plan_from_words(request_text, INDEX).files[0]
+    action = read_words(request_text, INDEX).plan.files[0]
     assert (action.fallback, action.required) == (fallback, required)
 
 
@@ -160,7 +160,7 @@ def test_what_happens_when_nothing_is_found(request_text: str, fallback: str, re
     "request_text", ["rename shop/cli.py to b.txt", "Move shop/cli.py into `shop/b.txt`"]
 )
 def test_nobody_is_asked_which_file_a_new_name_is(request_text: str) -> None:
-    action, target = plan_from_words(request_text, INDEX).files
+    action, target = read_words(request_text, INDEX).plan.files
     assert (action.name, target.fallback, target.required) == ("shop/cli.py", "create_new", False)
 
 
@@ -189,29 +189,29 @@ def test_it_knows_whether_everything_is_named(request_text: str, certain: bool) 
 
 
 def test_the_same_file_is_looked_for_once() -> None:
-    plan = plan_from_words(
+    plan = read_words(
         "shop/cli.py, `shop/cli.py`, @shop/cli.py, ./shop/cli.py and UserCard, userCard, user_card", INDEX
-    )
+    ).plan
     assert [action.name for action in plan.files] == ["shop/cli.py", "UserCard"]
 
 
 def test_too_many_names_are_told() -> None:
     many = Index(f"src/file_{number}.py" for number in range(100))
-    plan = plan_from_words(" ".join(many.paths), many)
+    plan = read_words(" ".join(many.paths), many).plan
     assert len(plan.files) == MAX_ACTIONS
     assert f"the first {MAX_ACTIONS}" in plan.faults[0]
 
 
 def test_a_very_long_request_is_read_at_its_ends() -> None:
     request = "fix shop/cli.py\n" + "x y z 1 2 3\n" * 100_000 + "and shop/errors.py"
-    assert [action.name for action in plan_from_words(request, INDEX).files] == [
+    assert [action.name for action in read_words(request, INDEX).plan.files] == [
         "shop/cli.py",
         "shop/errors.py",
     ]
 
 
 def test_a_folder_is_a_directory_action() -> None:
-    assert plan_from_words("list all files in docs recursively", INDEX).directories == (
+    assert read_words("list all files in docs recursively", INDEX).plan.directories == (
         DirectoryAction("docs", True),
     )
 
@@ -222,4 +222,4 @@ def test_a_folder_is_a_directory_action() -> None:
     ids=["brackets", "backticks", "quotes", "stars", "folders", "backslashes", "mentions", "controls"],
 )
 def test_hostile_text_is_only_text(request_text: str) -> None:
-    assert len(plan_from_words(request_text, INDEX).files) <= 1
+    assert len(read_words(request_text, INDEX).plan.files) <= 1

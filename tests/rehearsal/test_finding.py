@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.planning.chain import Attempt, try_patterns
-from tui_agent.planning.words import plan_from_words
+from tui_agent.planning.words import read_words
 from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST
 from tui_agent.rehearsal.requests import (
     BATCH_REQUEST,
@@ -26,7 +26,7 @@ def index() -> Index:
 async def attempts(request: str) -> dict[str, list[Attempt]]:
     """What ended, by action."""
     tried = {}
-    for action in plan_from_words(request, index()).files:
+    for action in read_words(request, index()).plan.files:
         tried[action.name] = [
             attempt async for attempt in try_patterns(action, index()) if attempt.outcome != "looking"
         ]
@@ -53,7 +53,7 @@ async def test_the_second_request_needs_one_file_and_finds_it() -> None:
 
 
 def test_neither_request_asks_for_a_listing() -> None:
-    plans = [plan_from_words(request, index()) for request in (FIRST_REQUEST, SECOND_REQUEST)]
+    plans = [read_words(request, index()).plan for request in (FIRST_REQUEST, SECOND_REQUEST)]
     assert [plan.directories for plan in plans] == [(), ()]
 
 
@@ -62,7 +62,7 @@ async def test_all_files_in_docs_are_one_action() -> None:
     assert [(name, [attempt.matches for attempt in each]) for name, each in tried.items()] == [
         ("All files in docs/", [3])
     ]
-    assert [action.all for action in plan_from_words(BATCH_REQUEST, index()).files] == [True]
+    assert [action.all for action in read_words(BATCH_REQUEST, index()).plan.files] == [True]
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ async def test_all_files_in_docs_are_one_action() -> None:
 async def test_the_later_requests_find_just_the_files_that_are_meant(request_: str, paths: list[str]) -> None:
     tried = await attempts(request_)
     assert [attempt.paths for each in tried.values() for attempt in each] == [(path,) for path in paths]
-    assert plan_from_words(request_, index()).directories == ()
+    assert read_words(request_, index()).plan.directories == ()

@@ -64,11 +64,6 @@ class Words(Struct, frozen=True):
     certain: bool
 
 
-def plan_from_words(request: str, index: Index, active: str = "") -> Plan:
-    """The plan that a request's words make; see `read_words`."""
-    return read_words(request, index, active).plan
-
-
 def read_words(request: str, index: Index, active: str = "") -> Words:
     """Read a request. `active` is the path of the buffer in front, for "this file".
 
