@@ -68,7 +68,7 @@ def test_the_models_chain_is_tried_as_it_wrote_it_and_ours_comes_after(tmp_path:
     notices = " ".join(line["text"] for line in of_type(lines, "notice"))
     assert "31 files match; narrow the pattern" in notices and "31 files match; narrow the pattern" in told
     assert "not found" not in told
-    assert "unknown fallbackAction 'explode'" in notices and "other upper and lower case" in notices
+    assert "unknown fallbackAction 'explode'" in notices and "different letter case" in notices
 
 
 @pytest.mark.parametrize("protocol", ["structured", "tools"])

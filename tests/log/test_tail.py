@@ -109,7 +109,7 @@ async def test_a_session_that_is_deleted_meanwhile_stays_on_the_screen(tmp_path:
         for path in folder.iterdir():
             path.unlink()
         await until(lambda: here.state.notices.items, "the notice")
-        assert "not shown any more" in here.state.notices.items[0].text
+        assert "no longer shown" in here.state.notices.items[0].text
         assert here.state.session.name == "x"
 
 

@@ -101,5 +101,5 @@ async def test_what_may_cost_nothing_more_is_refused_once(folder: Path):
         await session.journal.record(e.UsageCounted(Usage(2), "subtask"))
         await session.subtasks.run("a")
         await session.subtasks.settled()
-        refused = [item for item in session.state.notices.items if "No sub-task begins" in item.text]
+        refused = [item for item in session.state.notices.items if "No sub-task is started" in item.text]
         assert len(refused) == 1 and not any(task.wanted for task in session.state.subtasks.tasks)

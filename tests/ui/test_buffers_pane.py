@@ -196,7 +196,7 @@ async def test_where_both_changed_a_line_the_person_chooses(workspace: Path) -> 
         )
         await it.session._open_files.look_again("src/api.py")
         await it.press("ctrl+o", "0")
-        await it.shows("src/api.py: 1 place to choose in")
+        await it.shows("src/api.py: 1 conflict to settle")
         await it.shows("theirs: what the disk made of it")
         await it.press("3")
         both = CODE.replace("import time", "import timex\nimport os").replace("get(url)", "get(url, 5)")

@@ -370,7 +370,7 @@ async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse(
         await pilot.pause()
         await pilot.press("e")
         await pilot.pause()
-        assert "place 1 of 2" in app.text
+        assert "conflict 1 of 2" in app.text
         await pilot.press(*"by ", "f2")
         await pilot.pause()
         assert "by hand" in app.text

@@ -134,7 +134,7 @@ async def test_it_works_without_its_child(tmp_path: Path, monkeypatch: pytest.Mo
     await workspace.ready()
     await until(lambda: "failed" in heard.watching)
     assert workspace.index.paths == ["a.py"]
-    assert "without the rules of git" in heard.notices[0]
+    assert "without git's rules" in heard.notices[0]
     make_tree(tmp_path, ["b.py"])
     await workspace.refresh()
     assert workspace.index.paths == ["a.py", "b.py"]

@@ -103,12 +103,12 @@ def limit_reached(
     """
     if most_tokens and spent.tokens + request > most_tokens:
         used = f"{spent.tokens:,} tokens used, {request:,} in the next request"
-        return f"The next request would pass limits.{what}_tokens ({most_tokens:,}): {used}"
+        return f"The next request would exceed limits.{what}_tokens ({most_tokens:,}): {used}"
     if most_cost and spent.cost is not None:
         more = (price or 0.0) * request
         if spent.cost >= most_cost or spent.cost + more > most_cost:
             used = f"${spent.cost:.4f} spent, about ${more:.4f} for the next request"
-            return f"The next request would pass limits.{what}_cost (${most_cost:g}): {used}"
+            return f"The next request would exceed limits.{what}_cost (${most_cost:g}): {used}"
     return ""
 
 

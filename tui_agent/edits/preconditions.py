@@ -50,7 +50,7 @@ def check_tabs(source: SourceText, match: Match, text: str) -> None:
     """Tabs among lines that are all indented with blanks are a slip, but for those of a listing in a text."""
     if "\n\t" in f"\n{text}" and source.has_blanks_only and "```" not in source.text + text:
         raise EditFailed(
-            f"what replaces {match.edit.name} is indented with tabs, and the file with blanks",
+            f"what replaces {match.edit.name} is indented with tabs, and the file with spaces",
             "indent the new lines as the file does",
         )
 

@@ -258,7 +258,7 @@ class TerminalReport(Struct, frozen=True):
         size = f"{self.columns}×{self.lines}" if self.is_terminal else "output is not a terminal"
         inside = f", inside {self.multiplexer}" if self.multiplexer else ""
         colours = f"{self.colours:,} colours" if self.colours else "no colour"
-        return f"terminal {self.name or 'of no name'}, {size}, {colours}, {self.encoding}{inside}"
+        return f"terminal {self.name or 'without a name'}, {size}, {colours}, {self.encoding}{inside}"
 
 
 class Machine(Struct, frozen=True):

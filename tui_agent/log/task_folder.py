@@ -233,7 +233,7 @@ def read_messages(file: Path) -> list[Message]:
         raise _refused(file, "it holds no list of messages")
     for number, message in enumerate(value, 1):
         if not _is_message(message):
-            raise _refused(file, f"its message {number} is none")
+            raise _refused(file, f"its message {number} is not a message")
     return value
 
 

@@ -350,7 +350,7 @@ class RecordedModel:
         return (exchange.words for exchange in exchanges if exchange.purpose == "main")
 
 
-_NONE = "This is a rehearsal: its replies are recorded, and there is none to this request."
+_NONE = "This is a rehearsal: its replies are recorded, and there is none for this request."
 _REAL = "For answers to anything else, start `tui-agent` with a model of your own."
 
 

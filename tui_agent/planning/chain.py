@@ -18,7 +18,7 @@ Outcome = Literal["looking", "hit", "miss", "too_broad", "invalid", "timeout"]
 #: How many of a broad pattern's matches are shown.
 SHOWN = 5
 #: Why a hit is one although no path has these very letters.
-OTHER_CASE: Final = "found with other upper and lower case"
+OTHER_CASE: Final = "found with different letter case"
 #: How long the chains of one plan may search all together.
 PLAN_SECONDS = 20.0
 

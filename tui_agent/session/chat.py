@@ -165,7 +165,7 @@ class Chat:
         Raises `SessionError` where nothing is kept, and `FileError` where the file is there or cannot be written.
         """
         if self._log is None:
-            raise SessionError("This session is in memory alone", "copy what you need")
+            raise SessionError("This session is only in memory", "copy what you need")
         from tui_agent.files.private import replace_private
         from tui_agent.log.log import events_of
         from tui_agent.log.transfer import as_markdown

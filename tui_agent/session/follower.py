@@ -53,7 +53,7 @@ class Follower:
                     await self._take(news)
                 await self._rest_without_writer()
         except SessionError as error:
-            await self._warn(f"What is added elsewhere is not shown any more, {error}")
+            await self._warn(f"What is done elsewhere is no longer shown ({error})")
 
     async def _take(self, news: LogNews) -> None:
         for event in news.events:

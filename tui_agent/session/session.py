@@ -308,7 +308,7 @@ class Session:
         if settings.autonomy != "auto" or not settings.auto_apply or not self.state.review.open:
             return
         if doubt := self.state.check_doubt:
-            await self.notice(f"Not applied by itself. {doubt}", "warning")
+            await self.notice(f"Not applied automatically. {doubt}", "warning")
             return
         try:
             await self.review.apply()

@@ -30,7 +30,7 @@ class FilesSettings(Struct, frozen=True):
 
 class KnownSettings(Struct, frozen=True):
     max_files: Annotated[int, Meta(ge=1, le=100_000)] = 500
-    """How many files the model is remembered to have seen."""
+    """How many files are remembered as seen by the model."""
 
 
 class ContextSettings(Struct, frozen=True):
@@ -80,7 +80,7 @@ class BundlingSettings(Struct, frozen=True):
 
 class ReviewSettings(Struct, frozen=True):
     near_threshold: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.9
-    """How alike a place must be to the text of an edit, 1 is equal; between equal ends twice as much may differ."""
+    """How similar a place must be to the text of an edit, from 0 to 1; between equal ends twice as much may differ."""
 
 
 class ScreenSettings(Struct, frozen=True):
@@ -88,7 +88,7 @@ class ScreenSettings(Struct, frozen=True):
     """One pane at a time in lines of text, with what happens said below: for screen readers and braille."""
 
     bell_after: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 20.0
-    """Seconds that a turn takes at least for the bell to ring when it ends unseen; 0 means never."""
+    """Seconds after which a turn that ends unseen rings the bell; 0 means never."""
 
 
 class SubTaskSettings(Struct, frozen=True):
@@ -150,7 +150,7 @@ class LimitSettings(Struct, frozen=True):
 
 class CommandsSettings(Struct, frozen=True):
     ask: Literal["outside", "always"] = "outside"
-    """Which commands of the model are asked about: those that no full trial view contains, or all."""
+    """Which commands of the model are asked about: outside (those that no full trial view contains), or always."""
 
     timeout: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 120.0
     """Seconds that a command of the model may take; the person's have no limit."""
@@ -221,10 +221,10 @@ class Settings(Struct, frozen=True):
     """The model that answers, by its litellm name; "" takes the one that is found at the first run."""
 
     planner_model: str = ""
-    """Asked for a plan where no named file is there; "" is the main model (not with one slot), "none" asks nobody."""
+    """Asked for a plan where the request names no file that exists; "" is the main model, "none" asks nobody."""
 
     protocol: Literal["auto", "tools", "structured"] = "auto"
-    """How the model answers: by function calls, by one JSON object, or as it can."""
+    """How the model answers: tools (function calls), structured (one JSON object), or auto (as it can)."""
 
     max_steps: Annotated[int, Meta(ge=1, le=100)] = 8
     """How many requests one turn may make."""
@@ -239,16 +239,16 @@ class Settings(Struct, frozen=True):
     """Globs of files that are part of the system prompt."""
 
     files_api: Literal["off", "on"] = "off"
-    """Upload loaded files to the provider's Files API instead of sending them as text."""
+    """Upload loaded files to the provider's Files API instead of sending them as text: on or off."""
 
     autonomy: Literal["manual", "assisted", "auto"] = "assisted"
-    """How much runs by itself: nothing, what was approved as a batch, or every task marked for it."""
+    """How much runs by itself: manual (nothing), assisted (what you ticked), or auto (all that is marked for it)."""
 
     auto_apply: bool = False
     """With autonomy = "auto", also write proposed changes without asking."""
 
     theme: FileName = "dark"
-    """The colours: the name of a file in themes/ without its ending."""
+    """The colour theme: the name of a file in themes/ without its ending."""
 
     keys: Literal["default", "vim"] = "default"
     """The set of keys."""

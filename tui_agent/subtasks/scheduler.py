@@ -189,7 +189,7 @@ class Scheduler:
     async def _refuse(self, why: str) -> None:
         wanted = tuple(task.id for task in self.state.subtasks.tasks if task.wanted)
         self._parent.requests.told = True
-        notice = e.NoticeGiven("warning", f"No sub-task begins. {why}: raise it, then run them again")
+        notice = e.NoticeGiven("warning", f"No sub-task is started. {why}: raise it, then run them again")
         await self._parent.journal.record(notice, e.SubTasksWanted(wanted, wanted=False))
 
     async def _tell_limit(self) -> None:
@@ -236,7 +236,7 @@ class Scheduler:
             if run is not None:
                 await run.remove()
         except TuiAgentError as error:
-            await self._warn(f"The copy of {name} is not gone ({error}), the next start removes it")
+            await self._warn(f"The copy of {name} could not be removed ({error}); the next start removes it")
 
     async def _outcome(self, task: SubTask, snapshot: asyncio.Task[str]) -> RunOutcome:
         run: SubTaskRun | None = None

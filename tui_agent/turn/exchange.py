@@ -241,7 +241,7 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
     for what, spent, most_tokens, most_cost in caps:
         if most_cost and not (known and (spent.cost is not None or state.session.replay)):
             raise LimitReached(
-                f"What this {what} costs is not known, so that limits.{what}_cost (${most_cost:g}) cannot be kept",
+                f"What this {what} costs is not known, so limits.{what}_cost (${most_cost:g}) cannot be kept",
                 f"set limits.{what}_tokens instead and limits.{what}_cost to 0, or choose a model whose price is known",
             )
         sentence = limit_reached(

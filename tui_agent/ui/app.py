@@ -149,7 +149,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         before._push_result_callback(before, None)  # switching takes one away, and the first screen has none
         await self.switch_screen(WorkspaceScreen())
         await self.workspace_screen.fill(session, opened=False)
-        said = "Plain screen, one pane at a time" if plain else "The screen is as usual again"
+        said = "Plain screen, one pane at a time" if plain else "The usual screen again"
         self.notify(f"{said}; screen.plain in settings.toml keeps it.", markup=False)
 
     def notify(self, message: str, **how: Any) -> None:
@@ -347,7 +347,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
     async def suspend_to_shell(self) -> None:
         """Stop the program and whatever started it, as the shell knows it; what was typed is on its way to disk."""
         if not isinstance(self._driver, TerminalDriver) or not self._driver.can_suspend:
-            said = "Nothing could bring this program back: it was not started by a shell, so it is not suspended."
+            said = "Not suspended: no shell started this program, so nothing could bring it back."
             self.notify(said, severity="warning", markup=False)
             return
         await self.workspace_screen.flush()

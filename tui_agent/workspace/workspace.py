@@ -187,7 +187,7 @@ class Workspace:
             try:
                 answer = await self._child.ask("git_status", {"root": str(self.root)})
             except ChildFailed as error:
-                self._on_notice("warning", f"{error}; the marks of git are not up to date")
+                self._on_notice("warning", f"{error}; git's marks are not up to date")
                 return GitStatus()
         return self._tell(answer)
 
@@ -245,7 +245,7 @@ class Workspace:
             self._spawn(self._watch())
 
     async def _list_without(self, error: ChildFailed) -> Listed:
-        self._on_notice("warning", f"{error}; until then files are listed without the rules of git")
+        self._on_notice("warning", f"{error}; until then files are listed without git's rules")
         return await list_here(self.root)
 
     def _take(self, listed: Listed) -> None:

@@ -59,12 +59,12 @@ class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
 
     def compose(self) -> Iterable[Widget]:
         view, count = self._choices.view, self._choices.count
-        about = f"{counted(count, 'place')} to choose in" if count else "what the disk adds to yours"
+        about = f"{counted(count, 'conflict')} to settle" if count else "what the disk adds to yours"
         with Vertical():
             yield Static(label(f"{view.path}: {about}"), classes="title", markup=False)
             yield ConflictLines()
             yield DiffView()
-            choose = "1 yours   2 theirs   3 both   e by hand   n p place   v the difference   Esc cancel"
+            choose = "1 yours   2 theirs   3 both   e by hand   n p conflict   v the difference   Esc cancel"
             hint = choose if count else "Enter merge   n p hunk   Esc cancel"
             yield Static(label(hint), classes="hint", markup=False)
 
@@ -110,7 +110,7 @@ class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
 
     def action_edit(self) -> None:
         if not self._diff:
-            about = f"{self._choices.view.path}: place {self._choices.place + 1} of {self._choices.count}"
+            about = f"{self._choices.view.path}: conflict {self._choices.place + 1} of {self._choices.count}"
             self.app.push_screen(TextDialog(about, self._choices.draft), self._wrote)
 
     def _wrote(self, text: str | None) -> None:

@@ -28,7 +28,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
     """Show exactly what a call would do, and answer; what is typed is the reason that the model is told."""
     question = session.state.asked
     if question is None:
-        await session.notice("No tool asks for permission now.", "info")
+        await session.notice("No tool is asking for permission.", "info")
         return
     typed = ""
 

@@ -203,7 +203,7 @@ class ReviewDecisions:
         if change is None:
             return
         if choosing := self._pane.body.choosing:
-            about = f"{change.path}: place {choosing.place + 1} of {choosing.count}"
+            about = f"{change.path}: conflict {choosing.place + 1} of {choosing.count}"
             app.push_screen(TextDialog(about, choosing.draft), self._wrote_place)
             return
         diff = self._pane.body.diff(change)
