@@ -173,9 +173,7 @@ class Turns:
             self._decisions.append(decision)
             return
         if self._question is None or self._question[0] != action:
-            raise SessionError(
-                f"No question is open about “{action}” now", "answer while its question is open"
-            )
+            raise SessionError(f"No question about “{action}” is open", "answer while its question is open")
         future = self._question[1]
         if not future.done():
             future.set_result(decision)
