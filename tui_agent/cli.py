@@ -261,7 +261,7 @@ def _workspace(path: str) -> Any:
     """The folder to open; a word that is almost a command is taken for one."""
     command = "" if os.path.exists(path) or "/" in path else nearest(path, _shown_commands())
     if command and command == path:
-        raise UsageError("a command comes before its options", f"write `tui-agent {command} …`")
+        raise UsageError(*arguments.command_first(command))
     if command:
         raise UsageError(
             f"{escaped(path)} is neither a command nor a folder", f"did you mean `tui-agent {command}`?"

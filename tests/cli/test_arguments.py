@@ -278,6 +278,7 @@ class TestErrors:
             (["sessions"], "`tui-agent sessions` needs a command: write one of list,"),
             (["config", "xyz"], "write one of path, show, check"),
             (["--theme", "light", "demo"], "a command comes before its options: write `tui-agent demo …`"),
+            (["--model", "m", "run", "x"], "a command comes before its options: write `tui-agent run …`"),
         ],
     )
     def test_an_unknown_word_is_answered_with_the_nearest(self, run, words, says):

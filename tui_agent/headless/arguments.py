@@ -200,6 +200,11 @@ class CommandGroup(click.Group):
         raise UsageError(f"`{ctx.command_path}` has no command {escaped(name)}", remedy)
 
 
+def command_first(command: str) -> tuple[str, str]:
+    """What to say where options of the screen come before a command."""
+    return "a command comes before its options", f"write `tui-agent {command} …`"
+
+
 def in_words(error: click.ClickException) -> tuple[str, str]:
     """What happened and what to do, of an error that click found in the arguments."""
     context: click.Context | None = getattr(error, "ctx", None)
@@ -214,6 +219,9 @@ def in_words(error: click.ClickException) -> tuple[str, str]:
         case click.UsageError() if message == "Missing command" and isinstance(group, click.Group):
             return f"`{command}` needs a command", f"write one of {', '.join(group.commands)}"
         case click.UsageError() if "unexpected extra argument" in message:
+            path = str(context.params.get("path") or "") if context else ""
+            if context and context.parent and path in getattr(context.parent.command, "commands", ()):
+                return command_first(path)
             return escaped(message[:1].lower() + message[1:]), "put words that belong together in quotes"
         case _:
             return escaped(message[:1].lower() + message[1:]), remedy
