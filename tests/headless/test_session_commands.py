@@ -70,7 +70,7 @@ async def test_list_show_search_rename_delete(workspace: Path, sessions: Command
     name = await make(workspace)
     (entry,) = sessions.json("list")
     assert (entry["id"], entry["turns"], entry["workspace"]) == (name, 2, str(workspace))
-    assert sessions("list").out.startswith(name)
+    assert sessions("list").out.startswith(name) and "  2 turns  " in sessions("list").out
     shown = sessions("show", name).out
     assert "you: explain parseConfig" in shown and "It calls `get`." in shown
     for words in ("config", "TIMEOUT", "api.py", "ge calls"):
@@ -289,6 +289,8 @@ async def test_a_conflict_at_apply_goes_back_to_the_model(
         settings = {"TUI_AGENT_MODEL": "openai/test-model", "TUI_AGENT_PROTOCOL": "structured"}
         for key, value in {**provider.environment, **settings}.items():
             monkeypatch.setenv(key, value)
+        wrong = await asyncio.to_thread(run_here, capfd, ["apply", "--session", "last", "c9"])
+        assert wrong.sentence == "There is no change c9: choose from c1.1"
         done = await asyncio.to_thread(run_here, capfd, ["apply", "--session", "last"])
         assert len(provider.requests) == 1 and "2:     return load(url)" in str(provider.requests[0].body)
     assert done.status == 1 and "Nothing was written, api.py conflicts" in done.err

@@ -46,7 +46,10 @@ async def _carry_out(session: Session, options: DecideOptions) -> None:
     changes = options.changes
     for name in changes:
         if session.state.review.change(name) is None:
-            raise SessionError(f"There is no change {name}", "`tui-agent sessions show` lists them")
+            there = ", ".join(change.id for change in session.state.review.changes)
+            raise SessionError(
+                f"There is no change {name}", f"choose from {there}" if there else "the session has none"
+            )
     match options.decision:
         case "apply":
             await session.review.apply([Pick(name) for name in changes])

@@ -222,7 +222,7 @@ def _entry_line(entry: SessionEntry, everywhere: bool) -> str:
     when = datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
     title = entry.title[:60] + (f"  ({entry.note})" if entry.note else "")
     where = f"  {entry.workspace}" if everywhere else ""
-    return f"{entry.id}  {when}  {entry.turns:>3} turns  {entry.size_in_words:>7}  {title}{where}"
+    return f"{entry.id}  {when}  {_count(entry.turns, 'turn'):>9}  {entry.size_in_words:>7}  {title}{where}"
 
 
 def _message_text(message: ChatMessage) -> str:
