@@ -242,6 +242,7 @@ async def test_a_rehearsal_says_what_it_can_answer(rehearsal: RecordedModel) -> 
     chunks = await answer(rehearsal, request("write me a poem"))
     reply = json.loads(text(chunks))
     assert "rehearsal" in reply["summary"]
+    assert "rehearsal: its" not in reply["message"], "it is said once"
     assert "- second" in reply["message"] and "- first" not in reply["message"]
     assert reply["nextSteps"] == [{"html": "second", "inputText": "second"}]
     assert chunks[-1] == EndChunk("stop")

@@ -68,4 +68,4 @@ def test_a_key_that_it_names_is_bound_there() -> None:
 
 def test_it_says_where_all_keys_and_all_actions_are_shown() -> None:
     assert "F1 lists every key" in README and "f1" in KEYS.by_action["app.help"]
-    assert "Ctrl+P every action" in README and "ctrl+p" in KEYS.by_action["app.palette"]
+    assert "Ctrl+P finds an action" in README and "ctrl+p" in KEYS.by_action["app.palette"]

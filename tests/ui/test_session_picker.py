@@ -72,7 +72,7 @@ async def test_one_is_picked_before_any_is_open(workspace: Path) -> None:
         await driven.shows("2 sessions of this workspace")
         await driven.shows("Seven.")
         await driven.press(*"green")
-        await driven.shows("1 sessions")
+        await driven.shows("1 session")
         await driven.shows("Painted.")
         await driven.press("enter")
         await driven.until(lambda: driven.app.session and driven.screen.ready, "the session open")
@@ -83,7 +83,7 @@ async def test_one_is_picked_before_any_is_open(workspace: Path) -> None:
 async def test_choosing_none_ends_the_program(workspace: Path) -> None:
     await make(workspace, "x", "y")
     async with program(workspace, pick=True) as driven:
-        await driven.shows("1 sessions")
+        await driven.shows("1 session")
         await driven.press("escape")
         await driven.until(lambda: driven.app.return_code == 0, "the end")
         assert driven.app.session is None

@@ -328,7 +328,7 @@ class RecordedModel:
             raise ModelError(f"The rehearsal has no reply for the {purpose} pass", "go on without it")
         message, steps = self._what_can_be_asked()
         if self.recording.header.protocol == "tools":
-            text = message
+            text = f"{message}\n\n{_NONE}"
         else:
             text = json.dumps({"summary": _NONE, "message": message, "nextSteps": steps}, ensure_ascii=False)
         pieces = [(READING_PAUSE_SECONDS, TextChunk(piece)) for piece in re.findall(r"\s*\S+", text)]
@@ -337,12 +337,14 @@ class RecordedModel:
     def _what_can_be_asked(self) -> tuple[str, list[dict[str, str]]]:
         left = list(dict.fromkeys(self._asks(self._left)))
         if not left:
-            again = "All of them have been asked. Quit and start the rehearsal again to repeat them."
-            return f"{_NONE} {again}\n\n{_REAL}", []
+            again = (
+                "All recorded requests have been asked. Quit and start the rehearsal again to repeat them."
+            )
+            return f"{again}\n\n{_REAL}", []
         offered, more = left[:MOST_OFFERED], len(left) - MOST_OFFERED
         requests = "\n".join(f"- {ask}" for ask in offered)
         after = f"\n\nEach of these leads to the next, {more} more in all." if more > 0 else ""
-        return f"{_NONE} It can answer:\n\n{requests}{after}\n\n{_REAL}", [
+        return f"It can answer:\n\n{requests}{after}\n\n{_REAL}", [
             {"html": ask, "inputText": ask} for ask in offered
         ]
 
