@@ -191,10 +191,7 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
         except TuiAgentError as error:
             view.show_words(str(error))
             return
-        if diff.hunks:
-            view.show_diff(diff)
-        else:
-            view.show_words("No line differs.")
+        view.show_undecided(diff)
 
     # ── the message ──────────────────────────────────────────────────────────────────────────────────────
 

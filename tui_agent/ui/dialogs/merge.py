@@ -77,10 +77,7 @@ class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
         diff = await asyncio.to_thread(diff_of, view.path, self._yours, merged)
         shown = self.query_one(DiffView)
         await shown.get_ready(diff)
-        if diff.hunks:
-            shown.show_diff(diff, (), 0)
-        else:
-            shown.show_words("No line differs.")
+        shown.show_undecided(diff, 0)
         self._draw()
 
     def _draw(self) -> None:

@@ -55,10 +55,7 @@ class Replacements(Dialog[bool], inherit_bindings=False):
     async def _show(self) -> None:
         view = self.query_one(DiffView)
         await view.get_ready(self._diff)
-        if self._diff.hunks:
-            view.show_diff(self._diff, (), 0)
-        else:
-            view.show_words("No line differs.")
+        view.show_undecided(self._diff, 0)
 
     def action_hunk(self, step: int) -> None:
         if self._diff.hunks:

@@ -101,10 +101,8 @@ class FileDiff(Dialog[None], inherit_bindings=False):
         view.focus()
         if isinstance(self._diff, str):
             view.show_words(self._diff)
-        elif not self._diff.hunks:
-            view.show_words("No line differs.")
         else:
-            view.show_diff(self._diff, (), self._hunk)
+            view.show_undecided(self._diff, self._hunk)
 
 
 class History(Dialog[str | None], inherit_bindings=False):

@@ -94,6 +94,13 @@ class DiffView(Lined):
         if moved:
             self.call_after_refresh(self._reveal)
 
+    def show_undecided(self, diff: Diff, current: int = -1) -> None:
+        """Show a diff whose hunks are not decided one by one; a sentence where no line differs."""
+        if diff.hunks:
+            self.show_diff(diff, (), current)
+        else:
+            self.show_words("No line differs.")
+
     def show_words(self, text: str) -> None:
         """Show a sentence instead of a diff."""
         if self.shown is None and self._words == text:
