@@ -26,9 +26,27 @@ async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
     (tmp_path / "api.py").write_text("x = 1\n")
     async with on_screen(tmp_path) as it:
         some_regions_are_drawn_as_in_the_whole_picture(it)
+        await a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(it)
         await a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(it, monkeypatch)
         await a_key_is_drawn_between_a_layout_and_its_drawing(it, monkeypatch)
         await a_state_that_says_the_same_lays_nothing_out(it, monkeypatch)
+
+
+async def a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(it: Driven) -> None:
+    compositor, prompt = it.screen._compositor, it.one(Prompt)
+    prompt.display = False
+    await it.pilot.pause()
+    compositor.reflow_visible(it.screen, it.screen.size)  # as a chat that scrolls does
+    prompt.display = True
+    assert prompt.region
+    compositor._dirty_regions.clear()
+    told = compositor.reflow(it.screen, it.screen.size)
+    assert prompt in told.shown and any(
+        region.overlaps(prompt.region) for region in compositor._dirty_regions
+    )
+    assert not compositor.reflow(it.screen, it.screen.size).shown
+    it.screen._compositor_refresh()
+    prompt.focus()
 
 
 def some_regions_are_drawn_as_in_the_whole_picture(it: Driven) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rich.console import Console, RenderableType
-from textual._compositor import Compositor, CompositorUpdate
+from textual._compositor import Compositor, CompositorMap, CompositorUpdate, ReflowResult
 from textual._context import visible_screen_stack
 from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widget import Widget
 
 #: Seconds for which a drawing is put off while a key is handled, and how many times at most: a frame's time.
 PUT_OFF, MOST_PUT_OFF = 0.002, 8
@@ -116,6 +117,27 @@ class KeysFirstScreen(Screen[None]):
 
 class SpanCompositor(Compositor):
     """Goes through the widgets from the front and asks each for the lines of it that are seen and have changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: Where widgets were when the screen was last laid out, and they were told.
+        self._told: CompositorMap = {}
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Lay the screen out. Whoever asks for a place after a scroll and before this has Textual make the map at once,
+        which then finds nothing new: what came into view or has another size is looked for here."""
+        before = self._told
+        made_meanwhile = self._full_map is not before
+        result = super().reflow(parent, size)
+        now = self._told = self._full_map
+        if made_meanwhile:
+            shown = now.keys() - before.keys()
+            both = now.keys() & before.keys()
+            resized = {one for one in both if now[one].region.size != before[one].region.size}
+            regions = (now[one].clip.intersection(now[one].region) for one in shown | resized)
+            self._dirty_regions.update(region for region in regions if region)
+            return ReflowResult(hidden=result.hidden, shown=shown, resized=resized)
+        return result
 
     def render_update(
         self, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
