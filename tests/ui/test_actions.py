@@ -9,8 +9,10 @@ import pytest
 from support.panes import NotedSession
 
 from tui_agent.session.session import Session
+from tui_agent.store.state import State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.availability import why_not
 from tui_agent.ui.commands import DIALOGS
 from tui_agent.ui.dialogs.chooser import room_of
 from tui_agent.ui.dialogs.palette import help_rows
@@ -47,3 +49,8 @@ def test_the_help_shows_all_that_a_key_does_and_the_menu_tells_keys_apart() -> N
         page = menu_pages(actions, 200, 100)[0][1:]
         lines = [line.plain[5:] for line in page if line.plain.strip()]
         assert len(set(lines)) == len(lines) >= len(actions), lines
+
+
+@pytest.mark.parametrize("name", ["again", "online", "list"])
+def test_what_is_about_commands_that_ran_is_offered_once_one_has(name: str) -> None:
+    assert why_not(f"commands.{name}", State()) == "no command has run"

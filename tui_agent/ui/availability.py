@@ -87,7 +87,8 @@ _REASONS: dict[str, Reason] = {
     "app.stop_everything": _works,
     "app.notices": _unless(lambda state: state.notices.items, "no notices"),
     **dict.fromkeys(("turn.run_ticked", "subtasks.run_ticked"), _ticked),
-    **dict.fromkeys(("commands.again", "chat.tell_output"), _command),
+    **dict.fromkeys(("commands.again", "commands.online", "chat.tell_output"), _command),
+    "commands.list": lambda state: "" if state.commands.running else _command(state),
     "commands.take": _unless(
         lambda state: any(result.changed for result in state.commands.results), "no command wrote anything"
     ),
