@@ -36,3 +36,17 @@ def test_a_long_paste_is_not_read_letter_by_letter(monkeypatch: pytest.MonkeyPat
     told = [event for at in range(0, len(sent), 4096) for event in parser.feed(sent[at : at + 4096])]
     assert [event.text for event in told if isinstance(event, events.Paste)] == [text]
     assert sum(letters) < 100
+
+
+def test_a_letter_with_alt_is_a_key_and_no_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textual.constants.ESCAPE_DELAY", 0)
+    parser, told = TerminalInput(bound=lambda key: key == "alt+a"), []
+    for sent in (
+        "\x1ba",
+        "\x1b[97;3u",
+        "\x1bb",
+    ):  # of most terminals, of those with a protocol for it; no key
+        for event in (*parser.feed(sent), *parser.tick()):
+            assert isinstance(event, events.Key)
+            told.append((event.key, event.character, event.is_printable))
+    assert told == [("alt+a", None, False), ("alt+a", None, False), ("alt+x", "x", True)]

@@ -16,13 +16,16 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
+
+if TYPE_CHECKING:
+    from tui_agent.ui.keys.keymap import Keys
 
 #: Bytes that wait for the terminal at most; beyond that they are left out, and the screen is drawn again later.
 MOST_WAITING = 2_000_000
@@ -162,8 +165,10 @@ class TerminalInput:
     """What the terminal sends as events, by Textual's parser; a paste is read in whole pieces, not letter by letter,
     which takes the most of a second a megabyte."""
 
-    def __init__(self, debug: bool = False) -> None:
+    def __init__(self, debug: bool = False, bound: Callable[[str], bool] = lambda key: False) -> None:
+        """`bound` says of a key whether it does something."""
         self._parser = XTermParser(debug)
+        self._bound = bound
         #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
         self._pasted: list[str] | None = None
 
@@ -174,7 +179,7 @@ class TerminalInput:
                 # an empty paste ends what the parser waits for, an Esc that may be more
                 for event in self._parser.feed(before + (_PASTE + _PASTE_ENDS if begins else "")):
                     if not isinstance(event, events.Paste) or event.text:
-                        yield event
+                        yield self._meant(event)
                 self._pasted = [""] if begins else None
             else:
                 inside, ends, rest = (self._pasted.pop() + text).partition(_PASTE_ENDS)
@@ -186,7 +191,13 @@ class TerminalInput:
                 yield events.Paste(pasted.replace("\x00", ""))
 
     def tick(self) -> Iterable[Message]:
-        return self._parser.tick()
+        return map(self._meant, self._parser.tick())
+
+    def _meant(self, event: Message) -> Message:
+        """A letter with Alt, which most terminals send as Esc and the letter, writes nothing where it is a key."""
+        if isinstance(event, events.Key) and event.character and event.key.startswith("alt+"):
+            return events.Key(event.key, None) if self._bound(event.key) else event
+        return event
 
 
 class TerminalDriver(LinuxDriver):
@@ -241,7 +252,7 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read until told to stop, or until the terminal is gone, which ends the program."""
-        parser = TerminalInput(self._debug)
+        parser = TerminalInput(self._debug, self._is_bound)
         decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
@@ -256,6 +267,10 @@ class TerminalDriver(LinuxDriver):
                             self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
+
+    def _is_bound(self, key: str) -> bool:
+        keys: Keys | None = getattr(self._app, "keys", None)
+        return keys is not None and any(key in bound for bound in keys.by_action.values())
 
     def _read(self) -> bytes:
         try:
