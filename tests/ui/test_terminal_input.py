@@ -44,8 +44,8 @@ def test_a_letter_with_alt_is_a_key_and_no_letter(monkeypatch: pytest.MonkeyPatc
     for sent in (
         "\x1ba",
         "\x1b[97;3u",
-        "\x1bb",
-    ):  # of most terminals, of those with a protocol for it; no key
+        "\x1bx",
+    ):  # of most terminals, of those that tell more, without a meaning
         for event in (*parser.feed(sent), *parser.tick()):
             assert isinstance(event, events.Key)
             told.append((event.key, event.character, event.is_printable))

@@ -328,7 +328,7 @@ class RecordedModel:
             raise ModelError(f"The rehearsal has no reply for the {purpose} pass", "go on without it")
         message, steps = self._what_can_be_asked()
         if self.recording.header.protocol == "tools":
-            text = f"{message}\n\n{_NONE}"
+            text = f"{_NONE} {message}"
         else:
             text = json.dumps({"summary": _NONE, "message": message, "nextSteps": steps}, ensure_ascii=False)
         pieces = [(READING_PAUSE_SECONDS, TextChunk(piece)) for piece in re.findall(r"\s*\S+", text)]
