@@ -115,4 +115,5 @@ async def test_without_a_repository_there_is_none_of_it(tmp_path: Path) -> None:
         await session.review.apply()
         with pytest.raises(SessionError, match="no git repository"):
             await session.review.commit_plan()
-        assert [version.name for version in session.review.versions()] == ["HEAD"]
+        with pytest.raises(SessionError, match="no git repository"):
+            await session.review.version_diff("a.txt", "HEAD")

@@ -61,6 +61,8 @@ class Versions:
 
     async def diff(self, path: str, version: str) -> Diff:
         """What a file is now (unsaved text included) against a version. Raises `SessionError`, `FileError`."""
+        if version == LAST_COMMIT and not self._is_repository():
+            raise _no_repository()
         now = await self._writer.current(path)
         revision = LAST_COMMIT if version == LAST_COMMIT else self._point(version).commit
         if not revision:
@@ -74,7 +76,7 @@ class Versions:
         applied = _applied(self.state)
         plan = await self._workspace.repository.commit_plan(list(applied))
         if not plan.is_repository:
-            raise SessionError("There is no git repository here", "make one with `git init`")
+            raise _no_repository()
         if not plan.files:
             raise SessionError("There is nothing to commit", "no file differs from the last commit")
         committed = {path for path in applied if await self._is_committed(path, applied[path])}
@@ -143,6 +145,10 @@ class Versions:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _no_repository() -> SessionError:
+    return SessionError("There is no git repository here", "make one with `git init`")
 
 
 def _applied(state: State) -> dict[str, str]:

@@ -33,6 +33,7 @@ def _text(state: State) -> str:
 
 _waits = _unless(lambda state: state.review.open, "nothing waits")
 _applied = _unless(lambda state: any(not p.undone for p in state.review.checkpoints), "nothing was applied")
+_repository = _unless(lambda state: state.workspace.is_repository, "no git repository")
 _undone = _unless(lambda state: any(p.undone for p in state.review.checkpoints), "nothing was undone")
 _proposed = _unless(lambda state: state.review.changes, "no changes")
 _conflict = _unless(lambda state: any(c.state == "conflict" for c in state.review.changes), "no conflict")
@@ -82,7 +83,9 @@ _REASONS: dict[str, Reason] = {
         lambda state: any(c.state == "conflict" and c.rival for c in state.review.changes), "no such conflict"
     ),
     "review": _proposed,
-    "changes.commit": _unless(lambda state: state.workspace.is_repository, "no git repository"),
+    **dict.fromkeys(("changes.commit", "files.diff"), _repository),
+    "review.diff": lambda state: _proposed(state) or _repository(state),
+    "buffers.diff": lambda state: _file(state) or _repository(state),
     "turn.stop": _unless(lambda state: state.turn.running or state.commands.running, "nothing is running"),
     "app.stop_everything": _works,
     "app.notices": _unless(lambda state: state.notices.items, "no notices"),
