@@ -23,7 +23,7 @@ planner_option = click.option(
 record_option = click.option("--record", metavar="FILE", help="Keep every exchange with the model in FILE.")
 replay_option = click.option("--replay", metavar="FILE", help="Answer from a recording, without any network.")
 workspace_option = click.option(
-    "--workspace", metavar="DIR", default=".", help="The folder to work in; here if not given."
+    "--workspace", metavar="DIR", default=".", help="The folder to work in (default: here)."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of words.")
 all_option = click.option("--all", "everywhere", is_flag=True, help="Of all workspaces, not just this one.")
@@ -32,7 +32,9 @@ all_option = click.option("--all", "everywhere", is_flag=True, help="Of all work
 @click.command()
 @click.argument("prompt")
 @workspace_option
-@click.option("--session", metavar="ID|last", default="", help="Go on with a session instead of a new one.")
+@click.option(
+    "--session", metavar="ID|last", default="", help="Continue a session instead of starting a new one."
+)
 @model_option
 @planner_option
 @click.option(
@@ -71,7 +73,7 @@ def run(
     settings: tuple[str, ...],
     **flags: Any,
 ) -> int:
-    """One turn without a screen. PROMPT is the request; - reads it from standard input."""
+    """Run one turn without a screen. PROMPT is the request; - reads it from standard input."""
     from tui_agent.headless import run as body
 
     folder = arguments.workspace_folder(workspace)
@@ -121,9 +123,9 @@ def _decision(name: Any, words: str) -> click.Command:
 )
 @all_option
 @json_option
-@click.option("--plot", is_flag=True, help="Bars, each figure against its goal.")
+@click.option("--plot", is_flag=True, help="Draw bars, each figure against its goal.")
 def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
-    """Questions, failed loads, refused changes and turns, counted."""
+    """Count questions, failed loads, refused changes and turns."""
     from tui_agent.headless import sessions
 
     if session and everywhere:
@@ -140,7 +142,7 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
     "--bundle", metavar="FILE", help="Pack log, settings and versions for a bug report, without secrets."
 )
 def doctor(as_json: bool, bundle: str | None) -> int:
-    """What is installed, what is found and what is missing."""
+    """Show what is installed, what is found and what is missing."""
     from tui_agent.headless import doctor as body
 
     return body.doctor(arguments.workspace_folder("."), as_json=as_json, bundle=arguments.new_file(bundle))
@@ -148,7 +150,7 @@ def doctor(as_json: bool, bundle: str | None) -> int:
 
 @click.command()
 @click.argument("path", default=".")
-@click.option("--list", "listed", is_flag=True, help="The workspaces that are trusted.")
+@click.option("--list", "listed", is_flag=True, help="List the workspaces that are trusted.")
 @click.option("--revoke", is_flag=True, help="Revoke the trust.")
 def trust(path: str, listed: bool, revoke: bool) -> int:
     """Let a workspace use what its .tui-agent/ brings.
@@ -169,7 +171,7 @@ def config() -> None:
 
 @config.command()
 def path() -> int:
-    """Where each file of the configuration lies."""
+    """Show where each configuration file is."""
     from tui_agent.headless import config_command
 
     return config_command.paths(arguments.workspace_folder("."))
@@ -178,7 +180,7 @@ def path() -> int:
 @config.command()
 @set_option
 def show(settings: tuple[str, ...]) -> int:
-    """Every setting as it is in force here, and where it comes from."""
+    """Show every setting in force here, and where it comes from."""
     from tui_agent.headless import config_command
 
     return config_command.show(arguments.workspace_folder("."), settings)

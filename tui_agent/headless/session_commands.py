@@ -23,11 +23,14 @@ def sessions() -> None:
 @sessions.command("list")
 @all_option
 @click.option(
-    "--sort", type=click.Choice(["newest", "turns", "size", "name"]), default="newest", help="In which order."
+    "--sort",
+    type=click.Choice(["newest", "turns", "size", "name"]),
+    default="newest",
+    help="The order of the list.",
 )
 @json_option
 def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
-    """Newest first; the id comes first on each line."""
+    """List sessions, newest first; the id comes first on each line."""
     from tui_agent.headless import sessions as body
 
     here = arguments.workspace_folder(".")
@@ -36,10 +39,12 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
 
 @sessions.command()
 @click.argument("session", metavar="ID")
-@click.option("--sent", is_flag=True, help="What the model was sent and what it answered, word for word.")
+@click.option(
+    "--sent", is_flag=True, help="Show what the model was sent and what it answered, word for word."
+)
 @json_option
 def show(session: str, sent: bool, as_json: bool) -> int:
-    """What was said, in words."""
+    """Show what was said, in words."""
     from tui_agent.headless import sessions as body
 
     return body.show_session(session, as_json=as_json, sent=sent)
@@ -50,7 +55,7 @@ def show(session: str, sent: bool, as_json: bool) -> int:
 @all_option
 @json_option
 def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
-    """Lines that hold WORDS; each begins with the id of its session."""
+    """Find lines that hold WORDS; each begins with the id of its session."""
     from tui_agent.headless import sessions as body
 
     here = arguments.workspace_folder(".")
@@ -62,7 +67,7 @@ def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
 @click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", help="Markdown or JSON.")
 @click.option("--output", metavar="FILE", help="Where to write it; standard output if not given.")
 def export(session: str, form: Literal["md", "json"], output: str | None) -> int:
-    """A session as one file."""
+    """Export a session as one file."""
     from tui_agent.headless import sessions as body
 
     return body.export_session(session, form=form, output=arguments.new_file(output))
@@ -72,7 +77,7 @@ def export(session: str, form: Literal["md", "json"], output: str | None) -> int
 @click.argument("source", metavar="FILE|FOLDER", type=click.Path(exists=True))
 @click.option("--remove-legacy", is_flag=True, help="Remove an older messages file once all of it is kept.")
 def import_(source: str, remove_legacy: bool) -> int:
-    """An export, or a Roo-style task folder, into this workspace."""
+    """Import an export, or a Roo-style task folder, into this workspace."""
     from tui_agent.headless import sessions as body
 
     return body.import_session(Path(source), arguments.workspace_folder("."), remove_legacy=remove_legacy)
@@ -82,7 +87,7 @@ def import_(source: str, remove_legacy: bool) -> int:
 @click.argument("session", metavar="ID")
 @click.option("--turn", type=click.IntRange(min=1), help="Keep the turns up to this one; all if not given.")
 def fork(session: str, turn: int | None) -> int:
-    """A new session that begins where this one stood; prints its id."""
+    """Begin a new session where this one stood, and print its id."""
     from tui_agent.headless import sessions as body
 
     return body.fork_session(session, turn=turn)
@@ -110,7 +115,7 @@ def delete(session: str, yes: bool) -> int:
 
 @sessions.command()
 @click.option("--young", is_flag=True, help="Also texts of the last 30 days, but not those of open sessions.")
-@click.option("--yes", is_flag=True, help="Do it; without this it is only said what is there.")
+@click.option("--yes", is_flag=True, help="Do it; without this, only say what is there.")
 @json_option
 def clean(young: bool, yes: bool, as_json: bool) -> int:
     """Remove the oldest texts kept for undo, down to undo.max_bytes."""
