@@ -25,11 +25,11 @@ from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.layout.areas import WIDE_FROM
-from tui_agent.ui.letting_go import mend
 from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.signals import passed_on
 from tui_agent.ui.sink import counted
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
+from tui_agent.ui.textual_caches import patch_caches
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
 from tui_agent.ui.widgets.session_calls import GROUP, ask
@@ -81,7 +81,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
-        mend()
+        patch_caches()
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
         self._depth = depth or depth_of(self.console.color_system)

@@ -18,7 +18,7 @@ from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaT
 from tui_agent.edits.overlay import Overlay
 from tui_agent.edits.search import Occurrence, Place
 from tui_agent.store.files import Buffer
-from tui_agent.ui.letting_go import let_go
+from tui_agent.ui.textual_caches import release_document
 from tui_agent.ui.widgets.documents import CodeDocument, ending_of, widest
 from tui_agent.ui.widgets.line_edits import dedent
 from tui_agent.ui.widgets.syntax import LineHighlights, Point, language_of
@@ -118,10 +118,10 @@ class Editor(WritingArea):
         if isinstance(self.document, CodeDocument) and self.document.parsed < 0:
             self._parse()
         if before is not None and before is not self.document:
-            let_go(before)
+            release_document(before)
 
     def on_unmount(self) -> None:
-        let_go(self.document)
+        release_document(self.document)
 
     def edit(self, edit: Edit) -> EditResult:
         top = edit.top[0]

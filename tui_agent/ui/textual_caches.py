@@ -1,4 +1,4 @@
-"""What Textual would keep of what is gone: mended here, so that the interface does not grow with every turn."""
+"""Caches of Textual that would keep what is no longer shown, patched: memory does not grow with every turn."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from textual.strip import Strip
 
 
-def mend() -> None:
+def patch_caches() -> None:
     """All of it, once in the life of the process."""
-    mend_styles_cache()
-    mend_strips()
-    mend_notices()
+    patch_styles_cache()
+    patch_strip_caches()
+    patch_notices()
 
 
-def mend_styles_cache() -> None:
+def patch_styles_cache() -> None:
     """A cache over all widgets holds on to the newest thousand by their drawn lines, also those that were removed:
     what it remembers depends on two colours only."""
     from textual._styles_cache import StylesCache
@@ -28,7 +28,7 @@ def mend_styles_cache() -> None:
     method: Any = StylesCache.get_inner_outer
     original = getattr(method, "__wrapped__", None)
     if original is None:
-        return  # mended already, or another version that has no such cache
+        return  # patched already, or another version that has no such cache
 
     @lru_cache(1024)
     def by_colours(base: Any, background: Any) -> Any:
@@ -52,7 +52,7 @@ class Forgetful:
         pass
 
 
-def mend_strips() -> None:
+def patch_strip_caches() -> None:
     """A drawn line has seven caches of its own, for its parts, which have seven too: a kilobyte a line, and a ring
     where a part is the line itself. Without them a frame takes a third less time."""
     from textual.strip import Strip
@@ -70,7 +70,7 @@ def mend_strips() -> None:
         Strip.__init__ = made  # ty: ignore[invalid-assignment]
 
 
-def mend_notices() -> None:
+def patch_notices() -> None:
     """A notice that a key takes away would leave the widget around it, which each frame lays out."""
     from textual.widget import Widget
     from textual.widgets._toast import Toast, ToastHolder
@@ -81,7 +81,7 @@ def mend_notices() -> None:
     Toast.remove = remove  # ty: ignore[invalid-assignment]
 
 
-def let_go(document: DocumentBase) -> None:
+def release_document(document: DocumentBase) -> None:
     """A document that is no longer shown: its tree and it hold each other in a way that is never collected."""
     if hasattr(document, "_syntax_tree"):
         document._syntax_tree = None  # ty: ignore[invalid-assignment]

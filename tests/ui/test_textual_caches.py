@@ -22,7 +22,7 @@ from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.store.files import Buffer
 from tui_agent.ui import garbage as garbage_module
 from tui_agent.ui.garbage import QUIET, Garbage
-from tui_agent.ui.letting_go import mend_notices, mend_strips, mend_styles_cache
+from tui_agent.ui.textual_caches import patch_notices, patch_strip_caches, patch_styles_cache
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.syntax import SyntaxColours
 
@@ -36,7 +36,7 @@ class Small(App[None]):
         return {**super().get_css_variables(), **ours}
 
     def compose(self) -> ComposeResult:
-        mend_styles_cache()
+        patch_styles_cache()
         yield Static("one", id="one")
 
 
@@ -57,7 +57,7 @@ async def test_the_drawn_lines_of_widgets_that_are_removed_go_with_them() -> Non
 
 
 async def test_nothing_is_left_of_a_notice_that_is_taken_away() -> None:
-    mend_notices()
+    patch_notices()
     async with Small().run_test(notifications=True) as pilot:
         pilot.app.notify("one")
         await pilot.pause()
@@ -116,7 +116,7 @@ class Words(str):
 
 
 async def test_a_line_drawn_at_its_own_width_is_freed_at_once() -> None:
-    mend_strips()
+    patch_strip_caches()
     gc.disable()
     try:
         for drawn in (
@@ -135,7 +135,7 @@ async def test_a_line_drawn_at_its_own_width_is_freed_at_once() -> None:
 
 async def test_lines_are_divided_and_cropped_as_before() -> None:
     plain = Strip([Segment("abcd")], 4)
-    mend_strips()
+    patch_strip_caches()
     assert [part.text for part in plain.divide([2, 4])] == ["ab", "cd"]
     assert [part.text for part in plain.divide([4])] == ["abcd"]
     assert [part.text for part in plain.divide([4, 9])] == ["abcd"]
