@@ -19,6 +19,7 @@ from textual.screen import Screen
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
 from tui_agent.ui.actions import APP, bindings_of
+from tui_agent.ui.component_styles import style_components_when_drawn
 from tui_agent.ui.garbage import Garbage
 from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
@@ -82,6 +83,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
         patch_caches()
+        style_components_when_drawn()
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
         self._depth = depth or depth_of(self.console.color_system)
