@@ -170,7 +170,9 @@ class PaneContainer(Widget):
 
     def __init__(self) -> None:
         super().__init__(id="workspace")
-        self._by_id: dict[str, Widget] = {name: Blank(name) for name in PANES}
+        #: The panes that are there, and a blank where one that is not there yet is seen.
+        self._by_id: dict[str, Widget] = {}
+        self._composed = False
         self._lines = [TabLine() for _ in PANES]
         self._arrangement = LayoutSlice()
         self.needs: Needs = AT_FIRST
@@ -185,6 +187,7 @@ class PaneContainer(Widget):
     def compose(self) -> Iterable[Widget]:
         # Arranged before it has a size, so that the first frame is drawn once and with its titles.
         self._stand(self.areas(self.app.size - Size(0, ROWS_BELOW)))
+        self._composed = True
         yield from self._lines
         yield from self._by_id.values()
 
@@ -199,13 +202,14 @@ class PaneContainer(Widget):
         return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
 
     async def put(self, pane: Pane) -> None:
-        """Mount a pane where it belongs, in place of its blank, so that the others stay where they are undrawn."""
-        blank = self._by_id[pane.ID]
-        pane.display = blank.display
+        """Mount a pane, in place of its blank where it is seen, so that the others stay where they are undrawn."""
+        blank = self._by_id.get(pane.ID)
+        pane.display = blank is not None and blank.display
         self._by_id[pane.ID] = pane
         with self.app.batch_update():
             await self.mount(pane, after=blank)
-            await blank.remove()
+            if blank is not None:
+                await blank.remove()
         self.arranged(self._arrangement)
 
     def pane(self, name: str) -> Pane | None:
@@ -215,7 +219,7 @@ class PaneContainer(Widget):
 
     @property
     def panes(self) -> list[Pane]:
-        return [pane for pane in self._by_id.values() if isinstance(pane, Pane)]
+        return [pane for name in PANES if (pane := self.pane(name)) is not None]
 
     def front_panes(self) -> list[str]:
         return [place.front for place in self.areas(self.size) if place.front]
@@ -234,7 +238,11 @@ class PaneContainer(Widget):
             self._stand(self.areas(self.size))
 
     def _stand(self, found: list[Area]) -> None:
-        fronts = {place.front for place in found}
+        fronts = {place.front for place in found if place.front}
+        for name in fronts - self._by_id.keys():
+            self._by_id[name] = Blank(name)
+            if self._composed:
+                self.mount(self._by_id[name])
         for name, widget in self._by_id.items():
             widget.display = name in fronts
         for place in found:
@@ -251,7 +259,7 @@ class PaneContainer(Widget):
         found: dict[Widget, Region] = {}
         for line, place in zip(self._lines, self.areas(size), strict=False):
             found[line] = place.header
-            if place.front:
+            if place.front in self._by_id:
                 found[self._by_id[place.front]] = place.body
         return found
 

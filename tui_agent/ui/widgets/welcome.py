@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual import events
 from textual.containers import Center
 from textual.content import Content
-from textual.widgets import Static
+from textual.geometry import Size
+from textual.widget import Widget
 
 from tui_agent.answers.values import NextStep
 from tui_agent.store.state import State
@@ -35,13 +38,29 @@ _KEYS = (
 _SHORT, _WIDEST = 16, 72
 
 
+class WelcomeLines(Widget):
+    """As many lines as there is room for, found as the screen is laid out: once for the first frame."""
+
+    def __init__(self, lines: Callable[[int, int], list[Content]]) -> None:
+        """`lines` gives them for the cells across and the rows of the container."""
+        super().__init__()
+        self._lines = lines
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._lines(width, container.height))
+
+    def render(self) -> Content:
+        assert isinstance(self.parent, Widget)
+        return Content("\n").join(self._lines(self.size.width, self.parent.size.height))
+
+
 class Welcome(Center):
     """A column in the middle. A digit in the empty prompt, or a click, chooses one of the things to try."""
 
     DEFAULT_CSS = f"""
     Welcome {{
         height: 1fr; align: center middle; background: $surface; overflow: hidden;
-        & > Static {{ width: 100%; max-width: {_WIDEST}; height: auto; padding: 0 2; }}
+        & > WelcomeLines {{ width: 100%; max-width: {_WIDEST}; height: auto; padding: 0 2; }}
     }}
     """
 
@@ -49,44 +68,32 @@ class Welcome(Center):
         super().__init__(id="welcome")
         self._model = ""
         self._first = 0
-        self._words = Content()
+        self._shown = WelcomeLines(self._lines)
 
-    def compose(self) -> list[Static]:  # type: ignore[override]
-        return [Static("", markup=False)]
+    def compose(self) -> list[Widget]:  # type: ignore[override]
+        return [self._shown]
 
     def show(self, state: State, model: str) -> bool:
         """Show it until something is said; whether it is shown. `model` is the one that will be asked, "" for none."""
         self.display = not (state.chat.total or state.turn.number or state.session.read_only)
         recorded = "recorded replies" if state.session.rehearsal or state.session.replay else ""
-        self._model = recorded or state.model.name or model
-        if self.display:
-            self._draw()
+        before, self._model = self._model, recorded or state.model.name or model
+        if self._model != before:
+            self._shown.refresh(layout=True)
         return self.display
 
     def text_of(self, number: int) -> str | None:
         """What the thing to try of that number, from 1, puts into the prompt."""
         return TRIALS[number - 1].input_text if self.display and 0 < number <= len(TRIALS) else None
 
-    def on_resize(self) -> None:
-        self._draw()
-
     def on_click(self, event: events.Click) -> None:
-        line = self.query_one(Static)
-        number = event.screen_y - line.content_region.y - self._first
+        number = event.screen_y - self._shown.content_region.y - self._first
         if 0 <= number < len(TRIALS):
             self.post_message(NextSteps.StepPressed(TRIALS[number]))
 
-    def _draw(self) -> None:
-        keys = getattr(self.app, "keys", None)
-        lines = self._lines(keys if keys is not None else Keys({}), self.size.height < _SHORT)
-        words = Content("\n").join(lines)
-        if not words.is_same(self._words):  # each update is another layout of the whole screen
-            self._words = words
-            self.query_one(Static).update(words)
-
-    def _lines(self, keys: Keys, short: bool) -> list[Content]:
+    def _lines(self, width: int, rows: int) -> list[Content]:
+        keys, short = getattr(self.app, "keys", None) or Keys({}), rows < _SHORT
         space = [] if short else [Content()]
-        width = min(self.size.width, _WIDEST) - 4
         what = [] if short else [parts((line, "$text")) for line in _wrapped(_WHAT, width)]
         above = [
             parts(("tui-agent", "bold $accent")),
