@@ -1,4 +1,5 @@
-"""What a start is made of, counted: imports before the first frame and before the first key, cells drawn, panes."""
+"""What a start is made of, counted: imports before the first frame and before the first key, styles looked up, layouts,
+cells drawn, panes."""
 
 from __future__ import annotations
 
@@ -7,12 +8,16 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from support.sessions import open_session
+from textual._compositor import Compositor
 from textual.app import App
+from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
 
 from tui_agent.session.session import Session
@@ -42,9 +47,16 @@ seen = {}
 async def opened():
     seen["first frame"] = sorted(sys.modules)
     from tui_agent.session.opening import Opening, open_session
-    return await open_session(Opening(workspace=Path(sys.argv[1]), interactive=True))
+    session = await open_session(Opening(workspace=Path(sys.argv[1]), interactive=True))
+    start = session.start_services
+    async def services():
+        seen["services"] = [pane.ID for pane in app.workspace_screen.workspace.panes]
+        await start()
+    session.start_services = services
+    return session
 
 async def main():
+    global app
     app = WorkspaceApp(opened)
     async with app.run_test() as pilot:
         arrived = app.workspace_screen._arrived
@@ -95,6 +107,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     told = json.loads(done.stdout)
     assert told.pop("frozen") > 10_000, "what the start made is not looked through again"
     assert set(told.pop("one letter")) == {"idle"}, "the model's process waits for a message"
+    assert told.pop("services") == ["chat"], "the folder is listed while the other panes are made"
     assert told["globs"].pop(0) and not any(told.pop("globs")), (
         "globs become expressions when a path is first asked about"
     )
@@ -165,9 +178,22 @@ async def test_the_first_frame_has_its_titles_and_little_is_drawn_again(drawn: l
     assert sum(count for _, count in drawn) <= 3 * SCREEN
 
 
-async def test_a_pane_that_is_mounted_does_not_draw_the_others_again(
-    tmp_path: Path, drawn: list[tuple[str, int]]
+async def test_a_start_looks_up_few_styles_lays_out_seldom_and_draws_little_again(
+    tmp_path: Path, drawn: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    done: Counter[str] = Counter()
+
+    def count(owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def counted(*arguments: Any, **named: Any) -> Any:
+            done[name] += 1
+            return original(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(Stylesheet, "apply")
+    count(Compositor, "reflow")
     gate = asyncio.Event()
     async with open_session(tmp_path, services=False) as session:
 
@@ -178,12 +204,15 @@ async def test_a_pane_that_is_mounted_does_not_draw_the_others_again(
         app = WorkspaceApp(opened)
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause(0.1)
+            assert done["apply"] <= 35, "the first frame has a widget for what is seen in it"
             drawn.clear()
             gate.set()
             while not app.workspace_screen.ready:
                 await pilot.pause(0.01)
             # One screen for the chat and the status line, one for all other panes, and what appears in them later.
-            assert sum(count for _, count in drawn) <= 3.5 * SCREEN
+            assert sum(count for _, count in drawn) <= 3.2 * SCREEN
+            # 75 widgets, some twice, and the parts of those that are seen.
+            assert done["apply"] <= 140 and done["reflow"] <= 19
 
 
 async def test_the_pane_that_had_the_focus_has_it_again(tmp_path: Path) -> None:

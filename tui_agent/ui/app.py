@@ -151,6 +151,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         before._push_result_callback(before, None)  # switching takes one away, and the first screen has none
         await self.switch_screen(WorkspaceScreen())
         await self.workspace_screen.fill(session, opened=False)
+        await self.workspace_screen.complete(session)
         said = "Plain screen, one pane at a time" if plain else "The usual screen again"
         self.notify(f"{said}; screen.plain in settings.toml keeps it.", markup=False)
 
@@ -243,10 +244,11 @@ class WorkspaceApp(Host, inherit_bindings=False):
             self.exit(return_code=0)
             return
         self.session = session
-        await self.workspace_screen.fill(session)
-        self.garbage.begin()
         session.subscribe(self._happened)
-        await session.start_services()
+        await self.workspace_screen.fill(session)
+        # The folder is listed on another core while the other panes are made on this one.
+        await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
+        self.garbage.begin()
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
 

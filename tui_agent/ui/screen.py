@@ -87,11 +87,8 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
     # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
 
     async def fill(self, session: Session, *, opened: bool = True) -> None:
-        """Put the panes of a session in their places, the chat first, and hand over what was typed: to the chat where
-        the session was `opened` just now.
-
-        Each is drawn before the next is imported and mounted: all at once would hold up the keys.
-        """
+        """Put the chat and the status line in their places, and hand over what was typed: to the chat where the session
+        was `opened` just now."""
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.status import StatusPane
         from tui_agent.ui.widgets.prompt_lines import ApprovalLine
@@ -105,9 +102,17 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
             bridge.attach(self.query_one(ApprovalLine))
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
+
+    async def complete(self, session: Session) -> None:
+        """Put the other panes in their places, and show the state to what is no pane.
+
+        Each is drawn before the next is imported and mounted: all at once would hold up the keys.
+        """
+        bridge = self.bridge
+        assert bridge is not None, "it is filled first"
         for pane in AFTER_THE_CHAT:
-            pane_class = await asyncio.to_thread(pane.load)  # an import on the loop would hold up the keys
-            await self.wait_for_refresh()
+            # An import on the loop would hold up the keys; meanwhile what is there is drawn.
+            pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
             await self._put(pane_class(session), bridge)
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))
