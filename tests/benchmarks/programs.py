@@ -38,6 +38,7 @@ def home(api_base: str = NOWHERE) -> Generator[dict[str, str]]:
             "OPENAI_API_BASE": api_base,
             "OPENAI_BASE_URL": api_base,
             "PYTHONPATH": str(ROOT),
+            "PYTHONDONTWRITEBYTECODE": "",  # as installed: what was imported once is not compiled again
         }
 
 
