@@ -13,7 +13,15 @@ from support.command_line import run_program
 from tui_agent import __version__
 
 HEAVY = {"textual", "rich", "litellm", "tiktoken", "git", "watchfiles"}
-_IMPORTED = "import sys; from tui_agent.__main__ import main; main(); print(*sys.modules, file=sys.stderr)"
+#: Runs a command; says what was imported, whether garbage was looked for meanwhile, and whether it is after that.
+_IMPORTED = """
+import gc, sys
+early = []
+gc.callbacks.append(lambda *_: hasattr(sys.modules.get("tui_agent.cli"), "main") or early.append(1))
+from tui_agent.__main__ import main
+main()
+print(*sys.modules, f"collected-early-{len(early) > 4}", f"collects-{gc.isenabled()}", file=sys.stderr)
+"""
 
 
 def imported(*words: str) -> set[str]:
@@ -35,7 +43,9 @@ def test_version_is_answered_among_other_words_too():
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["config", "show"]])
 def test_help_and_configuration_import_nothing_heavy(words):
-    assert not imported(*words) & HEAVY
+    found = imported(*words)
+    assert not found & HEAVY
+    assert found >= {"collected-early-False", "collects-True"}
 
 
 def test_an_interrupt_while_it_runs_is_status_130(tmp_path):
