@@ -23,6 +23,7 @@ from textual.screen import Screen
 from tui_agent.session.session import Session
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.compositor import PiecesUpdate
+from tui_agent.ui.layout import container
 
 SIZE = (160, 48)
 SCREEN = SIZE[0] * SIZE[1]
@@ -183,7 +184,7 @@ async def test_a_start_looks_up_few_styles_lays_out_seldom_and_draws_little_agai
 ) -> None:
     done: Counter[str] = Counter()
 
-    def count(owner: type, name: str) -> None:
+    def count(owner: Any, name: str) -> None:
         original = getattr(owner, name)
 
         def counted(*arguments: Any, **named: Any) -> Any:
@@ -194,6 +195,7 @@ async def test_a_start_looks_up_few_styles_lays_out_seldom_and_draws_little_agai
 
     count(Stylesheet, "apply")
     count(Compositor, "reflow")
+    count(container, "areas")
     gate = asyncio.Event()
     async with open_session(tmp_path, services=False) as session:
 
@@ -212,7 +214,7 @@ async def test_a_start_looks_up_few_styles_lays_out_seldom_and_draws_little_agai
             # One screen for the chat and the status line, one for all other panes, and what appears in them later.
             assert sum(count for _, count in drawn) <= 3.2 * SCREEN
             # 75 widgets, some twice, and the parts of those that are seen.
-            assert done["apply"] <= 140 and done["reflow"] <= 19
+            assert done["apply"] <= 140 and done["reflow"] <= 19 and done["areas"] <= 4
 
 
 async def test_the_pane_that_had_the_focus_has_it_again(tmp_path: Path) -> None:

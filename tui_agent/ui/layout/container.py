@@ -178,6 +178,9 @@ class PaneContainer(Widget):
         self.needs: Needs = AT_FIRST
         self._in_places = InPlaces()
         self._found: list[Area] = []
+        #: What areas were last asked for, and they: each title, size and layout asks for those of the same state.
+        self._asked: tuple[Size, LayoutSlice, Needs, bool] | None = None
+        self._areas: list[Area] = []
         #: Whether one pane at a time has all the room.
         self.one_at_a_time = False
         #: The pane before the ground or over the title that the mouse holds, and along which axis that is moved.
@@ -226,9 +229,12 @@ class PaneContainer(Widget):
 
     def areas(self, size: Size) -> list[Area]:
         layout = self._arrangement
-        if self.one_at_a_time:
-            layout = replace(layout, zoomed=layout.focus)
-        return areas(size, layout, self.needs)
+        asked = (size, layout, self.needs, self.one_at_a_time)
+        if asked != self._asked:
+            if self.one_at_a_time:
+                layout = replace(layout, zoomed=layout.focus)
+            self._asked, self._areas = asked, areas(size, layout, self.needs)
+        return self._areas
 
     def arranged(self, layout: LayoutSlice, needs: Needs | None = None) -> None:
         """Show the panes as this layout has them, with room for what each has to show."""
