@@ -24,6 +24,9 @@ from tui_agent.session.session import Session
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.compositor import PiecesUpdate
 from tui_agent.ui.layout import container
+from tui_agent.ui.layout.container import PaneContainer
+from tui_agent.ui.panes import PANES
+from tui_agent.ui.widgets.pane import Pane
 
 SIZE = (160, 48)
 SCREEN = SIZE[0] * SIZE[1]
@@ -217,7 +220,17 @@ async def test_a_start_looks_up_few_styles_lays_out_seldom_and_draws_little_agai
             assert done["apply"] <= 140 and done["reflow"] <= 19 and done["areas"] <= 4
 
 
-async def test_the_pane_that_had_the_focus_has_it_again(tmp_path: Path) -> None:
+async def test_the_pane_that_had_the_focus_comes_first_and_has_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came: list[str] = []
+    put = PaneContainer.put
+
+    async def noted(workspace: PaneContainer, pane: Pane) -> None:
+        came.append(pane.ID)
+        await put(workspace, pane)
+
+    monkeypatch.setattr(PaneContainer, "put", noted)
     async with open_session(tmp_path, services=False) as session:
         session.set_layout(replace(session.state.layout, focus="review", zoomed="review"))
 
@@ -229,6 +242,7 @@ async def test_the_pane_that_had_the_focus_has_it_again(tmp_path: Path) -> None:
             while not app.workspace_screen.ready:
                 await pilot.pause(0.01)
             review = app.workspace_screen.workspace.pane("review")
+            assert came[:2] == ["chat", "review"] and len(came) == len(PANES)
             assert session.state.layout.zoomed == "review"
             assert review is not None and review.has_focus_within
 

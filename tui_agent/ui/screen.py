@@ -104,13 +104,14 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
     async def complete(self, session: Session) -> None:
-        """Put the other panes in their places, and show the state to what is no pane.
+        """Put the other panes in their places, those that are seen first, and show the state to what is no pane.
 
         Each is drawn before the next is imported and mounted: all at once would hold up the keys.
         """
         bridge = self.bridge
         assert bridge is not None, "it is filled first"
-        for pane in AFTER_THE_CHAT:
+        seen = self.workspace.front_panes()
+        for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
             # An import on the loop would hold up the keys; meanwhile what is there is drawn.
             pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
             await self._put(pane_class(session), bridge)
