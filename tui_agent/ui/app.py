@@ -231,9 +231,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
     async def _open(self) -> None:
         opening = asyncio.create_task(self._chosen())
         await asyncio.sleep(0)
-        # While the disk is waited for, what the chat is made of can be read.
-        import_module("tui_agent.ui.panes.chat")
-        import_module("tui_agent.ui.panes.status")
+        for pane in ("chat", "status"):  # they can be read while the disk is waited for
+            import_module(f"tui_agent.ui.panes.{pane}")
         try:
             session = await opening
         except TuiAgentError as error:
@@ -321,10 +320,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
         elif not self._quitting:
             self._quitting = True
             self.set_timer(QUIT_WITHIN, self._stay)
-            key = self.keys.shown("app.quit")
-            self.notify(
-                f"Press {key} again to quit{self._what_is_kept()}.", timeout=QUIT_WITHIN, markup=False
-            )
+            said = f"Press {self.keys.shown('app.quit')} again to quit{self._what_is_kept()}."
+            self.notify(said, timeout=QUIT_WITHIN, markup=False)
         else:
             await self.leave(0)
 
@@ -368,9 +365,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
             try:
                 process = await asyncio.create_subprocess_exec(*words)
             except OSError as error:
-                raise UsageError(
-                    f"{words[0]} cannot be started ({error.strerror})", "set EDITOR to another"
-                ) from error
+                said = f"{words[0]} cannot be started ({error.strerror})"
+                raise UsageError(said, "set EDITOR to another") from error
             status = await process.wait()
         self._draw_all()
         return status

@@ -28,7 +28,7 @@ def _style_again(stylesheet: Stylesheet, node: DOMNode) -> None:
 
 
 def _style_and_get(node: DOMNode, *names: str) -> Any:
-    """Raises `KeyError` for what is no component class of the node, as Textual does."""
+    """Raises `KeyError` for a name that is not among the node's component classes, as Textual does."""
     for name in names:
         if name not in node._component_styles and name in node._get_component_classes():
             _style(node.app.stylesheet, node, name)

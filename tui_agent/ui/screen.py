@@ -104,7 +104,7 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
     async def complete(self, session: Session) -> None:
-        """Put the other panes in their places, those that are seen first, and show the state to what is no pane.
+        """Put the other panes in their places, those that are seen first, and show the state to what waits for it.
 
         Each is drawn before the next is imported and mounted: all at once would hold up the keys.
         """
