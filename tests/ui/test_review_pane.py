@@ -472,6 +472,8 @@ def test_a_file_that_is_partly_decided_looks_it_and_says_who_made_it_and_what_is
     said = ["".join(piece.text for piece in (*line.left, *line.right[:1])) for line in lines]
     assert said[0].startswith("◐ a.py") and "2/3 ✓1" in said[0] and "by api" in said[0]
     assert "new in turn 2" in said[1] and "new in" not in said[0]
+    (alone,) = change_rows((Change("c1", 0, "a.py", "edit", hunks=("pending",), tasks=("api",)),))
+    assert isinstance(alone.line, Line) and "turn" not in "".join(piece.text for piece in alone.line.right)
     assert progress(later) == "" == progress(Change("c3", 1, "a", "edit", "applied", hunks=("applied",)))
 
 

@@ -138,7 +138,7 @@ class NeedsForm(Dialog[None], inherit_bindings=False):
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():
-            yield Static(label(f"What {self._about.id} waits for"), classes="title", markup=False)
+            yield Static(label(f"What sub-task {self._about.id} waits for"), classes="title", markup=False)
             yield Rows()
             yield Static("", classes="fault", markup=False)
             yield Static(label("Space tick   Enter keep   Esc cancel"), markup=False)
@@ -193,7 +193,7 @@ async def edit(app: App[object], session: Session, task: SubTask) -> None:
         await session.subtasks.edit(task.id, form.goal, form.files)
 
     before = Form(task.id, task.goal, task.files)
-    await app.push_screen_wait(SubTaskForm(f"Edit {task.id}", before, keep))
+    await app.push_screen_wait(SubTaskForm(f"Edit sub-task {task.id}", before, keep))
 
 
 async def connect(app: App[object], session: Session, task: SubTask) -> None:
@@ -217,7 +217,9 @@ async def remove(app: App[object], session: Session, task: SubTask) -> None:
         ChooserRow("", label("Leave it")),
         ChooserRow("remove", label(f"Remove it from the graph{waits}")),
     ]
-    chosen = await app.push_screen_wait(Chooser(f"Remove {task.id}", lambda _: rows, "Enter chooses"))
+    chosen = await app.push_screen_wait(
+        Chooser(f"Remove sub-task {task.id}", lambda _: rows, "Enter chooses")
+    )
     if chosen:
         try:
             await session.subtasks.remove(task.id)

@@ -75,7 +75,7 @@ def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[R
     """
     rows = []
     turns = {change.turn for change in changes}
-    newest = max(turns) if len(turns) > 1 else 0
+    newest = max(turns) if len(turns) > 1 else None
     for change in changes:
         rows.append(_row(change, newest))
         if change.reason:
@@ -175,7 +175,7 @@ def progress(change: Change) -> str:
     return f"{applied + skipped}/{len(change.hunks)}" + (f" ✓{applied}" if applied else "")
 
 
-def _row(change: Change, newest: int) -> Row:
+def _row(change: Change, newest: int | None) -> Row:
     """A change of the `newest` turn, where those of others wait beside it, is marked as new."""
     partly = progress(change)
     pieces = [
