@@ -137,7 +137,7 @@ class KeyDialog(Dialog[str | None], inherit_bindings=False):
             yield Static(label(title), classes="title", markup=False)
             yield Input(password=True, placeholder="paste it here", compact=True)
             yield Static(
-                label(f"It is kept {where}.   Enter saves it   Esc cancels"), classes="hint", markup=False
+                label(f"It is kept {where}.   Enter uses it   Esc cancels"), classes="hint", markup=False
             )
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
