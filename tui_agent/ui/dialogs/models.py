@@ -160,7 +160,7 @@ def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
 def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow]:
     """Providers whose key is missing, each with what it needs: choosing one asks for the key."""
     return [
-        ChooserRow(_PROVIDER + it.name, label(f"{it.name}   needs {it.keys[0]}: enter one"))
+        ChooserRow(_PROVIDER + it.name, label(f"{it.name:<11} needs {it.keys[0]}: enter one"))
         for it in PROVIDERS
         if it.suggestion and words.strip().lower() in it.name and not any(map(environment.get, it.keys))
     ]
