@@ -22,10 +22,10 @@ from tui_agent.settings.folders import user_folders
 from tui_agent.settings.saving import save
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
-from tui_agent.store.events import ModelChosen, ModelStatusChanged
-from tui_agent.store.state import ModelSlice, State
+from tui_agent.store.events import ModelStatusChanged
+from tui_agent.store.state import State
 from tui_agent.store.store import Store
-from tui_agent.turn.exchange import chosen
+from tui_agent.turn.model_choice import chosen, is_chosen
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
@@ -250,8 +250,3 @@ def make_model(
     if replay is None:
         model = LocalModels(model, ServerMemory(user_folders().state), settings.models.local_window)
     return model, name
-
-
-def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
-    """Whether the state says all this already."""
-    return all(getattr(now, name) == getattr(event, name) for name in event.__struct_fields__)

@@ -8,13 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
-from typing import Literal
 
 from tui_agent.answers.repetition import Repetition
 from tui_agent.context.budget import Spent, limit_reached
 from tui_agent.errors import LimitReached, ModelError, TimedOut
 from tui_agent.model.client import (
-    Abilities,
     CallChunk,
     Chunk,
     EndChunk,
@@ -27,12 +25,12 @@ from tui_agent.model.client import (
     UsageChunk,
 )
 from tui_agent.model.pacing import RAISE_REQUESTS
-from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.usage import OpenRequest, Purpose, Usage
 from tui_agent.tools.context import Emit
 from tui_agent.tools.files import window_of
 from tui_agent.turn.context import TurnContext
+from tui_agent.turn.model_choice import chosen, is_chosen
 
 #: An answer of more letters is not an answer: what comes after them is not read.
 MOST_LETTERS = 4_000_000
@@ -41,8 +39,6 @@ MOST_AT_ONCE = 16_384
 
 #: What ended an answer that would not end itself.
 REPEATED = "The answer repeated itself (limits.repeat)"
-#: What a model holds whose window nobody knows, in tokens.
-UNKNOWN_WINDOW = 32_000
 
 
 class Answer:
@@ -260,34 +256,13 @@ def price_of_a_token(usage: Usage) -> float | None:
     return usage.cost / tokens if usage.cost is not None and tokens else None
 
 
-def chosen(settings: Settings, name: str, abilities: Abilities) -> e.ModelChosen:
-    """The model with the dialect it is spoken to in: `auto` takes `tools` where it can call functions."""
-    protocol: Literal["tools", "structured"]
-    if settings.protocol == "auto":
-        protocol = "tools" if abilities.tools else "structured"
-    else:
-        protocol = settings.protocol
-    return e.ModelChosen(
-        name=name,
-        # with one place for requests a planner's would throw out the conversation
-        planner=settings.planner_model or ("none" if abilities.slots == 1 else ""),
-        protocol=protocol,
-        window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
-        window_known=bool(settings.context.window or abilities.window),
-        takes_schema=abilities.schema,
-        priced=abilities.known,  # windows and prices are in one table
-        server=abilities.server,
-        slots=abilities.slots,
-    )
-
-
 async def known_again(context: TurnContext, emit: Emit) -> int:
     """The room for a request after a server has told its window, or that it takes no schema; 0 where it has not."""
     model = context.state().model
     if not model.server:
         return 0
     event = chosen(context.settings, model.name, await context.model.abilities(model.name))
-    if all(getattr(model, name) == getattr(event, name) for name in event.__struct_fields__):
+    if is_chosen(model, event):
         return 0
     await emit(event)
     return window_of(context.state()) if event.window_known else 0

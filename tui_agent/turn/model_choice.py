@@ -1,0 +1,39 @@
+"""The model that answers, as a session knows it: its dialect, its window, who plans for it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tui_agent.model.client import Abilities
+from tui_agent.settings.schema import Settings
+from tui_agent.store.events import ModelChosen
+from tui_agent.store.state import ModelSlice
+
+#: What a model holds whose window nobody knows, in tokens.
+UNKNOWN_WINDOW = 32_000
+
+
+def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
+    """The model with the dialect it is spoken to in: `auto` takes `tools` where it can call functions."""
+    protocol: Literal["tools", "structured"]
+    if settings.protocol == "auto":
+        protocol = "tools" if abilities.tools else "structured"
+    else:
+        protocol = settings.protocol
+    return ModelChosen(
+        name=name,
+        # with one place for requests a planner's would throw out the conversation
+        planner=settings.planner_model or ("none" if abilities.slots == 1 else ""),
+        protocol=protocol,
+        window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
+        window_known=bool(settings.context.window or abilities.window),
+        takes_schema=abilities.schema,
+        priced=abilities.known,  # windows and prices are in one table
+        server=abilities.server,
+        slots=abilities.slots,
+    )
+
+
+def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
+    """Whether the state says all this already."""
+    return all(getattr(now, name) == getattr(event, name) for name in event.__struct_fields__)
