@@ -16,6 +16,7 @@ from watchfiles._rust_notify import RustNotify
 from tui_agent.errors import ChildFailed
 from tui_agent.files.staging import temporary_name
 from tui_agent.git.repository import find_repository
+from tui_agent.workspace import watch_plan
 from tui_agent.workspace.changes import Seen, _one, read_changes
 from tui_agent.workspace.watch_plan import make_plan
 from tui_agent.workspace.watcher import Watcher
@@ -69,6 +70,10 @@ def test_a_plan_knows_when_something_last_came_or_went(tmp_path: Path) -> None:
     assert plan.newest() == times("sub/.gitignore")[0]
     (tmp_path / "sub").rename(tmp_path / "other")
     assert plan.newest() > times("other")[0] - 1
+    make_repository(tmp_path)
+    plan = make_plan(str(tmp_path), find_repository(str(tmp_path)))
+    run_git(tmp_path, "commit", "-q", "--allow-empty", "-m", "more")  # only git's own files tell
+    assert plan.newest() == max(times(".git", ".git/logs"))
 
 
 @pytest.mark.parametrize("repository", [True, False])
@@ -108,6 +113,42 @@ async def test_ignore_files_and_git_are_told_apart(tmp_path: Path) -> None:
         make_tree(tmp_path, {".gitignore": "*.log\n"})
         await told.until(lambda seen: seen.relist)
     assert not [path for path in told.kinds if path.startswith(".git/")]
+
+
+async def test_a_folder_made_before_the_watcher_listens_is_watched(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"a.py": "1", ".gitignore": "build/\n", "build/o": ""})
+
+    def late(folders: list[str], *rest: Any) -> RustNotify:
+        (tmp_path / "new").mkdir(exist_ok=True)
+        return RustNotify(folders, *rest)
+
+    async with watching(tmp_path, make_notify=late) as told:
+        await told.until(lambda seen: seen.relist)
+        (tmp_path / "new/b.py").touch()
+        await told.until(lambda seen: seen.kinds.get("new/b.py") == "added")
+
+
+async def test_in_a_large_tree_each_folder_is_watched_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_plan, "MANY_FILES", 2)
+    make_tree(tmp_path, ["a/b/c.py", "a/d.py", "e.py"])
+    asked: list[tuple[int, bool]] = []
+
+    def counted(
+        folders: list[str], debug: bool, polling: bool, delay: int, deep: bool, *rest: Any
+    ) -> RustNotify:
+        asked.append((len(folders), deep))
+        return RustNotify(folders, debug, polling, delay, deep, *rest)
+
+    async with watching(tmp_path, make_notify=counted) as told:
+        assert asked == [(3, False)], "for a whole folder the watcher looks at each file"
+        (tmp_path / "a/b/c.py").write_text("2")
+        await told.until(lambda seen: seen.kinds.get("a/b/c.py") == "changed")
+        make_tree(tmp_path, ["a/new/f.py"])
+        await told.until(lambda seen: seen.kinds.get("a/new/f.py") == "added" and seen.relist)
+        (tmp_path / "a/new/g.py").touch()
+        await told.until(lambda seen: seen.kinds.get("a/new/g.py") == "added")
 
 
 async def test_polling_where_the_system_watches_no_more(tmp_path: Path) -> None:

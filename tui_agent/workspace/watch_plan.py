@@ -1,17 +1,20 @@
 """Which folders are watched: all but what is ignored, and nothing behind a link. Lives in the child.
 
 The watcher follows links, and a folder that is watched as a whole is watched with what is ignored inside it. So
-only folders without either are watched as a whole; the folders above those are watched for themselves alone.
+only folders without either are watched as a whole; the folders above those are watched for themselves alone. Where
+there are many files every folder is: for a whole folder the watcher looks at each file in it, to find the folders.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
+from tui_agent.files.systems import Stamp, stamp_of
 from tui_agent.git.repository import Repository, ignored_folders
 from tui_agent.workspace.ignore_files import IGNORE_FILES, IgnoreFiles
 from tui_agent.workspace.walk import CONTROL_FOLDERS, Ignores
@@ -20,19 +23,21 @@ from tui_agent.workspace.walk import CONTROL_FOLDERS, Ignores
 GIT_SIGNS: Final = frozenset(
     {"HEAD", "index", "config", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD", "packed-refs"}
 )
+#: In a tree of more files each folder is watched for itself alone.
+MANY_FILES: Final = 5000
 
 
 class WatchPlan(Struct, frozen=True):
     """Absolute folders: `single` are watched for themselves, `whole` with all below. `git_folders` are git's own.
 
-    `seen` are all folders that are watched, and their ignore files: what is there is another only where one of these
-    is.
+    `seen` are all folders that are watched, and their ignore files, with the stamps that they had before they were
+    looked at: what is there, and what git says of it, is another only where one of these is.
     """
 
     single: frozenset[str]
     whole: frozenset[str]
     git_folders: frozenset[str] = frozenset()
-    seen: tuple[str, ...] = ()
+    seen: Mapping[str, Stamp | None] = {}
 
     def newest(self) -> float:
         """When something was last added, removed or renamed, in seconds of the system's clock; now where a folder
@@ -41,6 +46,11 @@ class WatchPlan(Struct, frozen=True):
             return max((os.lstat(place).st_ctime for place in self.seen), default=0.0)
         except OSError:
             return time.time()
+
+    def holds(self) -> bool:
+        """Whether nothing came or went in a folder that is watched for itself alone since the plan was made: what
+        was made in it before the watcher listened would not be watched."""
+        return all(stamp_of(place) == self.seen[place] for place in self.single - self.git_folders)
 
 
 class _GitIgnores:
@@ -59,25 +69,33 @@ class _GitIgnores:
 def make_plan(root: str, repository: Repository | None) -> WatchPlan:
     """Look through the folders and say how to watch them."""
     rules: Ignores = _GitIgnores(ignored_folders(repository)) if repository else IgnoreFiles(root)
-    folders, mixed, ignore_files = _folders(root, rules)
+    folders, mixed, ignore_files, count = _folders(root, rules)
+    if count > MANY_FILES:
+        mixed = set(folders)
     single = {_absolute(root, folder) for folder in mixed}
-    whole = {_absolute(root, folder) for folder in folders - mixed if not folder or _parent(folder) in mixed}
+    whole = {
+        _absolute(root, folder) for folder in folders.keys() - mixed if not folder or _parent(folder) in mixed
+    }
     signs = _git_folders(repository) if repository else set()
-    seen = tuple(_absolute(root, path) for path in (*folders, *ignore_files))
+    seen = {_absolute(root, folder): stamp for folder, stamp in folders.items()}
+    seen |= {place: stamp_of(place) for place in (*(_absolute(root, path) for path in ignore_files), *signs)}
     return WatchPlan(frozenset(single | signs), frozenset(whole), frozenset(signs), seen)
 
 
-def _folders(root: str, rules: Ignores) -> tuple[set[str], set[str], list[str]]:
-    """All folders to be watched (relative, the root is ""), those with an ignored or linked one below, and the
-    ignore files in them."""
+def _folders(root: str, rules: Ignores) -> tuple[dict[str, Stamp | None], set[str], list[str], int]:
+    """All folders to be watched (relative, the root is ""), those with an ignored or linked one below, the ignore
+    files in them, and how many files they hold."""
     ignore_files: list[str] = []
-    folders: set[str] = set()
+    count = 0
+    folders: dict[str, Stamp | None] = {}
     mixed: set[str] = set()
     waiting = [("", rules)]
     while waiting:
         folder, above = waiting.pop()
-        folders.add(folder)
-        below, links, files = _entries(os.path.join(root, folder))
+        place = _absolute(root, folder)
+        folders[folder] = stamp_of(place)
+        below, links, files = _entries(place)
+        count += len(files)
         prefix = folder + "/" if folder else ""
         ignore_files += [prefix + name for name in IGNORE_FILES if name in files]
         inner = above.enter(prefix, files)
@@ -85,7 +103,7 @@ def _folders(root: str, rules: Ignores) -> tuple[set[str], set[str], list[str]]:
         waiting += [(prefix + name, inner) for name in kept]
         if links or len(kept) < len(below):
             _mark_upwards(folder, mixed)
-    return folders, mixed, ignore_files
+    return folders, mixed, ignore_files, count
 
 
 def _mark_upwards(folder: str, mixed: set[str]) -> None:

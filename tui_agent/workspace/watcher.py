@@ -45,13 +45,15 @@ class Watcher:
         while True:
             repository, plan, ears, why = await asyncio.to_thread(self._begin)
             try:
+                seen = Seen(replan=not await asyncio.to_thread(plan.holds))
                 if not announced or why:
                     newest = await asyncio.to_thread(plan.newest)
                     yield {"state": "polling" if self._polling else "watching", "why": why, "newest": newest}
                 else:
                     yield {"changes": [], "git": False, "relist": True}  # what happened while nobody watched
                 announced = True
-                seen = Seen()
+                if seen.replan:  # where much goes on it is planned again now and then, not all the time
+                    await asyncio.sleep(DEBOUNCE / 1000)
                 while not seen.replan:
                     raw = await ears.hear()
                     _check_folder(self._root)
