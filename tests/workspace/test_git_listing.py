@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.trees import make_repository, make_tree, run_git
 
 from tui_agent.git import status as git_status
+from tui_agent.git.process import Result
 from tui_agent.git.repository import (
     find_repository,
     git,
@@ -16,13 +18,48 @@ from tui_agent.git.repository import (
     ignored_folders,
 )
 from tui_agent.git.status import read_status, status_and_deleted
+from tui_agent.workspace import git_listing
 from tui_agent.workspace.git_listing import list_files
+from tui_agent.workspace.worker import list_paths
 
 
 def listed(root: Path) -> list[str] | None:
+    """The paths; in each case the status is the same whether or not git looks for untracked files once more."""
     repository = find_repository(str(root))
     listing = list_files(repository) if repository else None
-    return listing.paths if listing else None
+    if listing is None:
+        return None
+    assert status_and_deleted(str(root), listing.untracked) == status_and_deleted(str(root))
+    return listing.paths
+
+
+async def test_a_listing_with_its_status_looks_through_the_folders_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_repository(tmp_path, ["a.py", "gone.py"])
+    make_tree(tmp_path, ["sub/new.py"])
+    (tmp_path / "gone.py").unlink()
+    looks: list[tuple[str, ...]] = []
+
+    def noted(root: str, *arguments: str) -> Result:
+        if {"--others", "--untracked-files=all"} & {*arguments}:
+            looks.append(arguments)
+        return git(root, *arguments)
+
+    for module in (git_status, git_listing):
+        monkeypatch.setattr(module, "git", noted)
+    sent: list[dict[str, Any]] = []
+
+    async def send(item: dict[str, Any]) -> None:
+        sent.append(item)
+
+    await list_paths({"root": str(tmp_path)}, send)
+    assert len(looks) == 1
+    assert sent[1] == {"paths": ["a.py", "gone.py", "sub/new.py"]}
+    assert sent[-1]["gone"] == ["gone.py"] and sent[-1]["status"]["marks"] == {
+        "gone.py": " D",
+        "sub/new.py": "??",
+    }
 
 
 def test_tracked_and_untracked_but_not_ignored(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final
 
@@ -20,9 +21,10 @@ def read_status(root: str) -> dict[str, Any]:
     return status_and_deleted(root)[0]
 
 
-def status_and_deleted(root: str) -> tuple[dict[str, Any], list[str]]:
+def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tuple[dict[str, Any], list[str]]:
     """The status of the work tree below `root`, as the fields of `GitStatus`; the tracked files that are not on disk.
 
+    Where it is known what is `untracked`, git does not look through the folders for it.
     Marks are git's two letters by path: staged, then not staged, with a space for unchanged; `??` is untracked.
     A detached head is named by its first seven digits. Of more than `MAX_MARKS` changed paths the first are told,
     tracked ones before untracked ones.
@@ -30,13 +32,14 @@ def status_and_deleted(root: str) -> tuple[dict[str, Any], list[str]]:
     repository = find_repository(root)
     if repository is None:
         return _NO_REPOSITORY, []
-    told = git(
-        root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", UNOPENED, "--", "."
-    )
+    looked_for = f"--untracked-files={'all' if untracked is None else 'no'}"
+    told = git(root, "status", "--porcelain=v2", "--branch", "-z", looked_for, UNOPENED, "--", ".")
     if not told.ok:
         return _NO_REPOSITORY, []
     records = [os.fsdecode(record) for record in told.out.split(b"\0")]
     marks = _marks(records, repository.prefix)
+    for path in untracked or ():
+        marks.setdefault(path, "??")
     deleted = [path for path, mark in marks.items() if _is_deleted(root, path, mark)]
     kept = dict(islice(marks.items(), MAX_MARKS))
     return {"is_repository": True, **_branch(records), "marks": kept}, deleted

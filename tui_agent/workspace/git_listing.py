@@ -10,8 +10,10 @@ from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.files.git_folder import read_regular
+from tui_agent.files.names import is_text
 from tui_agent.git.repository import (
     Repository,
     find_repository,
@@ -49,17 +51,20 @@ def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
     """
     with ThreadPoolExecutor(1) as pool:
         special = pool.submit(_special_names, repository.root)
-        told = git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        told = git(repository.root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
         if not told.ok:
             return None
         odd = special.result()
+    records = told.out.split(b"\0")
+    names = [record[2:] for record in records]
+    others = (os.fsdecode(record[2:]) for record in records if record.startswith(b"? "))
+    untracked = tuple(filter(is_text, others))
     if odd == _NOTHING and b"/\0" not in told.out:
-        return as_texts(told.out)
-    names = told.out.split(b"\0")
+        return replace(as_texts(b"\0".join(names)), untracked=untracked)
     inner = {name.rstrip(b"/") for name in names if name.endswith(b"/")} | odd.submodules
     left_out = odd.sparse | odd.submodules | {name for name in odd.links if _is_folder(repository.root, name)}
     listing = as_texts(b"\0".join(name for name in names if name not in left_out and name[-1:] != b"/"))
-    return _with_inner(repository.root, listing, inner, depth)
+    return replace(_with_inner(repository.root, listing, inner, depth), untracked=untracked)
 
 
 def list_without_repository(root: str, depth: int = 0) -> FileListing:

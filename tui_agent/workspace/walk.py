@@ -23,11 +23,13 @@ class FileListing(Struct, frozen=True):
 
     `unnamed` counts files whose names are not UTF-8: they cannot be shown, asked for by a model or kept in a
     session, so they are left out here, at the edge, and the person is told. `cut` says that there were too many.
+    `untracked` are those that git does not track, where it listed them; a repository inside ends in `/`.
     """
 
     paths: list[str]
     unnamed: int = 0
     cut: bool = False
+    untracked: tuple[str, ...] = ()
 
 
 class Ignores(Protocol):

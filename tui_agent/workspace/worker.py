@@ -45,7 +45,8 @@ async def list_paths(params: dict[str, Any], send: Send) -> None:
     """{root} → {source, unnamed, cut, withheld_filters} once, {paths} in order, {listed: true}, then {gone, status}.
 
     What is gone is tracked by git and was deleted. The status, the fields of `GitStatus`, knows of it: git looks at
-    each file for either. It is left out where git did not answer in time.
+    each file for either. It is left out where git did not answer in time. The folders are looked through once, for
+    the listing.
     """
     root = params["root"]
     repository = await asyncio.to_thread(find_repository, root)
@@ -61,7 +62,9 @@ async def list_paths(params: dict[str, Any], send: Send) -> None:
         await send({"paths": listing.paths[at : at + CHUNK]})
     await send({"listed": True})
     with suppress(ChildFailed):
-        status, gone = await asyncio.to_thread(status_and_deleted, root)
+        status, gone = await asyncio.to_thread(
+            status_and_deleted, root, listing.untracked if repository else None
+        )
         await send({"gone": gone, "status": status})
 
 
