@@ -178,3 +178,23 @@ async def test_a_draft_that_was_sent_does_not_come_back(workspace: Path) -> None
         await crash(session)
     async with open_session(workspace, session="last") as session:
         assert session.state.input.draft == ""
+
+
+async def test_the_folder_is_listed_while_known_files_are_looked_at(workspace: Path) -> None:
+    async with open_session(workspace, [reply()]) as session:
+        await turn(session, "Look at api.py")
+        identity = session.state.session.id
+    done: list[str] = []
+    async with open_session(workspace, session=identity, services=False) as session:
+        begin, look = session.workspace.start, session._freshness.look_at_everything
+        session.workspace.start = lambda: (done.append("list"), begin())[1]  # ty: ignore[invalid-assignment]
+
+        async def looking() -> None:
+            done.append("look")
+            await look()
+
+        session._freshness.look_at_everything = looking
+        (workspace / "api.py").write_text("changed while nobody looked\n")
+        await session.start_services()
+        assert done == ["list", "look"]
+        assert session.state.known.files["api.py"].freshness == "disk"

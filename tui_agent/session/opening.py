@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from tui_agent.session.models import make_model
 from tui_agent.session.session import Session
 from tui_agent.settings import loading, trust
 from tui_agent.settings.folders import Folders, close_to_others, user_folders, why_not_writable
+from tui_agent.settings.loading import LoadedSettings
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
@@ -51,13 +51,8 @@ class Opening(Struct, frozen=True):
 async def open_session(opening: Opening, folders: Folders | None = None) -> Session:
     """The session, its state as it was left. Raises `SessionError` where it is missing or open elsewhere."""
     folders = folders or user_folders()
-    kept, state, not_kept = await asyncio.to_thread(_take, opening, folders)
-    workspace = Path(state.session.workspace) if state.session.id else opening.workspace
-    standing = await asyncio.to_thread(trust.standing, workspace, folders)
-    trusted = opening.trust or standing == "trusted"
-    find = trust.fingerprint if opening.trust else partial(trust.trusted_filters, folders=folders)
-    filters = await asyncio.to_thread(find, workspace)
-    loaded = await asyncio.to_thread(loading.load, folders, workspace, trusted, opening.overrides)
+    found = await asyncio.to_thread(_find, opening, folders)
+    state, kept, loaded, workspace = found.state, found.storage, found.loaded, found.workspace
     replay = opening.replay or (Path(state.session.replay) if state.session.rehearsal else None)
     store = Store(state)
     journal = Journal(store, kept.log, kept.number)
@@ -67,7 +62,9 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
         storage=kept,
         loaded=loaded,
         folders=folders,
-        workspace=Workspace(workspace, own=(folders.data, folders.config, folders.cache), filters=filters),
+        workspace=Workspace(
+            workspace, own=(folders.data, folders.config, folders.cache), filters=found.filters
+        ),
         start_folder=_start_folder(workspace, opening.started_from),
         model=model,
         model_name=name,
@@ -77,9 +74,7 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
     )
     if opening.interactive:
         session.workspace.launch()  # it gets ready on another core while the panes are made on this one
-    await _begin(session, opening, replay, trusted, not_kept)
-    if opening.interactive and not trusted and await asyncio.to_thread(_brings_settings, workspace):
-        session.say_at_start([_NOT_IN_FORCE[standing]])
+    await _begin(session, opening, replay, found)
     return session
 
 
@@ -89,15 +84,37 @@ async def _open_child(*arguments: Any, **named: Any) -> RunSession:
     return await open_child(*arguments, **named)
 
 
-def _brings_settings(workspace: Path) -> bool:
-    return bool(trust.files_of(workspace))
-
-
 _NOT_IN_FORCE: dict[trust.Standing, str] = {
     "not trusted": "This folder brings settings of its own, which are not used: “Trust this workspace” shows them",
     "changed": "The settings that this folder brings have changed since you trusted them, and are not used: "
     "“Trust this workspace” shows them",
 }
+
+
+class _Found(Struct, frozen=True):
+    """What an opening finds on disk. `not_kept` is why nothing can be kept, if so; `filters` see `Workspace`."""
+
+    storage: Storage
+    state: State
+    not_kept: str
+    workspace: Path
+    trusted: bool
+    filters: str
+    loaded: LoadedSettings
+    not_in_force: str
+
+
+def _find(opening: Opening, folders: Folders) -> _Found:
+    """All that is read before there is a session, in one thread: each step by itself would wait for the screen."""
+    kept, state, not_kept = _take(opening, folders)
+    workspace = Path(state.session.workspace) if state.session.id else opening.workspace
+    standing = trust.standing(workspace, folders)
+    trusted = opening.trust or standing == "trusted"
+    filters = trust.fingerprint(workspace) if opening.trust else trust.trusted_filters(workspace, folders)
+    loaded = loading.load(folders, workspace, trusted, opening.overrides)
+    withheld = opening.interactive and not trusted and trust.files_of(workspace)
+    not_in_force = _NOT_IN_FORCE[standing] if withheld else ""
+    return _Found(kept, state, not_kept, workspace, trusted, filters, loaded, not_in_force)
 
 
 def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
@@ -116,9 +133,7 @@ def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
         return *storage.in_memory(*asked), str(error)
 
 
-async def _begin(
-    session: Session, opening: Opening, replay: Path | None, trusted: bool, not_kept: str
-) -> None:
+async def _begin(session: Session, opening: Opening, replay: Path | None, found: _Found) -> None:
     journal = session.journal
     state = journal.store.state
     if not state.session.id:
@@ -134,9 +149,10 @@ async def _begin(
     if opening.draft:
         journal.grow(e.DraftChanged(opening.draft))
     session.say_what_is_held()
-    journal.tell(e.SessionOpened(trusted, opening.read_only, not_kept))
+    journal.tell(e.SessionOpened(found.trusted, opening.read_only, found.not_kept))
     _describe(session, opening.started_from)
-    session.say_at_start([*session.storage.lost, *map(str, session.loaded.faults), *filter(None, [not_kept])])
+    said = (*found.storage.lost, *map(str, found.loaded.faults), found.not_kept, found.not_in_force)
+    session.say_at_start([*filter(None, said)])
 
 
 def _start_folder(workspace: Path, started_from: Path | None) -> str:

@@ -175,10 +175,10 @@ class Session:
         Call it after the first frame; it returns at once. What there is to say about the opening itself is said now.
         """
         await self.tell_opening()
+        self.workspace.start()
         if self._look_later:
             self._look_later = False
             await self._freshness.look_at_everything()
-        self.workspace.start()
         await self.models.find_key()
         self._preparation.start(interactive=self._interactive)
         if self.storage.lock is not None:
