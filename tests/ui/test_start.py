@@ -35,6 +35,11 @@ HEAVY = (
     "litellm tiktoken openai pydantic httpx git watchfiles xml.sax http.client"
     " rapidfuzz json_repair jsonschema_rs unidiff tomlkit"
 )
+#: Our packages of which something is imported when keys are taken, and when every pane is filled.
+OURS = (
+    "answers checks context debug_log edits errors files git log model planning processes review session settings"
+    " store subtasks turn ui workspace"
+)
 #: What is imported when somebody begins to write, and not before.
 FOR_A_TURN = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.ui.widgets.message_text")
 #: Starts the screen over a new session as the command line does, and says what was imported at which moment.
@@ -70,6 +75,7 @@ async def main():
         app.workspace_screen._arrived = arriving
         while not (app.workspace_screen.ready and gc.isenabled()):
             await pilot.pause(0.01)
+        seen["panes"] = sorted(sys.modules)
         seen["frozen"] = gc.get_freeze_count()
         told = []
         app.session.subscribe(lambda event, state: told.append(state.model.status))
@@ -143,6 +149,15 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
     assert [
         name for name in seen["first key"] if name.startswith(("tui_agent.trial.", "html.entities"))
     ] == []
+
+
+def test_of_turns_and_tools_the_first_key_needs_what_is_small(seen: dict[str, set[str]]) -> None:
+    small = {"conversation_cache", "model_choice", "pastes", "texts"}
+    for moment in ("first key", "panes"):
+        found = {name for name in seen[moment] if name.startswith(("tui_agent.turn.", "tui_agent.tools."))}
+        assert found == {f"tui_agent.turn.{name}" for name in small}, moment
+        packages = {name.split(".")[1] for name in seen[moment] if name.startswith("tui_agent.")}
+        assert packages == set(OURS.split()), moment
 
 
 def test_what_a_turn_needs_waits_for_a_message(seen: dict[str, set[str]]) -> None:

@@ -19,11 +19,11 @@ from tui_agent.session.turns import Turns
 from tui_agent.store import events as e
 from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.state import ChatMessage, Decision, State
-from tui_agent.turn.context import TurnContext
 from tui_agent.turn.pastes import PASTED, check_pastes, pasted_line
 
 if TYPE_CHECKING:
     from tui_agent.log.exchanges import Exchange
+    from tui_agent.turn.context import TurnContext
 
 
 class Chat:

@@ -46,13 +46,13 @@ from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, left_running
-from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.texts import Texts
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
+    from tui_agent.turn.context import TurnContext
 
 SYSTEM_PROMPT = "system-prompt.json"
 PLANNING_PROMPT = "planning-prompt.json"
@@ -355,6 +355,8 @@ class Session:
             self._turns.ask_again(conflicts)
 
     def _turn_context(self) -> TurnContext:
+        from tui_agent.turn.context import TurnContext
+
         return TurnContext(
             state=lambda: self.state,
             settings=self.loaded.settings,

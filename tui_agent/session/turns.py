@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.debug_log import fault
 from tui_agent.edits.change import Change
@@ -15,8 +15,6 @@ from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.state import Decision, State
-from tui_agent.tools.context import Emit
-from tui_agent.turn.context import TurnContext
 
 _log = logging.getLogger(__name__)
 STOPPED = "Stopped: what came so far is kept."
@@ -24,8 +22,12 @@ ASK_FOR_THE_REST = "before it was complete: send “continue” to ask for the r
 #: Seconds between two tellings of what streams: a frame or two of the screen.
 TOLD_EVERY = 0.03
 Part = Literal["summary", "message", "reasoning", ""]
-#: What a turn does, told as events.
-Steps = Callable[[TurnContext, Emit], Awaitable[None]]
+if TYPE_CHECKING:
+    from tui_agent.tools.context import Emit
+    from tui_agent.turn.context import TurnContext
+
+    #: What a turn does, told as events.
+    Steps = Callable[[TurnContext, Emit], Awaitable[None]]
 
 
 class Turns:
@@ -246,14 +248,10 @@ class Turns:
         await self._to_its_end(turn, steps)
 
     async def _run_again(self, conflicts: Sequence[Change]) -> None:
+        from tui_agent.turn.turn import run_again
+
         turn = self.state.turn.number
-
-        async def steps(context: TurnContext, emit: Emit) -> None:
-            from tui_agent.turn.turn import run_again
-
-            await run_again(context, conflicts, emit)
-
-        await self._to_its_end(turn, steps, again=True)
+        await self._to_its_end(turn, lambda context, emit: run_again(context, conflicts, emit), again=True)
 
     async def _to_its_end(self, turn: int, steps: Steps, *, again: bool = False) -> None:
         """Run the turn, and say how it ended. One that goes on for conflicts had ended well before: where the model

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from tui_agent.errors import PasteTooLong
-from tui_agent.tools.files import window_of
-from tui_agent.turn.context import TurnContext
+
+if TYPE_CHECKING:
+    from tui_agent.turn.context import TurnContext
 
 PASTED = re.compile(r"\[pasted [\d.]+ [kM]B, [\d,]+ lines?(?: \(\d+\))?\]")
 
@@ -39,6 +41,8 @@ async def with_pastes(context: TurnContext, text: str) -> str:
 
 async def check_pastes(context: TurnContext, text: str) -> None:
     """Raises `PasteTooLong` where the text, with what was pasted into it, is more than the model takes."""
+    from tui_agent.tools.files import window_of
+
     whole = await with_pastes(context, text)
     state = context.state()
     window = window_of(state)
