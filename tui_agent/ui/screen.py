@@ -92,6 +92,7 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.status import StatusPane
         from tui_agent.ui.widgets.prompt_lines import ApprovalLine
+        from tui_agent.ui.widgets.transcript import Transcript
 
         self.session = self.arrangement.session = session
         self.bridge = bridge = Bridge(session, self.call_later)
@@ -99,7 +100,8 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
         with self.app.batch_update():
             for pane in (ChatPane(session), StatusPane(session)):
                 await self._put(pane, bridge)
-            bridge.attach(self.query_one(ApprovalLine))
+            for shown in (self.query_one(Transcript), self.query_one(ApprovalLine)):
+                bridge.attach(shown)
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from textual import events
 from textual.containers import VerticalScroll
@@ -35,7 +35,12 @@ class Source(Protocol):
 
 class Transcript(VerticalScroll, can_focus=True):
     """A run of messages without gaps. It may end before the newest, where the person left it further up: then more
-    come at the lower edge too."""
+    come at the lower edge too.
+
+    Its pane shows it all else; of a reply that streams the bridge tells it alone, thirty times a second.
+    """
+
+    SLICES: ClassVar[tuple[str, ...]] = ("reply",)
 
     class Stood(Message):
         """The person is at another place; None: with the newest message."""
