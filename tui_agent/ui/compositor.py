@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.console import Console, RenderableType
 from textual._compositor import Compositor, CompositorMap, CompositorUpdate, ReflowResult
 from textual._context import visible_screen_stack
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
