@@ -20,14 +20,6 @@ from typing import IO, Any, Final
 
 from msgspec import Struct
 
-# At its import GitPython runs the first git of the PATH, which the workspace may have brought. It finds none here,
-# and says nothing of that; which git is run, and with which environment, is decided below.
-os.environ["GIT_PYTHON_REFRESH"] = "quiet"
-os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = os.devnull
-
-from git import Git
-from git.exc import GitCommandNotFound
-
 from tui_agent.files.git_folder import (
     TRUSTED_FILTERS,
     Entries,
@@ -148,7 +140,7 @@ def git_without_repository(root: str, *arguments: str) -> Result:
             _write(os.path.join(empty, "HEAD"), b"ref: refs/heads/none\n")
             _write(os.path.join(empty, "config"), format_config(_FIXED))
             variables = {"GIT_DIR": empty, "GIT_WORK_TREE": os.path.realpath(root)}
-            return run_git(root, arguments, variables, seconds=SECONDS, start=_started)
+            return run_git(root, arguments, variables, seconds=SECONDS)
     except OSError as error:
         return Result(127, b"", str(error).encode(errors="replace"))
 
@@ -208,7 +200,17 @@ def without_submodules(root: str, index: str = "") -> list[str]:
 def _started(
     command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Start git through GitPython. It adds to the environment that it inherits, and `env -i` begins from nothing."""
+    """Start git through GitPython. It adds to the environment that it inherits, and `env -i` begins from nothing.
+
+    It takes as long to import as all else that a folder without a repository needs.
+    """
+    # At its import it runs the first git of the PATH, which the workspace may have brought. It finds none here, and
+    # says nothing of that; which git is run, and with which environment, is decided here.
+    os.environ["GIT_PYTHON_REFRESH"] = "quiet"
+    os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = os.devnull
+    from git import Git
+    from git.exc import GitCommandNotFound
+
     variables = [f"{key}={value}" for key, value in environment.items()]
     try:
         execute: Any = Git(folder).execute
