@@ -45,7 +45,7 @@ local-server: set-up ## Build that server, for a quarter of an hour, once
 		build/local-server/bin/python -m pip install --quiet 'llama-cpp-python[server]'
 
 cov: set-up ## Run the tests and say which lines they do not reach
-	@.venv/bin/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)
+	@.venv/bin/python -m pytest -p pytest_cov.plugin --cov --cov-report=term-missing:skip-covered $(ARGS)
 
 lock: ## Write requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --extra dev --universal \
