@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import logging
 import os
+import re
 import sqlite3
 import stat
 import subprocess
@@ -201,7 +202,10 @@ def is_broad(kind: ast.expr | None) -> bool:
 def test_every_broad_except_logs_or_raises():
     silent, seen = [], 0
     for path in PACKAGE.rglob("*.py"):
-        tree = ast.parse(path.read_text())
+        text = path.read_text()
+        if not re.search(r"Exception\b|except\s*:", text):
+            continue
+        tree = ast.parse(text)
         for handler in handlers_in(tree):
             if not is_broad(handler.type):
                 continue

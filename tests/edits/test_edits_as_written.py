@@ -14,7 +14,7 @@ from support.edit_replies import DISTURBANCES, FORMS, placed, read_back, tried
 from tui_agent.edits.hunks import compose, diff_of, hunks, unified
 
 #: The same cases in every run; a failure is still made as small as it can be.
-quick = settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=12, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("kind", DISTURBANCES)
