@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.trees import make_repository, make_tree, run_git
 
+from tui_agent.git import repository as git_repository
 from tui_agent.git import status as git_status
 from tui_agent.git.process import Result
 from tui_agent.git.repository import (
@@ -214,15 +215,23 @@ def test_a_conflict_is_listed_once(tmp_path: Path) -> None:
     assert status_and_deleted(str(tmp_path))[1] == ["a.py"]
 
 
-def test_what_is_ignored(tmp_path: Path) -> None:
+def test_what_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_repository(tmp_path, {".gitignore": "*.log\nbuild/\n", "kept.log": ""})
     make_tree(tmp_path, ["build/deep/o", "sub/deep/build/o"])
     repository = find_repository(str(tmp_path))
     assert repository is not None
     asked = ["a b.log", "kept.log", "build/x", "new\n.py", "-x.log"]
     assert ignored(repository, asked) == {"a b.log", "build/x", "-x.log"}
-    assert ignored_folders(repository) >= {"build"}
-    assert not ignored_folders(repository) & {"sub", ""}
+    calls: list[tuple[str, ...]] = []
+
+    def noted(root: str, *arguments: str, feed: bytes | None = None) -> Result:
+        calls.append(arguments)
+        return git(root, *arguments, feed=feed)
+
+    monkeypatch.setattr(git_repository, "git", noted)
+    folders = ignored_folders(repository)
+    assert folders >= {"build"} and not folders & {"sub", ""}
+    assert "--no-index" in calls[-1], "for each folder git would look through its whole index"
 
 
 def test_status_below_the_root(tmp_path: Path) -> None:

@@ -168,10 +168,14 @@ def withheld_filters(root: str) -> dict[str, bool]:
     return {name: required.get(name, False) for name in withheld}
 
 
-def ignored(repository: Repository, paths: Sequence[str]) -> set[str] | None:
-    """Those of `paths` that git ignores; None where it cannot tell (a path in a submodule, or behind a link)."""
+def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = False) -> set[str] | None:
+    """Those of `paths` that git ignores; None where it cannot tell (a path in a submodule, or behind a link).
+
+    Git looks through its whole index for each path, unless they are known to be `untracked`.
+    """
     feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
-    told = git(repository.root, "check-ignore", "-z", "--stdin", feed=feed)
+    index = ("--no-index",) if untracked else ()
+    told = git(repository.root, "check-ignore", "-z", "--stdin", *index, feed=feed)
     if told.status not in (0, 1):
         return None
     return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
@@ -186,7 +190,7 @@ def ignored_folders(repository: Repository) -> set[str]:
     )
     empty_of_others = [os.fsdecode(path[:-1]) for path in told.out.split(b"\0") if path.endswith(b"/")]
     # git names a folder too when all that is in it now happens to be ignored: a new file there is not
-    return (ignored(repository, empty_of_others) or set()) if empty_of_others else set()
+    return (ignored(repository, empty_of_others, untracked=True) or set()) if empty_of_others else set()
 
 
 def without_submodules(root: str, index: str = "") -> list[str]:
