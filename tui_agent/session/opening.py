@@ -138,12 +138,10 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
     state = journal.store.state
     if not state.session.id:
         new_id = session.storage.lock.folder.name if session.storage.lock else directory.new_id()
-        await journal.record(
-            e.SessionStarted(
-                new_id, str(opening.workspace), str(replay or ""), opening.rehearsal, __version__
-            )
+        started = e.SessionStarted(
+            new_id, str(opening.workspace), str(replay or ""), opening.rehearsal, __version__
         )
-        await session.settle_others()
+        await asyncio.gather(journal.record(started), session.settle_others())  # the disk is waited for once
     else:
         await session.take_up()
     if opening.draft:
