@@ -86,6 +86,7 @@ async def test_list_show_search_rename_delete(workspace: Path, sessions: Command
     await asyncio.to_thread(sessions, "delete", name, "--yes")
     assert git(workspace, "for-each-ref", "refs/tui-agent") == ""
     assert sessions("list").out == sessions("search", "timeout").out == ""
+    assert sessions("list").err == "No session of this workspace yet; --all lists those of others.\n"
     assert "no session" in sessions("show", name, status=1).sentence
 
 

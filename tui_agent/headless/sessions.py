@@ -36,8 +36,15 @@ BAR_CELLS = 24
 
 def list_sessions(workspace: Path, everywhere: bool, as_json: bool, sort: Sort = "newest") -> int:
     """Newest first, or in another order; the id comes first on each line."""
-    for entry in catalog.sorted_by(_entries(workspace, everywhere), sort):
+    entries = catalog.sorted_by(_entries(workspace, everywhere), sort)
+    for entry in entries:
         json_line(_entry_values(entry)) if as_json else row(_entry_line(entry, everywhere))
+    if not entries and not as_json:
+        note(
+            "No session yet."
+            if everywhere
+            else "No session of this workspace yet; --all lists those of others."
+        )
     return 0
 
 

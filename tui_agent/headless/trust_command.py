@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tui_agent.files.visible import escaped
-from tui_agent.headless.output import row
+from tui_agent.headless.output import note, row
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 
@@ -28,9 +28,12 @@ def give(workspace: Path) -> int:
 def show() -> int:
     """Every workspace that is trusted, one a line, with what has become of it."""
     folders = user_folders()
-    for entry in trust.trusted(folders):
+    entries = trust.trusted(folders)
+    for entry in entries:
         standing = trust.standing(Path(entry.path), folders)
         row(f"{escaped(entry.path)}" + (f"  ({_changed(entry.path)})" if standing != "trusted" else ""))
+    if not entries:
+        note("No workspace is trusted.")
     return 0
 
 
