@@ -58,8 +58,7 @@ def fork(data: Path, session: str, turn: int | None = None) -> Forked:
         replace(event, id=forked.id) if isinstance(event, e.SessionStarted) else event for event in kept
     ]
     copied += [e.CheckpointMade(replace(point, picks=())) for point in later]
-    if forked.sentence:
-        copied.append(e.SessionForked(session, forked.sentence))
+    copied.append(e.SessionForked(session, forked.sentence))
     write(data, forked.id, copied, **_meta(entry, kept))
     return forked
 

@@ -61,7 +61,9 @@ def _started(state: State, event: e.TurnStarted) -> State:
 
 
 def _forked(state: State, event: e.SessionForked) -> State:
-    return say(state, ChatMessage(0, "note", state.turn.number, event.text, level="warning"))
+    words = f"This session is a copy of {event.source}. {event.text}".rstrip()
+    level = "warning" if event.text else "info"
+    return say(state, ChatMessage(0, "note", state.turn.number, words, level=level))
 
 
 def _phase(state: State, event: e.PhaseChanged) -> State:

@@ -41,7 +41,7 @@ class SessionRenamed(Lasting, frozen=True):
 
 
 class SessionForked(Lasting, frozen=True):
-    """The session goes on where the session `source` stood after a turn, and the person is told how files differ."""
+    """The session goes on where the session `source` stood after a turn; `text` says how files differ, if they do."""
 
     source: str
     text: str
