@@ -178,7 +178,7 @@ class Log:
     def _end(self, error: BaseException, taken: Sequence[_Job | None]) -> None:
         """The thread ends on a fault: tell those that wait now, and leave word for those that come."""
         ended = SessionError(
-            f"the session {self.path.parent.name} is not kept any more ({type(error).__name__})",
+            f"the session {self.path.parent.name} is no longer kept ({type(error).__name__})",
             "copy what you still need, then start again with --continue",
         )
         with self._putting:
@@ -267,7 +267,7 @@ def _records(path: Path, lost: list[str]) -> Iterator[Record]:
         raw = read_raw(path).records
         if not raw:
             raise
-        lost.append(f"{error.what}: this is what could be read of it, `tui-agent --resume` goes on with it")
+        lost.append(f"{error.what}: this is what could be read of it, `tui-agent --resume` continues it")
         yield from (raw[number] for number in sorted(raw))
         return
     with closing(connection):

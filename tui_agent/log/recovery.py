@@ -63,7 +63,7 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
     os.replace(new, path)
     name = f"the session {path.parent.name}"
     return [
-        f"{name} is damaged: its {kept} readable records go on, the old log is {shown(str(aside))}",
+        f"{name} is damaged: its {kept} readable records are kept, and the old log is {shown(str(aside))}",
         *lost,
     ]
 
@@ -113,7 +113,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
         pass  # then it is recovered once more the next time
     what = f"{len(found.records)} records" + (" and a snapshot" if kept is not None else "")
     return name, (
-        f"the session {session} is damaged: {what} could be read and go on as {name}, "
+        f"the session {session} is damaged: {what} could be read and continue as {name}, "
         f"{shown(str(old / directory.LOG))} stays as it is"
     )
 

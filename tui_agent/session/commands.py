@@ -221,7 +221,7 @@ class CommandRuns:
         last = self._last()
         written = self._running.written.get(last.id, ())
         if not written:
-            why = "is not kept any more" if last.changed else "wrote nothing"
+            why = "is no longer kept" if last.changed else "wrote nothing"
             raise SessionError(f"The last command {why}", "run it again with !")
         count, left = await self._review.propose_written(written, last.id, last.command)
         files = f"{count} file{'' if count == 1 else 's'}"
@@ -245,7 +245,7 @@ class CommandRuns:
 
         result = next((one for one in self.state.commands.results if one.id == number), None)
         if result is None:
-            raise SessionError("This command is not known any more", "look for it in the chat")
+            raise SessionError("This command is no longer known", "look for it in the chat")
         output = Output()
         output.add(self._blobs.get(result.blob) if result.blob else b"")
         return printed(output, WHOLE)[0]

@@ -177,8 +177,8 @@ class TrialViews:
             await self.say_once(f"Commands use the virtual environment {environment} of this folder")
         if hidden := await asyncio.to_thread(_hidden_tools, made, chosen["PATH"]):
             await self.say_once(
-                f"Commands may find another {' and '.join(hidden)} than you: what it is made of is not shown "
-                "to them; add its folder to trial.tools",
+                f"Commands may find a different {' and '.join(hidden)} than you do, since yours is hidden from "
+                "them; add its folder to trial.tools",
                 "warning",
             )
         return Prepared(made, chosen, pending, key, folder)

@@ -119,7 +119,7 @@ async def git_forget(params: dict[str, Any], send: Send) -> int:
 async def git_file(params: dict[str, Any], send: Send) -> str | bool | None:
     """{root, revision, path} → the content of a file in a commit, in base 64.
 
-    Null where it is not in there, false where that commit is not kept any more (HEAD may be none as yet).
+    Null where it is not in there, false where that commit is no longer kept (HEAD may be none as yet).
     """
     root, revision = params["root"], params["revision"]
     found = await asyncio.to_thread(file_at, root, revision, params["path"])
