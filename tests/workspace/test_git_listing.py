@@ -217,11 +217,19 @@ def test_a_conflict_is_listed_once(tmp_path: Path) -> None:
 
 def test_what_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_repository(tmp_path, {".gitignore": "*.log\nbuild/\n", "kept.log": ""})
+    inner = make_repository(tmp_path / "inner", ["a.py"])
+    run_git(tmp_path, "add", "inner")
     make_tree(tmp_path, ["build/deep/o", "sub/deep/build/o"])
+    (tmp_path / "link").symlink_to(inner)
     repository = find_repository(str(tmp_path))
     assert repository is not None
     asked = ["a b.log", "kept.log", "build/x", "new\n.py", "-x.log"]
-    assert ignored(repository, asked) == {"a b.log", "build/x", "-x.log"}
+    for few in (git_repository.FEW, 0):
+        monkeypatch.setattr(git_repository, "FEW", few)
+        assert ignored(repository, asked) == {"a b.log", "build/x", "-x.log"}
+        assert ignored(repository, ["kept.log"]) == set()
+        assert ignored(repository, [*asked, "inner/x.log"]) is None
+        assert ignored(repository, [*asked, "link/x.log"]) is None
     calls: list[tuple[str, ...]] = []
 
     def noted(root: str, *arguments: str, feed: bytes | None = None) -> Result:
@@ -232,6 +240,9 @@ def test_what_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     folders = ignored_folders(repository)
     assert folders >= {"build"} and not folders & {"sub", ""}
     assert "--no-index" in calls[-1], "for each folder git would look through its whole index"
+    calls.clear()
+    ignored(repository, asked)
+    assert [arguments[0] for arguments in calls] == ["ls-files", "check-ignore"] and "--no-index" in calls[-1]
 
 
 def test_status_below_the_root(tmp_path: Path) -> None:

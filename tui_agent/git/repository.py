@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, Final
 
@@ -34,6 +34,8 @@ from tui_agent.processes.environment import avoid_programs_in
 
 #: How long a call may take, in seconds: one that reads, and one that may write a whole work tree.
 SECONDS, LONG_SECONDS = 60.0, 600.0
+#: Of more paths it is asked at once which are tracked.
+FEW: Final = 100
 #: Of a submodule only its commit counts: to see what changed in it git would believe its configuration.
 UNOPENED: Final = "--ignore-submodules=dirty"
 #: What the author of a private commit is called.
@@ -171,14 +173,39 @@ def withheld_filters(root: str) -> dict[str, bool]:
 def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = False) -> set[str] | None:
     """Those of `paths` that git ignores; None where it cannot tell (a path in a submodule, or behind a link).
 
-    Git looks through its whole index for each path, unless they are known to be `untracked`.
+    Git looks through its whole index for each path, unless they are known to be `untracked`: of many it is asked first
+    which are.
     """
+    if len(paths) > FEW and not untracked:
+        others = _untracked(repository, paths)
+        if not others:
+            return None if others is None else set()
+        return ignored(repository, others, untracked=True)
     feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
     index = ("--no-index",) if untracked else ()
     told = git(repository.root, "check-ignore", "-z", "--stdin", *index, feed=feed)
     if told.status not in (0, 1):
         return None
     return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
+
+
+def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None:
+    """Those of `paths` that are not in the index, or that a sparse checkout leaves out; None where one is in a
+    submodule, or git cannot tell."""
+    told = git(repository.root, "ls-files", "-z", "-t")
+    if not told.ok:
+        return None
+    tracked = set(told.out.split(b"\0"))
+    names = {os.fsencode(path): path for path in paths}
+    folders = {parent for name in names for parent in _parents(name)}
+    if any(b"H " + folder in tracked for folder in folders):
+        return None
+    return [path for name, path in names.items() if not {b"H " + name, b"M " + name} & tracked]
+
+
+def _parents(name: bytes) -> Iterator[bytes]:
+    while name := name.rpartition(b"/")[0]:
+        yield name
 
 
 def ignored_folders(repository: Repository) -> set[str]:
