@@ -84,6 +84,9 @@ def test_a_command_has_one_word_and_the_first_that_fits_begins_with_it() -> None
     named = {"model", "new", "undo", "compact", "fork", "export", "theme", "help", "resume", "commit", "quit"}
     assert named <= SLASH.keys() and all(action.id in ACTIONS for action in SLASH.values())
     assert slash_commands("mo")[0][0] == "model"
+    assert [name for name, _ in slash_commands("")][-2:] == ["quit", "stop-everything"], (
+        "Enter takes the first"
+    )
     assert "undo" in [name for name, _ in slash_commands("last apply")]
 
 

@@ -111,10 +111,11 @@ _SAID = {
     "app.stop_everything": "stop-everything",
 }
 _KEYS_ONLY = {"app.leader", "app.palette", "app.close", "pane.next", "pane.previous"}
-#: What `/` offers in the prompt, by the word after it: actions that count anywhere, and some of the chat.
+#: What `/` offers in the prompt, by the word after it: actions that count anywhere, and some of the chat. What ends
+#: the program or everything in it comes last: Enter takes the first.
 SLASH: dict[str, Action] = {
     _SAID.get(action.id, action.name.replace("_", "-")): action
-    for action in ACTIONS.values()
+    for action in sorted(ACTIONS.values(), key=lambda action: action.pane == APP)
     if (action.pane in (APP, ANYWHERE) and action.id not in _KEYS_ONLY)
     or action.id in ("chat.copy", "chat.reasoning")
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import OptionList
 
@@ -12,6 +13,7 @@ from tui_agent.store.state import State
 from tui_agent.ui.actions import slash_commands
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import one_line, parts
+from tui_agent.ui.widgets.lines import column
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -88,17 +90,16 @@ def file_row(path: str, state: State) -> tuple[str, Content]:
 
 
 def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
-    """The commands that fit what is typed after `/`, each with what it does and its key."""
-    found = slash_commands(query)
-    width = max((len(name) for name, _ in found), default=0)
+    """The commands that fit what is typed after `/`, each with its key and what it does."""
+    found = [
+        (name, keys.shown(action.id) if keys else "", action.words) for name, action in slash_commands(query)
+    ]
+    width = max((len(name) for name, _, _ in found), default=0)
+    of_keys = max((cell_len(key) for _, key, _ in found), default=0)
     return [
         (
             name,
-            parts(
-                (f"/{name:<{width}}  ", "$accent"),
-                action.words,
-                (f"  {keys.shown(action.id) if keys else ''}", "$muted"),
-            ),
+            parts((f"/{name:<{width}}  ", "$accent"), (f"{column(key, of_keys)}  ", "$muted"), words),
         )
-        for name, action in found
+        for name, key, words in found
     ]
