@@ -355,6 +355,8 @@ async def test_the_first_screen_is_help_until_something_is_said(workspace: Path)
         assert not it.pane("review").display and "Review" in it.text.splitlines()[-2]
         await it.press("1")
         assert it.one(Prompt).text.startswith("What does this project do")
+        await it.press("backspace", "3")
+        assert it.one(Prompt).text == "!ls", "a folder need not be a repository"
         await it.press("backspace", *"change src/api.py", "enter")
         await it.until(lambda: it.pane("review").display, "the review opened")
         assert it.one(Prompt).has_focus and "Three things to try" not in it.text

@@ -19,7 +19,7 @@ from tui_agent.ui.widgets.prompt_lines import NextSteps
 TRIALS = (
     NextStep("Have the code explained", "What does this project do, and where does it start?"),
     NextStep("Have something changed", "Find a small bug or a missing test here, and propose a change."),
-    NextStep("Run a command", "!git status"),
+    NextStep("Run a command", "!ls"),
 )
 _WHAT = (
     "You and a language model change this folder together. It says which files it needs and what it would "
