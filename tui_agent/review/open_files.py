@@ -169,7 +169,8 @@ class OpenFiles:
         self._stored[path] = decode(data)
         self._merges.pop(path, None)
         mtime = await asyncio.to_thread(self._mtime, path)
-        await self._journal.record(e.BufferSaved(path, written, mtime, hash_of_text(buffer.text)))
+        text_hash = await asyncio.to_thread(hash_of_text, buffer.text)  # the fold asks for it again
+        await self._journal.record(e.BufferSaved(path, written, mtime, text_hash))
         now = self.state.buffers.get(path)
         if (
             now is not None and now.unsaved

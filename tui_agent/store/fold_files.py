@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -139,6 +140,7 @@ def holds(buffer: Buffer, saved: e.BufferSaved) -> bool:
     return not buffer.revision or not saved.text or hash_of_text(buffer.text) == saved.text
 
 
+@lru_cache(1)  # a save asks three times, and 10 MB take 20 ms
 def hash_of_text(text: str) -> str:
     """The hash of a text as an editor holds it, whatever the encoding of its file."""
     return md5(text.encode("utf-8", "surrogatepass"))
