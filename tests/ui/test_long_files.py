@@ -3,100 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import re
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from rich.cells import cell_len
-from textual.app import ComposeResult
+from textual import events
+from textual._tree_sitter import get_language
 from textual.document._document import Document
 from textual.document._wrapped_document import WrappedDocument
-from textual.pilot import Pilot
-from textual.screen import Screen
-from textual.widgets import Label, TextArea
+from textual.widgets import TextArea
+from tree_sitter import Tree
 
-from tests.support.panes import ThemedApp
+from tests.support.editors import EditorApp, parsed
 from tui_agent.edits.search import Occurrence
-from tui_agent.store.files import Buffer
-from tui_agent.ui.compositor import SpanCompositor
-from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets import documents
 from tui_agent.ui.widgets import editor as editor_module
 from tui_agent.ui.widgets.documents import CodeDocument
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.text_area import SEARCHED_LINES
+from tui_agent.workspace.syntax_trees import parse
 
 LINES = [f"value_{number} = compute({number}, 'text')" for number in range(3_000)]
-
-
-class RowScreen(Screen[None]):
-    def __init__(self) -> None:
-        super().__init__()
-        self._compositor = SpanCompositor()
-
-
-class Cells(dict[tuple[int, int], tuple[str, str]]):
-    """What a terminal shows: by row and column a character and the escape sequence of its looks."""
-
-    def draw(self, sequences: str) -> None:
-        at, looks = (0, 0), ""
-        for move, style, end, text in re.findall(
-            r"\x1b\[([\d;]*)H|(\x1b\[[\d;]*m)|(\n)|([^\x1b\n]+)", sequences
-        ):
-            if style:
-                looks = style
-            elif end:
-                at = at[0] + 1, 0
-            elif text:
-                for letter in text:
-                    self[at] = letter, looks
-                    at = at[0], at[1] + cell_len(letter)
-            else:
-                row, column = map(int, move.split(";"))
-                at = row - 1, column - 1
-
-
-class EditorApp(ThemedApp):
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.shown, self.drawn = Cells(), 0
-        self._buffer = Buffer("long.py", text=text, cursor=(1_500, 0), anchor=(1_500, 0), revision=1)
-
-    def get_default_screen(self) -> RowScreen:
-        return RowScreen()
-
-    def compose(self) -> ComposeResult:
-        yield Label("above")
-        self.editor = Editor(self._buffer, editor_theme(self.theme, self.theme_variables))
-        yield self.editor
-        yield Label("below")
-
-    def _display(self, screen: Screen[Any], renderable: Any) -> None:
-        if renderable is not None:
-            self.shown.draw(renderable.render_segments(self.console))
-        super()._display(screen, renderable)
-
-    def whole(self) -> Cells:
-        """The screen drawn from its beginning."""
-        self.editor._line_cache.clear()
-        self.editor._styles_cache.clear()
-        cells = Cells()
-        cells.draw(self.screen._compositor.render_full_update().render_segments(self.console))
-        return cells
-
-    def on_mount(self) -> None:
-        self.editor.take(self._buffer)
-        self.editor.focus()
-
-
-async def parsed(pilot: Pilot[None], editor: Editor) -> CodeDocument:
-    document = editor.document
-    assert isinstance(document, CodeDocument)
-    for _ in range(200):
-        if document.parsed == document.edits:
-            return document
-        await pilot.pause(0.02)
-    raise AssertionError("it was never parsed again")
 
 
 def colours(editor: Editor) -> list[object]:
@@ -249,17 +177,20 @@ async def test_a_text_that_takes_long_to_parse_keeps_no_key_waiting(monkeypatch:
     monkeypatch.setattr(documents, "GIVEN_UP_AFTER", 0.8)
     app = EditorApp("value = 1\n" + "# (\n" * 20_000)
     async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press("x")
         document = app.editor.document
         assert isinstance(document, CodeDocument)
-        assert document.get_line(1_500) == "x# (" and not document.given_up, (
-            "it is shown and takes keys at once"
-        )
-        rounds = 0
-        while not document.given_up:
-            await asyncio.sleep(0.001)
-            rounds += 1
-        assert rounds > 20, "the loop went on meanwhile"
+
+        async def rounds() -> int:
+            count = 0
+            while not document.given_up:
+                await asyncio.sleep(0.001)
+                count += 1
+            return count
+
+        counting = asyncio.create_task(rounds())
+        await pilot.press("x")
+        assert document.get_line(1_500) == "x# (", "it is shown and takes keys at once"
+        assert await counting > 20, "the loop went on meanwhile"
         await pilot.press("y")
         assert document.get_line(1_500) == "xy# ("
 
@@ -272,3 +203,77 @@ async def test_a_long_text_has_its_colours_once_it_is_parsed(monkeypatch: pytest
         await pilot.pause()
         assert all(app.editor._highlights[row] for row in range(1_490, 1_510))
         assert app.shown == app.whole()
+
+
+async def test_an_edit_does_not_begin_a_parse_again_and_slow_ones_are_summed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The thread of each parse waits until it is let on; each one takes as long as it is said to."""
+    begun, let_on = threading.Semaphore(0), threading.Semaphore(0)
+    took = 0.0
+
+    def slow(*of: Any) -> Tree | None:
+        begun.release()
+        let_on.acquire()
+        return parse(*of)
+
+    times = threading.local()
+
+    def clock() -> float:
+        times.now = getattr(times, "now", -took) + took
+        return times.now
+
+    monkeypatch.setattr(documents, "AT_ONCE", 0.0)
+    python = get_language("python")
+    assert python is not None
+    document = documents.CodeDocument("\n".join(LINES), python)
+    assert document.parsed < 0
+    monkeypatch.setattr(documents, "parse", slow)
+    monkeypatch.setattr(documents, "thread_time", clock)
+    parsing = asyncio.create_task(document.parse())
+    await asyncio.to_thread(begun.acquire)
+    document.replace_range((0, 0), (0, 0), "# é\n")
+    assert await document.parse(), "one is under way"
+    let_on.release()
+    assert not await parsing, "there is the edit still"
+    assert document.parsed == 0 and document._syntax_tree is not None
+    root = document._syntax_tree.root_node
+    assert root.start_point.row <= 1 and root.end_point.row == len(LINES), "the tree moved along with it"
+    took = documents.SLOW / 2
+    for seconds, given_up in ((documents.SLOW / 2, 30 * [False]), (0.5, [False, False, False, True])):
+        took = seconds
+        for expected in given_up:
+            document.replace_range((0, 0), (0, 0), "x")
+            let_on.release()
+            await document.parse()
+            assert document.given_up == expected
+
+
+async def test_a_long_paste_is_one_edit_that_is_measured_and_taken_apart_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = EditorApp("\n".join(LINES))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        loop, threads = threading.get_ident(), list[bool]()
+        widest, longest = documents.widest, list[int]()
+
+        def measured(lines: Sequence[str], tab: int) -> int:
+            threads.append(threading.get_ident() != loop)
+            longest.append(len(lines))
+            return widest([*lines], tab)
+
+        monkeypatch.setattr(documents, "widest", measured)
+        monkeypatch.setattr(editor_module, "widest", measured)
+        app.editor.move_cursor((0, 3))
+        app.post_message(events.Paste("pasted 漢\r\n" * 20_000 + "w" * 300))
+        await pilot.press("Z")
+        before = app.editor.document.line_count
+        assert app.editor.document.get_line(20_000) == "w" * 300 + "Z" + LINES[0][3:]
+        assert before == len(LINES) + 20_000 and app.editor.document.get_line(0) == LINES[0][:3] + "pasted 漢"
+        assert app.editor.virtual_size.width > 300
+        assert [long for long, apart in zip(longest, threads, strict=True) if not apart and long > 2] == []
+        await pilot.press("ctrl+z", "ctrl+z")
+        assert app.editor.text == "\n".join(LINES)
+        await pilot.press("ctrl+y")
+        assert app.editor.document.line_count == before

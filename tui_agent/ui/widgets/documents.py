@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from heapq import nlargest
+from time import thread_time
 from typing import Any, TypeVar
 
 from rich.cells import cell_len
@@ -13,16 +14,17 @@ from textual.document._syntax_aware_document import SyntaxAwareDocument
 from textual.document._wrapped_document import WrappedDocument
 from textual.expand_tabs import get_tab_widths
 from textual.widgets import _text_area
-from tree_sitter import Language, Parser
+from tree_sitter import Language, Parser, Query, Tree
 
-from tui_agent.workspace.syntax_trees import parse
+from tui_agent.workspace.syntax_trees import parse, prepared
 
 _Row = TypeVar("_Row")
 
 #: So many of the longest lines, by characters, are measured in cells.
 _MEASURED = 64
-#: Seconds of processor time for a first parse that the screen waits for, and for any other.
-AT_ONCE, GIVEN_UP_AFTER = 0.015, 2.0
+#: Seconds of processor time for a first parse that the screen waits for, and for all others of one text that took
+#: longer than `SLOW`: where the first takes long for its length, so does each one after an edit.
+AT_ONCE, GIVEN_UP_AFTER, SLOW = 0.01, 2.0, 0.2
 
 
 class Verbatim(str):
@@ -33,15 +35,27 @@ class Verbatim(str):
     """
 
     ending: str
+    #: Its lines, where it was taken apart before.
+    _lines: Sequence[str] = ()
 
     @classmethod
     def of(cls, text: str, ending: str) -> Verbatim:
+        if isinstance(text, cls) and text.ending == ending:
+            return text
         pieces = cls(text)
         pieces.ending = ending
         return pieces
 
+    @classmethod
+    def pasted(cls, text: str, ending: str, tab_width: int) -> tuple[Verbatim, int]:
+        """What is pasted, with the line ending that a text has, taken apart; and the cells of its widest line."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        pieces = cls.of(text if ending == "\n" else text.replace("\n", ending), ending)
+        pieces._lines = lines = text.split("\n")
+        return pieces, widest(lines, tab_width)
+
     def splitlines(self, keepends: bool = False) -> list[str]:
-        return self.split(self.ending) if self else []
+        return list(self._lines) or (self.split(self.ending) if self else [])
 
     def endswith(self, *_: object) -> bool:
         """Textual asks whether an empty line is missing at the end: it is there."""
@@ -72,6 +86,9 @@ class CodeDocument(SyntaxAwareDocument):
         self.edits, self.parsed = 0, -1
         #: Whether parsing took too long: the text has no colours but those that it had.
         self.given_up = False
+        #: Seconds that slow parses took; and, while one is under way, the edits since it began.
+        self._spent = 0.0
+        self._since: list[dict[str, Any]] | None = None
         tree = parse(self._parser, self.text.encode(errors="replace"), AT_ONCE)
         if tree is not None:
             self.parsed = 0
@@ -83,17 +100,23 @@ class CodeDocument(SyntaxAwareDocument):
         last = first + len(self.get_text_range(top, bottom).encode(errors="replace"))
         points = self._location_to_point(top), self._location_to_point(bottom)
         result = Document.replace_range(self, start, end, Verbatim.of(text, self.newline))
+        edit = {
+            "start_byte": first,
+            "old_end_byte": last,
+            "new_end_byte": first + len(text.encode(errors="replace")),
+            "start_point": points[0],
+            "old_end_point": points[1],
+            "new_end_point": self._location_to_point(result.end_location),
+        }
         if self._syntax_tree is not None and self.parsed >= 0:
-            self._syntax_tree.edit(
-                start_byte=first,
-                old_end_byte=last,
-                new_end_byte=first + len(text.encode(errors="replace")),
-                start_point=points[0],
-                old_end_point=points[1],
-                new_end_point=self._location_to_point(result.end_location),
-            )
+            self._syntax_tree.edit(**edit)
+        if self._since is not None:
+            self._since.append(edit)
         self.edits += 1
         return result
+
+    def prepare_query(self, query: str) -> Query | None:
+        return prepared(self.language, query)
 
     def _bytes_before(self, place: Location) -> int:
         row, column = place
@@ -101,21 +124,34 @@ class CodeDocument(SyntaxAwareDocument):
         return len(above) if above.isascii() else len(above.encode(errors="replace"))
 
     async def parse(self) -> bool:
-        """Parse the text as it is now, in a thread; whether there is no more to do for the text as it is then."""
-        if self.given_up or self._syntax_tree is None:
+        """Parse the text as it is now, in a thread; whether there is no more to do for the text as it is then.
+
+        What is typed meanwhile does not begin it again: the tree moves along with those edits once it is there.
+        """
+        if self.given_up or self._syntax_tree is None or self._since is not None:
             return True
         edits, text = self.edits, self.text.encode(errors="replace")
         old = self._syntax_tree.copy() if self.parsed >= 0 else None
+        self._since = since = []
+        left = GIVEN_UP_AFTER - self._spent
 
-        def unwanted() -> bool:
-            return self.edits != edits or self._syntax_tree is None
+        def timed() -> tuple[Tree | None, float]:
+            begun = thread_time()
+            parser = Parser(self.language)  # of its own: the screen may parse another text meanwhile
+            return parse(parser, text, left, old, lambda: self._syntax_tree is None), thread_time() - begun
 
-        parser = Parser(self.language)  # of its own: a thread that is no longer wanted may not have ended
-        tree = await asyncio.to_thread(parse, parser, text, GIVEN_UP_AFTER, old, unwanted)
-        if not unwanted():
-            self.given_up = tree is None
-            self._syntax_tree, self.parsed = tree or self._syntax_tree, edits if tree else self.parsed
-        return self.edits == edits
+        try:
+            tree, took = await asyncio.to_thread(timed)
+        finally:
+            self._since = None
+        if self._syntax_tree is not None:
+            self._spent += took if took > SLOW else 0.0
+            self.given_up = tree is None or self._spent >= GIVEN_UP_AFTER
+            if tree is not None:
+                for edit in since:
+                    tree.edit(**edit)
+                self._syntax_tree, self.parsed = tree, edits
+        return self.given_up or self.edits == edits
 
 
 def ending_of(text: str) -> str:

@@ -28,8 +28,6 @@ from tui_agent.ui.widgets.text_area import WritingArea
 PARSED_AFTER = 0.25
 #: Longer texts are not measured whole after each key.
 MEASURED_WHOLE = 500
-
-
 #: Cells of a line that are in view before the cursor, where there are as many.
 LEFT_IN_VIEW = 8
 #: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
@@ -125,7 +123,7 @@ class Editor(WritingArea):
 
     def edit(self, edit: Edit) -> EditResult:
         top = edit.top[0]
-        self._touched = (top, max(top, edit.bottom[0]) + edit.text.count("\n"))
+        self._touched = (top, max(top, edit.bottom[0]) + edit.text.count(self.document.newline))
         self._parse_soon()
         self._edit = _UnderWay(edit, self._point(edit.top), self._point(edit.bottom))
         result = super().edit(edit)
@@ -149,7 +147,7 @@ class Editor(WritingArea):
         if isinstance(self.document, CodeDocument):
             self._parsing = self.set_timer(PARSED_AFTER, self._parse)
 
-    @work(exclusive=True, group="parse")
+    @work(group="parse")
     async def _parse(self) -> None:
         """A task of its own, so that keys do not wait for it."""
         document = self.document
@@ -160,6 +158,9 @@ class Editor(WritingArea):
         elif document is self.document and not document.given_up:
             before = dict(self._highlights)
             self._build_highlight_map()
+            if self.soft_wrap:  # rows on the screen are not those of the text
+                self.refresh()
+                return
             top = self.scroll_offset.y
             for row in range(top, min(top + self.size.height, document.line_count)):
                 if before.get(row) != self._highlights[row]:
@@ -168,9 +169,11 @@ class Editor(WritingArea):
     def _refresh_size(self) -> None:
         """The room that the text takes: in a long one only what was changed is measured, and no line gets shorter."""
         lines, touched, gutter = self.document.lines, self._touched, self.gutter_width
-        self._touched = None
+        ahead, self._touched, self._measured = self._measured, None, 0
         if touched is not None and len(lines) > MEASURED_WHOLE:
-            self._widest = max(self._widest, widest(lines[touched[0] : touched[1] + 1], self.indent_width))
+            first, last = touched[0], min(touched[1], len(lines) - 1)
+            rows = [lines[first], lines[last]] if ahead else lines[first : last + 1]
+            self._widest = max(self._widest, ahead, widest(rows, self.indent_width))
         else:
             self._widest = widest(lines, self.indent_width)
         size = Size(self._widest + gutter + 1, len(lines))
@@ -182,8 +185,10 @@ class Editor(WritingArea):
             else:  # no bar shows the width
                 self.scroll_x = self.validate_scroll_x(self.scroll_x)
 
-    def on_mount(self) -> None:
+    def _on_mount(self, event: events.Mount) -> None:
         self.use_colours(self._first)
+        if self.revision < 0:  # what its colours take is imported before its text comes
+            self._speak(language_of(self.path))
 
     def use_colours(self, theme: TextAreaTheme) -> None:
         self.register_theme(theme)

@@ -225,7 +225,7 @@ class Prompt(WritingArea):
         elif event.is_printable and chosen.digit:
             self.set_value(chosen.digit)
 
-    def on_paste(self, event: events.Paste) -> None:
+    async def on_paste(self, event: events.Paste) -> None:
         if self.locked:
             return  # the base says so
         if self._chosen is not None and self._chosen.digit:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,7 +18,7 @@ from textual.app import App
 
 from tui_agent.edits.change import Diff
 from tui_agent.ui.widgets.diff_lines import DiffLine, new_lines
-from tui_agent.workspace.syntax_trees import parse
+from tui_agent.workspace.syntax_trees import parse, prepared
 
 if TYPE_CHECKING:
     from textual.widgets import TextArea
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Lines that are queried together.
 CHUNK = 24
+#: Where more lines than this come in between, the tree is asked again for those in view.
+MOVED = 1_000
 LANGUAGES = {
     ".py": "python",
     ".pyi": "python",
@@ -86,6 +88,9 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
         left = [(start, stop, name) for start, stop, name in self.get(top[0], []) if start < top[1]]
         known = top[0] in self, bottom[0] in self
         step = end[0] - bottom[0]
+        if end[0] - top[0] > MOVED:
+            self.clear()
+            return
         kept = {
             row if row < top[0] else row + step: found
             for row, found in self.items()
@@ -161,12 +166,10 @@ class Coloured(NamedTuple):
 class Parsed:
     """A text in the syntax of its language: as much of Textual's editor as finding colours takes."""
 
-    _queries: ClassVar[dict[str, Any]] = {}
-
     def __init__(self, lines: Sequence[str], language: str) -> None:
         from textual._tree_sitter import get_language
         from textual.widgets import TextArea
-        from tree_sitter import Parser, Query
+        from tree_sitter import Parser
 
         grammar = get_language(language)
         self._highlight_query = None
@@ -176,9 +179,7 @@ class Parsed:
         if tree is None:
             return
         self._tree = tree
-        if language not in self._queries:
-            self._queries[language] = Query(grammar, TextArea._get_builtin_highlight_query(language))
-        self._highlight_query = self._queries[language]
+        self._highlight_query = prepared(grammar, TextArea._get_builtin_highlight_query(language))
 
     @property
     def document(self) -> Parsed:

@@ -3,6 +3,7 @@ every character kept as it is."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
@@ -37,6 +38,8 @@ class KeyedPane(Protocol):
 _NOT_OURS = {"f6", "f7", "ctrl+a"}
 
 
+#: Characters of a paste from which on the loop goes on while it is taken apart.
+PASTED_LONG = 100_000
 _BRACKETS = re.compile(r"[][(){}]")
 #: Lines in which the other one of two brackets is looked for.
 SEARCHED_LINES = 2_000
@@ -77,6 +80,7 @@ class WritingArea(TextArea, inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*_KEYS]
+    cursor_blink = reactive(False, init=False)
     selection = reactive(Selection(), init=False, always_update=True, repaint=False)
     DEFAULT_CSS = """
     WritingArea {
@@ -97,6 +101,8 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     #: Whether what is typed is refused, because the session is only read here.
     locked = False
+    #: Cells of the widest line of a paste that was measured before it becomes an edit; 0: nothing was.
+    _measured = 0
 
     def _set_theme(self, theme: str) -> None:
         super()._set_theme(theme)
@@ -168,17 +174,30 @@ class WritingArea(TextArea, inherit_bindings=False):
         lines = insert.replace("\r\n", "\n").replace("\r", "\n")
         return super()._replace_via_keyboard(lines.replace("\n", self.document.newline), start, end)
 
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """No rule about the focus makes it look different, only the cursor is drawn or not: the styles, its own and
+        those of ten parts, would be worked out for nothing."""
+        self.refresh()
+
     def refuse_text(self) -> None:
         self.locked = self.read_only = True
 
-    def on_mount(self) -> None:
-        self.cursor_blink = False
-
-    def on_paste(self, event: events.Paste) -> None:
+    async def on_paste(self, event: events.Paste) -> None:
+        """A long paste is taken apart in a thread, and becomes one edit; what is typed waits in the queue behind it."""
         if self.locked:
             event.stop()
             event.prevent_default()
             self.post_message(self.TypingRefused())
+        elif len(event.text) >= PASTED_LONG and not self.read_only:
+            event.prevent_default()
+            pieces, width = await asyncio.to_thread(
+                Verbatim.pasted, event.text, self.document.newline, self.indent_width
+            )
+            if self.is_attached and not self.read_only:
+                self._measured = width
+                result = self.replace(pieces, *self.selection, maintain_selection_offset=False)
+                self.move_cursor(result.end_location)
+                self.focus()
 
     async def on_key(self, event: events.Key) -> None:
         """Keys that the pane has an action for come before those of the text; what can be typed does not.
