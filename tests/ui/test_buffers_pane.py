@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.color import Color
 from support.screens import Driven, on_screen
 from support.sessions import reply
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.events import MouseScrollUp
 from textual.widgets import OptionList
 
@@ -303,11 +306,32 @@ async def test_an_expression_that_is_wrong_or_takes_for_ever_is_a_sentence(works
         await it.shows("1 of 1 found")
 
 
-async def test_going_to_a_line(workspace: Path) -> None:
+async def test_going_to_a_line_styles_only_what_looks_different(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with on_screen(workspace) as it:
-        await open_in(it, "src/api.py")
+        area = await open_in(it, "src/api.py")
+        styled: list[DOMNode] = []
+        apply = Stylesheet.apply
+
+        def applied(sheet: Stylesheet, node: DOMNode, **how: Any) -> None:
+            styled.append(node)
+            apply(sheet, node, **how)
+
+        monkeypatch.setattr(Stylesheet, "apply", applied)
         await it.press("ctrl+g", "4", "enter")
-        await it.until(lambda: editor(it).cursor_location == (3, 0))
+        await it.until(lambda: area.cursor_location == (3, 0) and area.has_focus)
+        pane, tabs = it.pane("buffers"), it.one(FileTabs)
+        assert not {area, pane, tabs}.intersection(styled), "the focus stays in the pane"
+        found = pane.styles.border_left[1], tabs.styles.color
+        await it.press("f7")
+        await it.until(lambda: tabs in styled and pane in styled)
+        assert area not in styled
+        left = pane.styles.border_left[1], tabs.styles.color
+        assert left[0] != found[0] and left[1] != found[1]
+        await it.press("f4")
+        await it.until(lambda: area.has_focus)
+        assert (pane.styles.border_left[1], tabs.styles.color) == found
 
 
 async def test_escape_sequences_in_a_file_are_seen_and_kept(workspace: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkab
 
 from textual import events
 from textual._callback import invoke
+from textual.dom import DOMNode
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -241,6 +242,18 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
         names = [node.ID for node in event.widget.ancestors_with_self if isinstance(node, Pane)]
         if names and names[0] in PANES and self.arrangement.layout.focus not in names:
             self.arrangement.bring_to_front(names[0])
+
+    def _update_focus_styles(self, focused: Widget | None = None, blurred: Widget | None = None) -> None:
+        """Of what the focus came into or left, only that is styled again which a rule about this speaks of.
+
+        Textual does it with all that is in the pane, also where the focus stays in it: 10 to 16 ms for an editor.
+        """
+        into, out_of = (set(one.ancestors_with_self) if one else set() for one in (focused, blurred))
+        styled: set[DOMNode] = set()
+        for node in into ^ out_of:
+            if node._has_focus_within:
+                styled.update(one for one in node.walk_children(with_self=True) if one._has_focus_within)
+        self.app.stylesheet.update_nodes(styled, animate=True)
 
     def _reset_focus(self, widget: Widget, avoiding: list[Widget] | None = None) -> None:
         """What has the focus goes or is hidden: the focus stays in the pane where the person is."""

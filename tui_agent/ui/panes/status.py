@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
+from textual.css.query import NoMatches
 from textual.notifications import SeverityLevel
 from textual.timer import Timer
 from textual.widget import Widget
@@ -102,7 +103,13 @@ class StatusPane(Pane):
 
     def _told_here(self, name: str) -> str:
         """The pane whose keys are told here: none where it has a line for them itself."""
-        own = [line for line in self.screen.query(f"#pane-{name} HintLine") if line.display and line.region]
+        try:
+            pane = self.screen.query_one(
+                f"#pane-{name}", Pane
+            )  # looked up, where a path would be searched for
+        except NoMatches:
+            return name
+        own = [line for line in pane.query(HintLine) if line.display and line.region]
         return "" if own else name
 
     @property
