@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from support.sessions import open_session
+from textual import events
 from textual._compositor import Compositor
 from textual.app import App
 from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
+from textual.widgets import TextArea
 
 from tui_agent.session.session import Session
 from tui_agent.ui.app import WorkspaceApp
@@ -260,6 +262,35 @@ async def test_the_pane_that_had_the_focus_comes_first_and_has_it_again(
             assert came[:2] == ["chat", "review"] and len(came) == len(PANES)
             assert session.state.layout.zoomed == "review"
             assert review is not None and review.has_focus_within
+
+
+async def test_what_was_typed_early_is_in_the_input_before_other_panes_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, seen = asyncio.Event(), {}
+    put = PaneContainer.put
+
+    async def noted(workspace: PaneContainer, pane: Pane) -> None:
+        seen[pane.ID] = "".join(prompt.text for prompt in app.workspace_screen.query(TextArea))
+        await put(workspace, pane)
+
+    monkeypatch.setattr(PaneContainer, "put", noted)
+    async with open_session(tmp_path, services=False) as session:
+
+        async def opened() -> Session:
+            await gate.wait()
+            return session
+
+        app = WorkspaceApp(opened)
+        async with app.run_test(size=SIZE) as pilot:
+            for letter in "early":
+                app.post_message(events.Key(letter, letter))
+            while app.keyboard.text != "early":
+                await pilot.pause(0.01)
+            gate.set()
+            while not app.workspace_screen.ready:
+                await pilot.pause(0.01)
+            assert seen.pop("chat") == "" and set(seen.values()) == {"early"}
 
 
 def cells(update: object) -> int:

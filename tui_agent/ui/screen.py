@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
     from tui_agent.ui.bridge import Shown
 
+#: Seconds for which a pane is not mounted while what was typed is being handled.
+KEYS_FIRST = 0.5
+
 
 @runtime_checkable
 class Pointed(Protocol):
@@ -109,7 +112,8 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
     async def complete(self, session: Session) -> None:
         """Put the other panes in their places, those that are seen first, and show the state to what waits for it.
 
-        Each is drawn before the next is imported and mounted: all at once would hold up the keys.
+        Each is drawn before the next is imported and mounted: all at once would hold up the keys. A key is decided once
+        no widget has anything to do, so what was typed is handled first.
         """
         bridge = self.bridge
         assert bridge is not None, "it is filled first"
@@ -117,6 +121,8 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
         for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
             # An import on the loop would hold up the keys; meanwhile what is there is drawn.
             pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
+            if self._arriving is None:  # else keys wait for one of these panes
+                await self.host.keyboard.rested(KEYS_FIRST)
             await self._put(pane_class(session), bridge)
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))

@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
 from textual import events
@@ -58,6 +59,8 @@ class Keyboard:
         self._came = asyncio.Event()
         self._waited_for: asyncio.Future[None] | None = None
         self._handling = False
+        self._rested = asyncio.Event()
+        self._rested.set()
         self._read_at = time.monotonic()
 
     @property
@@ -81,8 +84,15 @@ class Keyboard:
 
     def put(self, event: Typed) -> None:
         self._read_at = time.monotonic()
+        self._rested.clear()
         self._queue.append(event)
         self._came.set()
+
+    async def rested(self, within: float) -> None:
+        """Wait until everything that was read has had its effects, at most so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._rested.wait()
 
     def look(self) -> None:
         """Look again whether the first event still has to wait."""
@@ -97,6 +107,8 @@ class Keyboard:
                 await self.drawn()
             await self._effects(self._dispatch(event))
             self._handling = False
+            if not self._queue:
+                self._rested.set()
 
     async def _next(self) -> Typed:
         """The next event, when it can be handled."""
