@@ -104,6 +104,7 @@ def test_the_message_can_be_written_in_an_editor_of_ones_own_while_the_program_g
 
 def test_in_a_text_the_same_key_undoes_and_without_a_shell_it_suspends_nowhere(program: Program) -> None:
     """It leads the session of its terminal, as where a terminal or `ssh -t` starts it."""
+    program.until(program.children, "children")  # the input is there: what is typed early is tried elsewhere
     program.type(b"word")
     program.shows("word")
     program.type(b"\x1a")
