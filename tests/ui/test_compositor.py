@@ -28,6 +28,7 @@ async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
         some_regions_are_drawn_as_in_the_whole_picture(it)
         await a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(it)
         await a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(it, monkeypatch)
+        await a_key_is_drawn_between_a_layout_and_its_drawing(it, monkeypatch)
         await a_state_that_says_the_same_lays_nothing_out(it, monkeypatch)
 
 
@@ -125,6 +126,37 @@ async def a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(
     assert len(updates) == 1
     assert {piece.y for piece in updates[0].pieces} <= set(prompt.region.line_range)
     assert "q" in "".join(piece.strip.text for piece in updates[0].pieces)
+
+
+async def a_key_is_drawn_between_a_layout_and_its_drawing(
+    it: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[set[int]] = []
+    display = App._display
+
+    def displayed(app: App[object], screen: Screen[object], update: object) -> None:
+        if isinstance(update, PiecesUpdate):
+            rows.append({piece.y for piece in update.pieces})
+        display(app, screen, update)  # ty: ignore[invalid-argument-type]
+
+    screen, prompt = it.screen, it.one(Prompt)
+    with monkeypatch.context() as patched:
+        patched.setattr(App, "_display", displayed)
+        screen._compositor._dirty_regions.add(Region(0, 0, 9, 3))
+        screen._refresh_layout()
+        assert rows == [], "a key may come first"
+        patched.setattr(it.app.keyboard, "_handling", True)
+        prompt.insert("z")
+        screen._dirty_widgets.add(prompt)
+        screen._paint_focused()
+        assert len(rows) == 1 and rows[0] <= set(prompt.region.line_range)
+        it.app.keyboard._handling = False
+        await it.until(lambda: len(rows) == 2, "the rest")
+        assert {0, 1, 2} <= rows[1]
+        it.app.keyboard._handling = True
+        screen._compositor._dirty_regions.add(Region(0, 0, 9, 3))
+        screen._refresh_layout()
+        assert {0, 1, 2} <= rows[2], "what a key does is drawn with its layout"
 
 
 async def a_state_that_says_the_same_lays_nothing_out(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
