@@ -243,7 +243,7 @@ def keys_meanwhile(watched: Watched, provider: Provider) -> list[Figure]:
 
 
 #: The wheel over the transcript, a step up and one down, as terminals tell it.
-WHEEL = ("\x1b[<64;20;20M", "\x1b[<65;20;20M")
+WHEEL = ("\x1b[<64;100;20M", "\x1b[<65;100;20M")
 PAGES = ("\x1b[5~", "\x1b[5~", "\x1b[6~", "\x1b[6~")
 
 

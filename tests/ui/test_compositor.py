@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.settings.schema import CheckCommand
+from tui_agent.ui import compositor as screen_compositor
 from tui_agent.ui.compositor import PiecesUpdate
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import OfferLine
@@ -26,6 +27,7 @@ async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
     (tmp_path / "api.py").write_text("x = 1\n")
     async with on_screen(tmp_path) as it:
         some_regions_are_drawn_as_in_the_whole_picture(it)
+        a_large_screen_is_drawn_in_parts(it, monkeypatch)
         await a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(it)
         await a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(it, monkeypatch)
         await a_key_is_drawn_between_a_layout_and_its_drawing(it, monkeypatch)
@@ -75,6 +77,23 @@ def some_regions_are_drawn_as_in_the_whole_picture(it: Driven) -> None:
         }
         assert drawn.keys() == inside
         assert all(cell == whole[y][x] for (x, y), cell in drawn.items())
+
+
+def a_large_screen_is_drawn_in_parts(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    compositor = it.screen._compositor
+    width, height = compositor.size
+    drawn: list[tuple[int, int]] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(screen_compositor, "MOST_CELLS", 1_000)
+        compositor._dirty_regions = {Region(0, 0, width, height)}
+        while (update := compositor.render_update()) is not None:
+            assert isinstance(update, PiecesUpdate)
+            part = [
+                (piece.y, piece.x + at) for piece in update.pieces for at in range(piece.strip.cell_length)
+            ]
+            assert len(part) <= 1_000
+            drawn += part
+    assert sorted(drawn) == [(y, x) for y in range(height) for x in range(width)]
 
 
 def cells_of(strip: Strip) -> list[object]:

@@ -20,6 +20,8 @@ from textual.widget import Widget
 
 #: Seconds for which a drawing is put off while a key is handled, and how many times at most: half a frame's time.
 PUT_OFF, MOST_PUT_OFF = 0.002, 4
+#: Cells that are drawn at once: the rest of a large terminal follows in the next rounds of the loop.
+MOST_CELLS = 8_000
 #: Cells of a line, from the first to before the second.
 Span = tuple[int, int]
 
@@ -78,6 +80,8 @@ class KeysFirstScreen(Screen[None]):
             self._due.cancel()
             self._due = None
         super()._compositor_refresh()
+        if self._compositor._dirty_regions:
+            self._draw_later(0, MOST_PUT_OFF)
 
     def _draw_later(self, seconds: float, put_off: int) -> None:
         if self._due is None:
@@ -150,8 +154,12 @@ class SpanCompositor(Compositor):
         regions = [region.intersection(screen) for region in self._dirty_regions]
         self._dirty_regions.clear()
         spans: dict[int, list[Span]] = {}
-        for y, start, end in self._regions_to_spans(regions):
-            if start < end:
+        cells = 0
+        for y, start, end in sorted(self._regions_to_spans(regions)):
+            cells += end - start
+            if cells > MOST_CELLS and spans:
+                self._dirty_regions.add(Region(start, y, end - start, 1))
+            elif start < end:
                 spans.setdefault(y, []).append((start, end))
         return spans
 

@@ -115,6 +115,11 @@ class Transcript(VerticalScroll, can_focus=True):
             self._go_back()
         self._seen = self.size, stand
 
+    def page(self, screenfuls: int) -> None:
+        """Scroll so far at once: Textual's own begins with the next frame."""
+        y = self.scroll_y + screenfuls * self.scrollable_content_region.height
+        self.scroll_to(y=y, animate=False, immediate=True)
+
     def follow(self) -> None:
         """Go to the newest message and stay with what comes."""
         self._back_to = None
