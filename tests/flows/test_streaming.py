@@ -24,7 +24,8 @@ PAGE_UP, END = b"\x1b[5~", b"\x1b[6~" * 12
 
 
 def newest(program: Program) -> int:
-    return max(map(int, re.findall(r"Step (\d+)", program.text)), default=0)
+    found = re.findall(r"Step (\d+)|step_(\d+)|listeners (\d+)|offset (\d+)", program.text)
+    return max((int(number) for numbers in found for number in numbers if number), default=0)
 
 
 def pictures(program: Program) -> list[list[list[Char]]]:
@@ -47,7 +48,7 @@ def test_a_reply_that_streams_while_the_terminal_is_resized_looks_like_one_that_
         for name, value in (provider.environment | model).items():
             monkeypatch.setenv(name, value)
         pieces = tuple(REPLY[at : at + 40] for at in range(0, len(REPLY), 40))
-        provider.answer(Answer(chunks=pieces, pause=0.01))
+        provider.answer(Answer(chunks=pieces, pause=0.02))
         provider.answer(Answer(chunks=(REPLY,)))
         with running(Program(".", folder=tmp_path, home=home), sign="Chat") as program:
             seen = []

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
     from tui_agent.ui.bridge import Shown
+    from tui_agent.ui.widgets.transcript import Transcript
 
 #: Seconds for which a pane is not mounted while what was typed is being handled.
 KEYS_FIRST = 0.5
@@ -104,8 +105,8 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
         with self.app.batch_update():
             for pane in (ChatPane(session), StatusPane(session)):
                 await self._put(pane, bridge)
-            for shown in (self.query_one(Transcript), self.query_one(ApprovalLine)):
-                bridge.attach(shown)
+            bridge.attach(self.query_one(ApprovalLine))
+            bridge.attach(StreamedReply(self.query_one(Transcript)))
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
@@ -360,6 +361,18 @@ class AnswersExpected:
         if self._then is not None and state.turn_expected:
             then, self._then = self._then, None
             then()
+
+
+class StreamedReply:
+    """Shown the state like a pane: a reply grows thirty times a second, and what is around it stays as it is."""
+
+    SLICES: ClassVar[tuple[str, ...]] = ("reply",)
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+
+    def show(self, state: State) -> None:
+        self._transcript.show_reply(state)
 
 
 async def _get_ready_for_answers() -> None:

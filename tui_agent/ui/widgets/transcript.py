@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from textual import events
 from textual.containers import VerticalScroll
@@ -35,12 +35,7 @@ class Source(Protocol):
 
 class Transcript(VerticalScroll, can_focus=True):
     """A run of messages without gaps. It may end before the newest, where the person left it further up: then more
-    come at the lower edge too.
-
-    Its pane shows it all else; of a reply that streams the bridge tells it alone, thirty times a second.
-    """
-
-    SLICES: ClassVar[tuple[str, ...]] = ("reply",)
+    come at the lower edge too."""
 
     class Stood(Message):
         """The person is at another place; None: with the newest message."""
@@ -265,6 +260,11 @@ class Transcript(VerticalScroll, can_focus=True):
         block = MessageBlock(message, facts_of(message, review), self._unfolded)
         self._blocks[message.number] = block
         return block
+
+    def show_reply(self, state: State) -> None:
+        """Show of the state only what streams."""
+        if self._blocks and not self._apart and not self._paging:
+            self._show_live(state)
 
     def _show_live(self, state: State) -> None:
         reply = state.reply
