@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
     from tui_agent.ui.bridge import Shown
-    from tui_agent.ui.widgets.transcript import Transcript
 
 #: Seconds for which a pane is not mounted while what was typed is being handled.
 KEYS_FIRST = 0.5
@@ -97,7 +96,6 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.status import StatusPane
         from tui_agent.ui.widgets.prompt_lines import ApprovalLine
-        from tui_agent.ui.widgets.transcript import Transcript
 
         self.session = self.arrangement.session = session
         self.bridge = bridge = Bridge(session, self.call_later)
@@ -106,7 +104,6 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
             for pane in (ChatPane(session), StatusPane(session)):
                 await self._put(pane, bridge)
             bridge.attach(self.query_one(ApprovalLine))
-            bridge.attach(StreamedReply(self.query_one(Transcript)))
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
@@ -361,18 +358,6 @@ class AnswersExpected:
         if self._then is not None and state.turn_expected:
             then, self._then = self._then, None
             then()
-
-
-class StreamedReply:
-    """Shown the state like a pane: a reply grows thirty times a second, and what is around it stays as it is."""
-
-    SLICES: ClassVar[tuple[str, ...]] = ("reply",)
-
-    def __init__(self, transcript: Transcript) -> None:
-        self._transcript = transcript
-
-    def show(self, state: State) -> None:
-        self._transcript.show_reply(state)
 
 
 async def _get_ready_for_answers() -> None:

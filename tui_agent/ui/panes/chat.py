@@ -62,8 +62,8 @@ _OFFERS = (Hint("chat.send", "send"), Hint("chat.unqueue", "edit the last"), Hin
 class ChatPane(Pane):
     ID = "chat"
     SLICES = (
-        *("chat", "turn", "input", "review", "model", "commands", "asked", "checks", "plan"),
-        "subtasks",
+        *("chat", "reply", "turn", "input", "review", "model", "commands", "asked", "checks"),
+        *("plan", "subtasks"),
     )
 
     def __init__(self, session: Session) -> None:

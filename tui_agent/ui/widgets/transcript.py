@@ -261,11 +261,6 @@ class Transcript(VerticalScroll, can_focus=True):
         self._blocks[message.number] = block
         return block
 
-    def show_reply(self, state: State) -> None:
-        """Show of the state only what streams."""
-        if self._blocks and not self._apart and not self._paging:
-            self._show_live(state)
-
     def _show_live(self, state: State) -> None:
         reply = state.reply
         if reply.summary or reply.message or reply.reasoning:
