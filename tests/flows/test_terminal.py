@@ -110,7 +110,7 @@ def test_in_a_text_the_same_key_undoes_and_without_a_shell_it_suspends_nowhere(p
     program.type(b"\x1a")
     program.until(lambda: "word" not in program.text, "undone")
     program.type(F5 + b"\x1a")
-    program.shows("it is not suspended")
+    program.shows("Not suspended")
     program.type(F7 + b"typed after")
     program.shows("typed after")
 

@@ -117,7 +117,8 @@ def _model(name: str, provider: str, info: dict[str, Any]) -> KnownModel:
     )
     model = KnownModel(known.window, info.get("max_output_tokens") or 0, letters, _prices(provider, info))
     told = bool(info.get("supports_system_messages", provider != "openai" or not is_o_series(name)))
-    if bridged(name, tools=False) or not told or not model.prices or not agrees(name, model):
+    by_the_hour = bool(info.get("off_peak_pricing"))  # the table knows no clock
+    if bridged(name, tools=False) or not told or not model.prices or by_the_hour or not agrees(name, model):
         return msgspec.structs.replace(model, can=letters + "l", prices=())
     return model
 
