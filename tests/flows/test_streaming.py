@@ -31,6 +31,7 @@ def newest(program: Program) -> int:
 def pictures(program: Program) -> list[list[list[Char]]]:
     """The end of the reply and what is above it, a page at a time; without the scrollbar and what is around."""
     pages = []
+    program.settle(1.0)  # code gets its colours a moment after it is complete
     for _ in range(3):
         program.settle()
         pages.append([row[:-2] for row in program.picture[3:-8]])
@@ -38,6 +39,10 @@ def pictures(program: Program) -> list[list[list[Char]]]:
     program.type(END)
     program.settle()
     return pages
+
+
+def written(row: list[Char]) -> str:
+    return "".join(cell.data for cell in row)
 
 
 def test_a_reply_that_streams_while_the_terminal_is_resized_looks_like_one_that_came_at_once(
@@ -63,7 +68,9 @@ def test_a_reply_that_streams_while_the_terminal_is_resized_looks_like_one_that_
                 assert provider.wait_for(len(seen) + 1)[-1].done.wait(30)
                 program.shows("That is all.")
                 seen.append(pictures(program))
-            assert seen[0] == seen[1]
-            text = "\n".join("".join(cell.data for cell in row) for page in seen[0] for row in page)
+            for page, (streamed, once) in enumerate(zip(*seen, strict=True)):
+                for y, rows in enumerate(zip(streamed, once, strict=True)):
+                    assert rows[0] == rows[1], f"row {y}, {page} pages up: {[written(row) for row in rows]}"
+            text = "\n".join(written(row) for page in seen[0] for row in page)
             assert f"def step_{STEPS}(store)" in text and "a value and its time" in text
             assert len({cell.fg for page in seen[0] for row in page for cell in row}) > 4, "with its colours"
