@@ -154,6 +154,7 @@ async def test_a_clash_with_the_disk_is_said_and_settled_by_a_key(workspace: Pat
         await it.press("X")
         await it.until(lambda: it.session.state.buffers.open[0].unsaved)
         (workspace / "README.md").write_text("# Other\n")
+        await it.until(lambda: it.session.state.buffers.open[0].clash)  # the watcher has told
         await it.press("f2")
         await it.asked()
         assert (workspace / "README.md").read_text() == "# Other\n"
