@@ -240,7 +240,7 @@ async def test_an_edit_does_not_begin_a_parse_again_and_slow_ones_are_summed(
     root = document._syntax_tree.root_node
     assert root.start_point.row <= 1 and root.end_point.row == len(LINES), "the tree moved along with it"
     took = documents.SLOW / 2
-    for seconds, given_up in ((documents.SLOW / 2, 30 * [False]), (0.5, [False, False, False, True])):
+    for seconds, given_up in ((documents.SLOW / 2, 30 * [False]), (0.6, [False, False, False, True])):
         took = seconds
         for expected in given_up:
             document.replace_range((0, 0), (0, 0), "x")
