@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from textual.widget import Widget
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui import compositor as screen_compositor
 from tui_agent.ui.compositor import PiecesUpdate
+from tui_agent.ui.panes.status import StatusPane
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import OfferLine
 
@@ -29,8 +31,11 @@ async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
         some_regions_are_drawn_as_in_the_whole_picture(it)
         a_large_screen_is_drawn_in_parts(it, monkeypatch)
         await a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(it)
+        await a_scroll_draws_what_moved(it)
+        await what_moved_is_drawn_whoever_asked_for_its_place_before(it)
         await a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(it, monkeypatch)
         await a_key_is_drawn_between_a_layout_and_its_drawing(it, monkeypatch)
+        await what_is_drawn_in_a_batch_is_shown_after_it(it, monkeypatch)
         await a_state_that_says_the_same_lays_nothing_out(it, monkeypatch)
 
 
@@ -41,11 +46,7 @@ async def a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(i
     compositor.reflow_visible(it.screen, it.screen.size)  # as a chat that scrolls does
     prompt.display = True
     assert prompt.region
-    compositor._dirty_regions.clear()
-    told = compositor.reflow(it.screen, it.screen.size)
-    assert prompt in told.shown and any(
-        region.overlaps(prompt.region) for region in compositor._dirty_regions
-    )
+    assert prompt in compositor.reflow(it.screen, it.screen.size).shown
     assert not compositor.reflow(it.screen, it.screen.size).shown
     it.screen._compositor_refresh()
     prompt.focus()
@@ -176,6 +177,54 @@ async def a_key_is_drawn_between_a_layout_and_its_drawing(
         screen._compositor._dirty_regions.add(Region(0, 0, 9, 3))
         screen._refresh_layout()
         assert {0, 1, 2} <= rows[2], "what a key does is drawn with its layout"
+
+
+async def what_is_drawn_in_a_batch_is_shown_after_it(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: set[int] = set()
+    display = App._display
+
+    def displayed(app: App[object], screen: Screen[object], update: object) -> None:
+        if isinstance(update, PiecesUpdate) and not app._batch_count:
+            rows.update(piece.y for piece in update.pieces)
+        display(app, screen, update)  # ty: ignore[invalid-argument-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(App, "_display", displayed)
+        with it.app.batch_update():
+            it.screen._compositor._dirty_regions.add(it.screen.size.region)
+            it.screen._refresh_layout()
+            await asyncio.sleep(0.05)  # what is called later is called, in the batch
+            assert not rows
+        await it.until(lambda: rows == set(range(it.screen.size.height)), "the whole screen")
+
+
+async def a_scroll_draws_what_moved(it: Driven) -> None:
+    compositor = it.screen._compositor
+    await it.pilot.pause()
+    compositor.render_update()
+    compositor.reflow(it.screen, it.screen.size)
+    compositor.reflow_visible(it.screen, it.screen.size)  # as a chat that scrolls does
+    assert compositor.render_update() is None
+
+
+async def what_moved_is_drawn_whoever_asked_for_its_place_before(it: Driven) -> None:
+    compositor = it.screen._compositor
+    for dock in ("top", "bottom"):
+        await it.pilot.pause()
+        before = [cells_of(strip) for strip in compositor.render_strips()]
+        compositor.reflow_visible(it.screen, it.screen.size)  # as a chat that scrolls does
+        compositor.mark_moved()
+        compositor._dirty_regions.clear()
+        it.one(StatusPane).styles.dock = dock
+        it.screen._clear_arrangement_cache()
+        assert compositor.full_map[it.one(StatusPane)].region.y == (0 if dock == "top" else 47)
+        compositor.reflow(it.screen, it.screen.size)
+        update = compositor.render_update()
+        assert isinstance(update, PiecesUpdate)
+        drawn = {(x, y) for piece in update.pieces for x, y, _ in placed(piece.x, piece.y, piece.strip)}
+        now = [cells_of(strip) for strip in compositor.render_strips()]
+        differ = {(x, y) for y, row in enumerate(now) for x, cell in enumerate(row) if cell != before[y][x]}
+        assert differ <= drawn
 
 
 async def a_state_that_says_the_same_lays_nothing_out(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:

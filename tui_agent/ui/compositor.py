@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from rich.console import Console, RenderableType
 from textual._compositor import Compositor, CompositorMap, CompositorUpdate, ReflowResult
@@ -73,7 +73,7 @@ class KeysFirstScreen(Screen[None]):
             self._apart = False
 
     def _compositor_refresh(self) -> None:
-        if self._apart:
+        if self._apart or self.app._batch_count:  # in a batch nothing is shown, and what was drawn would be lost
             self._draw_later(0, MOST_PUT_OFF)
             return
         if self._due is not None:
@@ -106,7 +106,8 @@ class KeysFirstScreen(Screen[None]):
             return
         if any(focused is widget or focused in ones for widget, ones in self._layout_widgets.items()):
             return
-        compositor = self._compositor
+        compositor = cast("SpanCompositor", self._compositor)
+        compositor.mark_moved()
         laid_out, compositor._dirty_regions = compositor._dirty_regions, set()
         compositor.update_widgets({focused})
         self._dirty_widgets = set()
@@ -122,10 +123,12 @@ class SpanCompositor(Compositor):
         super().__init__()
         #: Where widgets were when the screen was last laid out, and they were told.
         self._told: CompositorMap = {}
+        #: Where widgets were seen, and of which widgets what is drawn was made.
+        self._seen: dict[Widget, tuple[Region, Region]] = {}
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
         """Lay the screen out. Whoever asks for a place after a scroll and before this has Textual make the map at once,
-        which then finds nothing new: what came into view or has another size is looked for here."""
+        which then finds nothing new: what came into view or has another size is told so here."""
         before = self._told
         made_meanwhile = self._full_map is not before
         result = super().reflow(parent, size)
@@ -134,10 +137,25 @@ class SpanCompositor(Compositor):
             shown = now.keys() - before.keys()
             both = now.keys() & before.keys()
             resized = {one for one in both if now[one].region.size != before[one].region.size}
-            regions = (now[one].clip.intersection(now[one].region) for one in shown | resized)
-            self._dirty_regions.update(region for region in regions if region)
             return ReflowResult(hidden=result.hidden, shown=shown, resized=resized)
         return result
+
+    def reflow_visible(self, parent: Widget, size: Size) -> set[Widget]:
+        """Textual would draw the whole screen for the first scroll after each layout."""
+        to_draw = set(self._dirty_regions)
+        try:
+            return super().reflow_visible(parent, size)
+        finally:
+            self._dirty_regions = to_draw
+
+    def mark_moved(self) -> None:
+        """Have the cells drawn of each widget that came, went, moved or has another size since this was last asked,
+        whenever the map was made and by whom."""
+        seen = self.visible_widgets
+        if seen is not self._seen:
+            changed = seen.items() ^ self._seen.items()
+            self._dirty_regions.update(clip.intersection(region) for _, (region, clip) in changed)
+            self._seen = seen
 
     def render_update(
         self, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
@@ -146,6 +164,7 @@ class SpanCompositor(Compositor):
         if full:
             return super().render_update(full, screen_stack, simplify)
         visible_screen_stack.set(screen_stack or [])
+        self.mark_moved()
         pieces = sorted(self._pieces(self._changed_spans()), key=lambda piece: (piece.y, piece.x))
         return PiecesUpdate(pieces) if pieces else None  # ty: ignore[invalid-explicit-return]
 
