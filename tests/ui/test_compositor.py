@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
 from support.screens import Driven, on_screen
+from textual import events
 from textual.app import App
 from textual.geometry import Region
 from textual.screen import Screen
@@ -17,7 +19,7 @@ from textual.widget import Widget
 
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui import compositor as screen_compositor
-from tui_agent.ui.compositor import PiecesUpdate
+from tui_agent.ui.compositor import PiecesUpdate, SpanCompositor
 from tui_agent.ui.panes.status import StatusPane
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import OfferLine
@@ -31,6 +33,7 @@ async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
         some_regions_are_drawn_as_in_the_whole_picture(it)
         a_large_screen_is_drawn_in_parts(it, monkeypatch)
         await a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(it)
+        await a_terminal_that_has_its_size_again_is_drawn_whole(it, monkeypatch)
         await a_scroll_draws_what_moved(it)
         await what_moved_is_drawn_whoever_asked_for_its_place_before(it)
         await a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(it, monkeypatch)
@@ -198,6 +201,27 @@ async def what_is_drawn_in_a_batch_is_shown_after_it(it: Driven, monkeypatch: py
         await it.until(lambda: rows == set(range(it.screen.size.height)), "the whole screen")
 
 
+async def a_terminal_that_has_its_size_again_is_drawn_whole(
+    it: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    display, size = App._display, it.app.size
+    rows: set[int] = set()
+
+    def displayed(app: App[object], screen: Screen[object], update: object) -> None:
+        if isinstance(update, PiecesUpdate):
+            rows.update(piece.y for piece in update.pieces)
+        display(app, screen, update)  # ty: ignore[invalid-argument-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(App, "_display", displayed)
+        # the program saw the size between, but did not draw it; or it did not even see it
+        for target in (it.screen, it.app):
+            await it.pilot.pause()
+            rows.clear()
+            target.post_message(events.Resize(size, size))
+            await it.until(lambda: rows == set(range(size.height)), "the whole screen")
+
+
 async def a_scroll_draws_what_moved(it: Driven) -> None:
     compositor = it.screen._compositor
     await it.pilot.pause()
@@ -208,7 +232,7 @@ async def a_scroll_draws_what_moved(it: Driven) -> None:
 
 
 async def what_moved_is_drawn_whoever_asked_for_its_place_before(it: Driven) -> None:
-    compositor = it.screen._compositor
+    compositor = cast("SpanCompositor", it.screen._compositor)
     for dock in ("top", "bottom"):
         await it.pilot.pause()
         before = [cells_of(strip) for strip in compositor.render_strips()]

@@ -62,6 +62,11 @@ async def plainly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
         yield it, written
 
 
+def text_of(it: Driven) -> str:
+    assert it.app.plain_screen is not None
+    return it.app.plain_screen.text
+
+
 def words(written: list[str]) -> str:
     return ESCAPES.sub("", "".join(written))
 
@@ -73,14 +78,14 @@ async def test_each_pane_and_each_dialog_is_lines_of_text(
 
         def row() -> str:
             """Where the cursor of the terminal is."""
-            assert it.app.plain_cursor is not None
-            return it.app.plain_text.split("\n")[it.app.plain_cursor.y].strip()
+            assert it.app.plain_screen is not None
+            return text_of(it).split("\n")[it.app.plain_screen.place.y].strip()
 
         await it.session.files.open("a.py")
         for name in PANES:
             it.screen.focus_pane(name)
             await it.pilot.pause()
-            title = it.app.plain_text.partition("\n")[0].strip()
+            title = text_of(it).partition("\n")[0].strip()
             assert title.startswith("a.py" if name == "buffers" else PANES[name].title)
             assert it.screen.workspace.front_panes() == [name]
         for action in ("app.palette", "app.help", "app.theme", *DIALOGS):
@@ -105,7 +110,7 @@ async def test_each_pane_and_each_dialog_is_lines_of_text(
 
         it.app.notify("Saved to disk.")
         await it.pilot.pause()
-        assert it.app.plain_text.split("\n")[-2] == "Saved to disk."
+        assert text_of(it).split("\n")[-2] == "Saved to disk."
         await it.asked()
         written.clear()
         await it.press("x")
@@ -139,7 +144,7 @@ async def test_what_happens_is_announced_and_the_plain_screen_can_be_left(
         assert len(it.screen.query(Announcements)) == 0
         await it.press("ctrl+o", "9")
         await it.until(lambda: it.app.plain and it.screen.ready, "the plain screen")
-        await it.until(lambda: "draft" in it.app.plain_text)
+        await it.until(lambda: "draft" in text_of(it))
 
 
 def test_each_event_has_its_sentence() -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from textual import events, on
 from textual.driver import Driver
-from textual.geometry import Offset
 from textual.screen import Screen
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
@@ -93,7 +92,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
         self.garbage = Garbage(self._quiet_for)
         self.palette = self._use(NO_COLOUR if no_colour else theme)
-        self._plain_screen: PlainScreen | None = None
+        #: What the terminal shows where the screen is plain.
+        self.plain_screen: PlainScreen | None = None
         if plain:
             self._draw_plainly(plain)
         self.reopen = reopen
@@ -120,22 +120,12 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     @property
     def plain(self) -> bool:
-        return self._plain_screen is not None
-
-    @property
-    def plain_text(self) -> str:
-        """What the terminal shows of the plain screen, a line for each row."""
-        return self._plain_screen.text if self._plain_screen else ""
-
-    @property
-    def plain_cursor(self) -> Offset | None:
-        """Where the cursor of the terminal is on the plain screen."""
-        return self._plain_screen.place if self._plain_screen else None
+        return self.plain_screen is not None
 
     def _draw_plainly(self, plain: bool) -> None:
         from tui_agent.ui.plain_screen import STYLES, PlainScreen
 
-        self._plain_screen = PlainScreen() if plain else None
+        self.plain_screen = PlainScreen() if plain else None
         self.stylesheet.add_source(STYLES.read_text(encoding="utf-8"), (str(STYLES), ""))
         self.set_class(plain, "-plain")
 
@@ -167,10 +157,10 @@ class WorkspaceApp(Host, inherit_bindings=False):
             super().notify(message, **how)
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
-        if self._plain_screen is None:
+        if self.plain_screen is None:
             super()._display(screen, renderable)
         elif renderable is not None and not self._batch_count and self._running and self._driver is not None:
-            written = self._plain_screen.update(screen, self.console)
+            written = self.plain_screen.update(screen, self.console)
             self._begin_update()
             self._driver.write(written)
             self._end_update()
@@ -373,8 +363,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     @on(Driver.SignalResume)
     def _draw_all(self) -> None:
-        if self._plain_screen is not None:
-            self._plain_screen.forget()
+        if self.plain_screen is not None:
+            self.plain_screen.forget()
         self.refresh(layout=True)
 
     @on(TerminalGone)

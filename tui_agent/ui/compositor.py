@@ -72,8 +72,15 @@ class KeysFirstScreen(Screen[None]):
         finally:
             self._apart = False
 
+    def _screen_resized(self, size: Size) -> None:
+        """A terminal that was resized twice since the last layout has lost what it showed, whatever its size now."""
+        self._compositor._dirty_regions.add(size.region)
+        super()._screen_resized(size)
+
     def _compositor_refresh(self) -> None:
-        if self._apart or self.app._batch_count:  # in a batch nothing is shown, and what was drawn would be lost
+        if (
+            self._apart or self.app._batch_count
+        ):  # in a batch nothing is shown, and what was drawn would be lost
             self._draw_later(0, MOST_PUT_OFF)
             return
         if self._due is not None:
