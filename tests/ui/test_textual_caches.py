@@ -11,9 +11,13 @@ from pathlib import Path
 
 import pytest
 from rich.segment import Segment
+from rich.style import Style
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from support.screens import on_screen
 from support.sessions import model_of, reply
 from textual.app import App, ComposeResult
+from textual.color import Color
+from textual.filter import ANSIToTruecolor
 from textual.strip import Strip
 from textual.widgets import Static
 from textual.widgets.text_area import TextAreaTheme
@@ -54,6 +58,17 @@ async def test_the_drawn_lines_of_widgets_that_are_removed_go_with_them() -> Non
         gc.collect()
         alive = [number for number, cache in enumerate(drawn) if cache() is not None]
         assert len(alive) <= 2, f"{alive} of 12: what was drawn last may still be on its way out"
+
+
+def test_a_line_that_a_filter_leaves_as_it_is_stays_the_same_line() -> None:
+    patch_strip_caches()
+    line_filter, black = ANSIToTruecolor(DEFAULT_TERMINAL_THEME), Color(0, 0, 0)
+    ours = Strip([Segment("a", Style.parse("#ff0000 on #000000")), Segment("b")])
+    assert ours.apply_filter(line_filter, black) is ours
+    theirs = Strip([Segment("a", Style.parse("red")), Segment("b", Style.parse("dim #808080"))])
+    filtered = theirs.apply_filter(line_filter, black)
+    assert [str(part.style) for part in filtered] == ["#800000", "not dim #545454"]
+    assert filtered.text == "ab"
 
 
 async def test_nothing_is_left_of_a_notice_that_is_taken_away() -> None:

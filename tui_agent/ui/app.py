@@ -32,6 +32,7 @@ from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.textual_caches import patch_caches
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
+from tui_agent.ui.widgets.scroll_bar import draw_scroll_bars_as_cells
 from tui_agent.ui.widgets.session_calls import GROUP, ask
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
         patch_caches()
+        draw_scroll_bars_as_cells()
         style_components_when_drawn()
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.segment import Segment
     from textual.await_remove import AwaitRemove
+    from textual.color import Color
     from textual.document._document import DocumentBase
+    from textual.filter import LineFilter
     from textual.strip import Strip
 
 
@@ -66,8 +68,17 @@ def patch_strip_caches() -> None:
         strip._divide_cache = strip._crop_cache = strip._crop_extend_cache = nothing
         strip._style_cache = strip._filter_cache = strip._line_length_cache = strip._offsets_cache = nothing
 
+    def filtered(strip: Strip, line_filter: LineFilter, background: Color) -> Strip:
+        """The same line, with what is known of it, where the filter changes nothing: with colours of its own a theme
+        needs none."""
+        segments = line_filter.apply(strip._segments, background)
+        if all(new.style is old.style for new, old in zip(segments, strip._segments, strict=False)):
+            return strip
+        return Strip(segments, strip._cell_length)
+
     if {*Strip.__slots__} == {*made.__code__.co_names} - {"list"}:  # not another version
         Strip.__init__ = made  # ty: ignore[invalid-assignment]
+        Strip.apply_filter = filtered  # ty: ignore[invalid-assignment]
 
 
 def patch_notices() -> None:
