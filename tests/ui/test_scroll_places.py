@@ -13,6 +13,7 @@ from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.message_text import MessageText
 from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.scroll_position import ScrollPosition
 from tui_agent.ui.widgets.transcript import Transcript
@@ -111,3 +112,19 @@ async def test_from_far_up_newer_messages_come_at_the_lower_edge(tmp_path: Path)
             assert top is None or chat.stand is None or chat.stand >= top
         assert chat.following
         assert shown(it) == list(range(shown(it)[0], 2 * TURNS + 1)), "none is missing"
+
+
+async def test_a_size_that_comes_back_shows_the_same_text(tmp_path: Path) -> None:
+    answer = "".join(f"{number} " + "a long paragraph of many words " * 6 + "\n\n" for number in range(6))
+    async with on_screen(tmp_path, [answer], size=(80, 24)) as it:
+        await it.press("h", "enter")
+        await it.session.chat.finished()
+        await it.shows("5 a long paragraph")
+        await it.press("pageup")
+        await it.pilot.pause()
+        seen = it.text
+        for size in ((160, 48), (40, 10), (80, 24)):
+            width = it.one(MessageText).size.width
+            await it.pilot.resize_terminal(*size)
+            await it.until(lambda: it.one(MessageText).size.width != width, "another width")  # noqa: B023
+        await it.until(lambda: it.text == seen, f"the same as before:\n{seen}\n")

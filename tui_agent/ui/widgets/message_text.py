@@ -134,7 +134,11 @@ class MessageText(Widget):
         """A text that grew keeps the lines that are drawn, and needs no second layout for its new height."""
         if size.width == self._size.width:
             self._size = size
-        return super()._size_updated(size, virtual_size, container_size, layout=False)
+        updated = super()._size_updated(size, virtual_size, container_size, layout=False)
+        if width := self.content_size.width:
+            # where a width comes back Textual knows the height that it gave, and does not ask again
+            self.get_content_height(container_size, container_size, width)
+        return updated
 
     async def _measure(self, width: int) -> None:
         async with self._drawing:
