@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,6 +30,9 @@ from tui_agent.headless.output import OutputLost, open_streams, silence
 from tui_agent.headless.session_commands import sessions
 from tui_agent.settings.faults import nearest
 
+if TYPE_CHECKING:
+    from tui_agent.workspace.ahead import ChildAhead
+
 INTERRUPTED = 130
 _WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`, which does a turn without one"
 _EPILOG = "`tui-agent COMMAND --help` says more. --debug, anywhere, shows where an error came from."
@@ -39,29 +42,44 @@ def open_screen(options: ScreenOptions) -> int:
     """Open the workspace full screen and return the exit status."""
     _needs_a_terminal()
     gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
+    import asyncio
+
     from tui_agent import debug_log
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
-    from tui_agent.ui.run import run_app
+    from tui_agent.workspace.ahead import start_ahead
 
     folders = user_folders()
     session = "last" if options.continue_newest else options.resume or ""
     trusted = trust.is_trusted(options.workspace, folders)
     settings = loading.load(folders, options.workspace, trusted, options.overrides).settings
     own = (options.workspace / loading.WORKSPACE_FOLDER,) if trusted else ()
+    loop = asyncio.Runner()
+    # It gets ready on another core while the screen is imported and drawn on this one.
+    ahead = loop.run(start_ahead(options.workspace, trust.trusted_filters(options.workspace, folders)))
+    from tui_agent.ui.run import run_app
+
     with debug_log.held():
         return run_app(
-            lambda: _open(options, session),
+            lambda: _open(options, session, ahead=ahead),
             theme=settings.theme,
             keys=settings.keys,
             plain=settings.screen.plain,
             folders=(folders.config, *own),
             reopen=partial(_reopened, options),
             pick_from=(folders.data, options.workspace) if options.resume == "" else None,
+            loop=loop,
+            at_last=ahead.process.close,
         )
 
 
-async def _open(options: ScreenOptions, session: str, read_only: bool = False, draft: str = "") -> Any:
+async def _open(
+    options: ScreenOptions,
+    session: str,
+    read_only: bool = False,
+    draft: str = "",
+    ahead: ChildAhead | None = None,
+) -> Any:
     """The session behind the first frame: what it needs is imported only now."""
     from tui_agent.session.opening import Opening, open_session
 
@@ -76,7 +94,8 @@ async def _open(options: ScreenOptions, session: str, read_only: bool = False, d
             interactive=True,
             read_only=read_only,
             draft=draft,
-        )
+        ),
+        ahead=ahead,
     )
 
 

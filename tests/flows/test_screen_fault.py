@@ -20,7 +20,7 @@ def test_a_fault_is_told_in_one_sentence(
     async def headless(self: ui_app.WorkspaceApp, **options: Any) -> Any:
         return await run(self, headless=True, size=(100, 30))
 
-    async def broken(*_: object) -> Any:
+    async def broken(*_: object, **__: object) -> Any:
         words_of_the_person = "private words"
         raise ZeroDivisionError(len(words_of_the_person) / 1)
 

@@ -28,6 +28,7 @@ from tui_agent.model.client import (
 from tui_agent.session import opening
 from tui_agent.session.opening import Opening
 from tui_agent.session.session import Session
+from tui_agent.workspace.ahead import ChildAhead
 
 Reply = str | dict[str, Any] | Sequence[Chunk] | Exception
 
@@ -102,6 +103,7 @@ async def open_session(
     protocol: str = "structured",
     services: bool = True,
     prepare: Callable[[Session], None] | None = None,
+    ahead: ChildAhead | None = None,
     **options: Any,
 ) -> AsyncGenerator[Session]:
     """A session over `workspace` whose model gives these replies; `options` go to `Opening`.
@@ -110,7 +112,7 @@ async def open_session(
     """
     planner = () if plans else ("planner_model=none",)
     overrides = ("model=scripted", f"protocol={protocol}", *planner, *options.pop("overrides", ()))
-    session = await opening.open_session(Opening(workspace, overrides=overrides, **options))
+    session = await opening.open_session(Opening(workspace, overrides=overrides, **options), ahead=ahead)
     session.models.model = ScriptedModel(replies, protocol, plans)
     if prepare:
         prepare(session)

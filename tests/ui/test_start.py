@@ -4,12 +4,16 @@ cells drawn, panes."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import subprocess
 import sys
+from asyncio.subprocess import Process
 from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,13 +26,17 @@ from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
 from textual.widgets import TextArea
 
+from tui_agent import cli
+from tui_agent.headless.arguments import ScreenOptions
+from tui_agent.processes import child
 from tui_agent.session.session import Session
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.compositor import PiecesUpdate
 from tui_agent.ui.layout import container
 from tui_agent.ui.layout.container import PaneContainer
-from tui_agent.ui.panes import PANES
+from tui_agent.ui.panes import PANES, RegisteredPane
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.workspace.ahead import start_ahead
 
 SIZE = (160, 48)
 SCREEN = SIZE[0] * SIZE[1]
@@ -57,6 +65,8 @@ seen = {}
 
 async def opened():
     seen["first frame"] = sorted(sys.modules)
+    await asyncio.sleep(0)
+    seen["next round"] = sorted(sys.modules)
     from tui_agent.session.opening import Opening, open_session
     session = await open_session(Opening(workspace=Path(sys.argv[1]), interactive=True))
     start = session.start_services
@@ -140,6 +150,11 @@ def test_the_first_frame_needs_no_session_and_no_pane(seen: dict[str, set[str]])
         "textual.widgets._text_area",
     )
     assert [name for name in seen["first frame"] if name.startswith(late)] == []
+
+
+def test_the_opening_has_its_turn_while_the_chat_is_imported(seen: dict[str, set[str]]) -> None:
+    assert "tui_agent.ui.widgets.text_area" in seen["next round"]
+    assert "tui_agent.ui.panes.chat" not in seen["next round"]
 
 
 def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, set[str]]) -> None:
@@ -268,13 +283,21 @@ async def test_what_was_typed_early_is_in_the_input_before_other_panes_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate, seen = asyncio.Event(), {}
-    put = PaneContainer.put
+    put, load = PaneContainer.put, RegisteredPane.load
+
+    def typed() -> str:
+        return "".join(prompt.text for prompt in app.workspace_screen.query(TextArea))
 
     async def noted(workspace: PaneContainer, pane: Pane) -> None:
-        seen[pane.ID] = "".join(prompt.text for prompt in app.workspace_screen.query(TextArea))
+        seen[pane.ID] = typed()
         await put(workspace, pane)
 
+    def noted_before(pane: RegisteredPane) -> type[Pane]:
+        seen[f"import of {pane.id}"] = typed()
+        return load(pane)
+
     monkeypatch.setattr(PaneContainer, "put", noted)
+    monkeypatch.setattr(RegisteredPane, "load", noted_before)
     async with open_session(tmp_path, services=False) as session:
 
         async def opened() -> Session:
@@ -291,6 +314,58 @@ async def test_what_was_typed_early_is_in_the_input_before_other_panes_are_made(
             while not app.workspace_screen.ready:
                 await pilot.pause(0.01)
             assert seen.pop("chat") == "" and set(seen.values()) == {"early"}
+            assert "import of files" in seen
+
+
+def test_the_workspace_child_is_started_before_the_screen_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[object] = []
+    spawn = child.spawn
+
+    async def noted(module: str, env: Mapping[str, str]) -> Process:
+        process = await spawn(module, env)
+        order.append(process.pid)
+        return process
+
+    class Screen(ModuleType):
+        """In the place of `ui.run`: no terminal is needed."""
+
+        def __getattr__(self, name: str) -> object:
+            if name != "run_app":
+                raise AttributeError(name)
+            order.append("screen")
+            return run_app
+
+    def run_app(opened: Callable[[], Awaitable[Session]], **how: Any) -> int:
+        async def use() -> None:
+            session = await opened()
+            assert session.workspace.child_pid == order[0], "it is the session's"
+            await session.close()
+            await how["at_last"]()
+
+        with how["loop"] as loop:
+            loop.run(use())
+        return 0
+
+    monkeypatch.setattr(child, "spawn", noted)
+    monkeypatch.setattr(cli, "_needs_a_terminal", lambda: None)
+    monkeypatch.setitem(sys.modules, "tui_agent.ui.run", Screen("tui_agent.ui.run"))
+    try:
+        assert cli.open_screen(ScreenOptions(tmp_path)) == 0
+    finally:
+        gc.enable()
+    assert order[1:] == ["screen"], "one child, and before the screen"
+
+
+async def test_a_child_that_was_started_for_something_else_is_ended(tmp_path: Path) -> None:
+    here, other = tmp_path / "here", tmp_path / "other"
+    here.mkdir()
+    for started_for in ((other, ""), (here, "filters that were trusted then")):
+        ahead = await start_ahead(*started_for)
+        async with open_session(here, services=False, ahead=ahead) as session:
+            assert ahead.process.pid is None and ahead.process.state == "closed"
+            assert session.workspace.child is not ahead.process
 
 
 def cells(update: object) -> int:

@@ -217,10 +217,9 @@ async def _forget_checkpoints(workspace: Path, session: str) -> None:
     if not await asyncio.to_thread(_may_be_in_repository, workspace):
         return
     from tui_agent.git.client import GitClient
-    from tui_agent.processes.child import ChildProcess
-    from tui_agent.processes.environment import for_workspace
+    from tui_agent.workspace.ahead import workspace_child
 
-    child = ChildProcess("tui_agent.workspace.worker", name="workspace", env=for_workspace())
+    child = workspace_child()
     try:
         await GitClient(child, workspace).forget_checkpoints(session)
     finally:

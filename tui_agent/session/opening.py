@@ -22,6 +22,7 @@ from tui_agent.settings.loading import LoadedSettings
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
+from tui_agent.workspace.ahead import ChildAhead
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -48,11 +49,19 @@ class Opening(Struct, frozen=True):
     draft: str = ""
 
 
-async def open_session(opening: Opening, folders: Folders | None = None) -> Session:
-    """The session, its state as it was left. Raises `SessionError` where it is missing or open elsewhere."""
+async def open_session(
+    opening: Opening, folders: Folders | None = None, ahead: ChildAhead | None = None
+) -> Session:
+    """The session, its state as it was left. Raises `SessionError` where it is missing or open elsewhere.
+
+    The workspace child that was started `ahead` becomes the session's, or is ended where it is not the right one.
+    """
     folders = folders or user_folders()
     found = await asyncio.to_thread(_find, opening, folders)
     state, kept, loaded, workspace = found.state, found.storage, found.loaded, found.workspace
+    running = ahead.process if ahead and ahead.fits(workspace, found.filters) else None
+    if ahead and not running:
+        await ahead.process.close()
     replay = opening.replay or (Path(state.session.replay) if state.session.rehearsal else None)
     store = Store(state)
     journal = Journal(store, kept.log, kept.number)
@@ -63,7 +72,10 @@ async def open_session(opening: Opening, folders: Folders | None = None) -> Sess
         loaded=loaded,
         folders=folders,
         workspace=Workspace(
-            workspace, own=(folders.data, folders.config, folders.cache), filters=found.filters
+            workspace,
+            own=(folders.data, folders.config, folders.cache),
+            ahead=running,
+            filters=found.filters,
         ),
         start_folder=_start_folder(workspace, opening.started_from),
         model=model,

@@ -44,6 +44,14 @@ if TYPE_CHECKING:
     from tui_agent.ui.widgets.guide import Guide
 
 OpenSession = Callable[[], Awaitable["Session"]]
+#: What the chat and the status line need, a piece at a time: it is imported while the disk is waited for.
+BEHIND_THE_FIRST_FRAME = (
+    "widgets.text_area",
+    "widgets.prompt",
+    "widgets.transcript",
+    "panes.chat",
+    "panes.status",
+)
 #: Seconds in which the second press of the key that quits must come.
 QUIT_WITHIN = 3.0
 #: Seconds that a call on the session may still take when the person quits.
@@ -222,9 +230,9 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     async def _open(self) -> None:
         opening = asyncio.create_task(self._chosen())
-        await asyncio.sleep(0)
-        for pane in ("chat", "status"):  # they can be read while the disk is waited for
-            import_module(f"tui_agent.ui.panes.{pane}")
+        for module in BEHIND_THE_FIRST_FRAME:
+            await asyncio.sleep(0)  # the opening goes on as soon as the disk has answered
+            import_module(f"tui_agent.ui.{module}")
         try:
             session = await opening
         except TuiAgentError as error:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -39,11 +39,14 @@ def run_app(
     pick_from: tuple[Path, Path] | None = None,
     plain: bool = False,
     guide: Guide | None = None,
+    loop: asyncio.Runner | None = None,
+    at_last: Callable[[], Awaitable[object]] | None = None,
 ) -> int:
     """Run full screen until the person quits; the exit status. Raises the error that kept the session shut.
 
     The session is opened after the first frame, and closed here, after the screen was given back. Another that is
-    chosen on the screen is opened on a screen of its own.
+    chosen on the screen is opened on a screen of its own, and on a loop of its own. The first runs on `loop`, on which
+    something may have been started before; it is closed here, after `at_last`.
     """
     while True:
         app = WorkspaceApp(
@@ -56,7 +59,9 @@ def run_app(
             plain=plain,
             guide=guide,
         )
-        status = asyncio.run(_run(app))
+        with loop or asyncio.Runner() as runner:
+            status = runner.run(_run(app, at_last))
+        loop = at_last = None
         plain = app.plain
         if app.next is None or reopen is None:
             return status
@@ -69,7 +74,7 @@ def _end_at_last(number: int) -> None:
     os._exit(128 + number)
 
 
-async def _run(app: WorkspaceApp) -> int:
+async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | None) -> int:
     sys.setswitchinterval(MOST_IN_A_ROW)
     loop = asyncio.get_running_loop()
 
@@ -85,6 +90,8 @@ async def _run(app: WorkspaceApp) -> int:
     finally:
         if app.session:
             await app.session.close(within=CLOSE_AT_SIGNAL if app.signal else None)
+        if at_last is not None and not app.signal:
+            await at_last()
         if app.signal:
             debug_log.flush(FLUSH_AT_SIGNAL)
             os._exit(app.return_code or 0)  # threads that hang are not waited for

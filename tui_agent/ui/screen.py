@@ -117,10 +117,10 @@ class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
         assert bridge is not None, "it is filled first"
         seen = self.workspace.front_panes()
         for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
-            # An import on the loop would hold up the keys; meanwhile what is there is drawn.
-            pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
             if self._arriving is None:  # else keys wait for one of these panes
                 await self.host.keyboard.rested(KEYS_FIRST)
+            # An import on the loop would hold up the keys; meanwhile what is there is drawn.
+            pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
             await self._put(pane_class(session), bridge)
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))

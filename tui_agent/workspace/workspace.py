@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
-from tui_agent.files.git_folder import TRUSTED_FILTERS
 from tui_agent.git.client import GitClient
 from tui_agent.processes.child import ChildProcess
-from tui_agent.processes.environment import avoid_programs_in, for_workspace
+from tui_agent.processes.environment import avoid_programs_in
+from tui_agent.workspace.ahead import workspace_child
 from tui_agent.workspace.copies import WorkCopies
 from tui_agent.workspace.import_names import Import
 from tui_agent.workspace.index import Index
@@ -72,6 +72,7 @@ class Workspace:
         own: Sequence[Path] = (),
         aliases: Collection[str] = (),
         child: ChildProcess | None = None,
+        ahead: ChildProcess | None = None,
         filters: str = "",
         watched: bool = True,
         on_index: OnIndex | None = None,
@@ -83,8 +84,9 @@ class Workspace:
         """`own` are folders of tui-agent's own, which the gate keeps closed, `aliases` are other names of secrets
         (see `Gate`). Raises `PathRefused` for no folder.
 
-        `child` is that of another workspace, which ends it. `filters` is the fingerprint of the repository whose
-        filters the person trusted: git runs no others. Without `watched` nothing is told of what changes on disk.
+        `child` is that of another workspace, which ends it; `ahead` was started for this one. `filters` is the
+        fingerprint of the repository whose filters the person trusted: git runs no others. Without `watched` nothing
+        is told of what changes on disk.
         The callbacks are called on the loop and must not raise; `listen` sets them later.
         """
         self.gate = Gate(root, own, aliases)
@@ -92,11 +94,7 @@ class Workspace:
         avoid_programs_in(str(self.root))
         self.index = Index(ignore_case=self.gate.ignore_case)
         self.listen(on_index, on_batch, on_status, on_watch, on_notice)
-        self._child = child or ChildProcess(
-            "tui_agent.workspace.worker",
-            name="workspace",
-            env={**for_workspace(), TRUSTED_FILTERS: filters},
-        )
+        self._child = child or ahead or workspace_child(filters)
         self._owns_child = child is None
         self._watched = watched
         self.repository = GitClient(self._child, self.root)
