@@ -41,6 +41,25 @@ async def test_a_pane_is_shown_the_state_at_once_and_then_its_own_changes(tmp_pa
         bridge.close()
 
 
+async def test_what_is_typed_is_shown_to_those_alone_that_look_at_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    async with open_session(tmp_path, services=False) as session:
+        bridge = Bridge(session, run_now)
+        text, tabs, checked = Shown("buffers"), Shown("buffers.tabs"), Shown("checked_buffers")
+        for pane in (text, tabs, checked):
+            bridge.attach(cast(Pane, pane))
+        seen = []
+        await session.files.open("a.txt")
+        bridge.flush()
+        for typed in ("one!\n", "one!!\n", "one!\n", "one\n"):
+            session.files.edit("a.txt", typed, (0, 0), (0, 0))
+            bridge.flush()
+            seen.append([len(shown.states) for shown in (text, tabs, checked)])
+        steps = [[now - before for before, now in zip(seen[0], row, strict=True)] for row in seen[1:]]
+        assert steps == [[1, 0, 0], [2, 0, 0], [3, 1, 0]], "it is unsaved until the last"
+        bridge.close()
+
+
 async def test_a_flood_is_one_drawing(tmp_path: Path) -> None:
     async with open_session(tmp_path, services=False) as session:
         bridge = Bridge(session, run_now)

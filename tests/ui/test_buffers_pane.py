@@ -14,8 +14,12 @@ from textual.dom import DOMNode
 from textual.events import MouseScrollUp
 from textual.widgets import OptionList
 
+from tui_agent.ui.layout.arrangement import Room
+from tui_agent.ui.layout.container import PaneContainer
 from tui_agent.ui.panes import buffers
 from tui_agent.ui.panes.buffers import BuffersPane
+from tui_agent.ui.panes.files import FilesPane
+from tui_agent.ui.panes.status import StatusPane
 from tui_agent.ui.widgets.editor import MOST_LINES, PART, Editor
 from tui_agent.ui.widgets.file_tabs import FileTabs
 from tui_agent.ui.widgets.syntax import CHUNK, LineHighlights
@@ -245,6 +249,43 @@ async def test_a_tab_shows_with_the_first_key_that_its_file_is_changed(
         assert it.session.state.buffers.open[0].text == "X# Shop\n", "the others wait for a pause"
         await it.press("backspace")
         assert tabs.render().plain == "README.md", "the text is that of the disk again"
+
+
+async def test_a_letter_shows_no_other_pane_and_no_tab_again_and_asks_nobody_above(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with on_screen(workspace) as it:
+        await open_in(it, "README.md")
+        await it.press("X")
+        await it.until(lambda: it.session.state.buffers.open[0].text == "X# Shop\n")
+        await it.pilot.pause(0.1)
+        called: list[str] = []
+
+        def counted(kind: type, name: str) -> None:
+            """Count calls that are not about the editor itself."""
+            method = getattr(kind, name)
+
+            def count(self: Any, *given: Any) -> Any:
+                called.append(f"{type(self).__name__}.{name}")
+                return method(self, *given)
+
+            monkeypatch.setattr(kind, name, count)
+
+        for kind in (StatusPane, FilesPane, FileTabs, Room):
+            counted(kind, "show")
+        counted(PaneContainer, "_get_dispatch_methods")
+        monkeypatch.setattr(
+            PaneContainer, "children", property(lambda self: called.append("children") or self._nodes)
+        )
+        await it.press("Y", "Z")
+        await it.until(lambda: it.session.state.buffers.open[0].text == "XYZ# Shop\n")
+        assert it.screen.bridge is not None
+        while it.screen.bridge.flush():
+            await it.pilot.pause()
+        assert not called
+        await it.press("backspace", "backspace", "backspace")
+        await it.until(lambda: not it.session.state.buffers.open[0].unsaved)
+        await it.until(lambda: "StatusPane.show" in called and "FileTabs.show" in called)
 
 
 async def test_words_are_found_and_the_search_wraps(workspace: Path) -> None:

@@ -70,5 +70,10 @@ class BuffersSlice(Struct, frozen=True):
     open: tuple[Buffer, ...] = ()
     active: str = ""
 
+    @property
+    def tabs(self) -> tuple[object, ...]:
+        """Which files are open, and how each is: the same whatever is typed in them."""
+        return self.active, *((it.path, it.unsaved, it.clash, it.note, it.revision) for it in self.open)
+
     def get(self, path: str) -> Buffer | None:
         return next((buffer for buffer in self.open if buffer.path == path), None)

@@ -346,6 +346,11 @@ class State(Struct, frozen=True):
         return result.content == content_of(self.review.changes, self.buffers.open, result.content)
 
     @property
+    def checked_buffers(self) -> BuffersSlice | None:
+        """The open files, where something was checked that their text may have made another by now."""
+        return self.buffers if self.checks.results else None
+
+    @property
     def applied(self) -> dict[str, str]:
         """What checks in the folder itself run on."""
         checkpoints = self.review.checkpoints

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from tui_agent.store.events import Event
@@ -26,6 +29,7 @@ class Told(Protocol):
 class Shown(Protocol):
     """What a bridge shows the state to: a pane, as far as it matters here."""
 
+    #: Slices of the state, and what is made of them, as `buffers.tabs`.
     SLICES: ClassVar[tuple[str, ...]]
 
     def show(self, state: State) -> None: ...
@@ -67,7 +71,7 @@ class Bridge:
         state, changed = self._session.state, False
         for pane, before in list(self._shown.items()):
             now = _slices(pane, state)
-            if any(old is not new for old, new in zip(before, now, strict=True)):
+            if any(map(_differs, before, now)):
                 self._shown[pane], changed = now, True
                 pane.show(state)
         return changed
@@ -83,7 +87,12 @@ class Bridge:
 
 
 def _slices(pane: Shown, state: State) -> tuple[object, ...]:
-    return tuple(getattr(state, name) for name in pane.SLICES)
+    return tuple(attrgetter(name)(state) for name in pane.SLICES)
+
+
+def _differs(old: object, new: object) -> bool:
+    """A slice that did not change is the same object; what is made of slices is compared."""
+    return old is not new and (isinstance(new, Struct) or old != new)
 
 
 class Attention:

@@ -62,6 +62,9 @@ class Keyboard:
         self._rested = asyncio.Event()
         self._rested.set()
         self._read_at = time.monotonic()
+        #: Everything on the screens that takes messages, and what says whether that is all of it still.
+        self._pumps: list[MessagePump] = []
+        self._pumps_of: list[object] = []
 
     @property
     def text(self) -> str:
@@ -166,13 +169,18 @@ class Keyboard:
             await asyncio.sleep(0 if rounds < SPIN_ROUNDS else 0.001)
 
     def _is_quiet(self) -> bool:
-        if not _at_rest(self._app):
-            return False
-        nodes: list[DOMNode] = list(self._app.screen_stack)
-        for node in nodes:  # grows while it is walked
-            if not _at_rest(node):
+        screens = self._app.screen_stack
+        shown: list[object] = [*screens, *(screen._nodes._updates for screen in screens)]
+        if shown != self._pumps_of:
+            nodes: list[DOMNode] = list(screens)
+            for node in nodes:  # grows while it is walked
+                nodes.extend(node.children)
+            self._pumps_of = shown
+            self._pumps = [*nodes, self._app]
+        for at, pump in enumerate(self._pumps):
+            if not _at_rest(pump):  # it is likely to be the one that is busy at the next look too
+                self._pumps[0], self._pumps[at] = pump, self._pumps[0]
                 return False
-            nodes.extend(node.children)
         return True
 
     async def drawn(self) -> None:

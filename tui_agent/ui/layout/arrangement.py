@@ -139,7 +139,15 @@ class Room:
     Shown the state like a pane.
     """
 
-    SLICES: ClassVar[tuple[str, ...]] = ("turn", "plan", "known", "buffers", "review", "todos", "subtasks")
+    SLICES: ClassVar[tuple[str, ...]] = (
+        "turn",
+        "plan",
+        "known",
+        "buffers.tabs",
+        "review",
+        "todos",
+        "subtasks",
+    )
 
     def __init__(self, screen: Screen[None], arrangement: Arrangement) -> None:
         self._screen = screen

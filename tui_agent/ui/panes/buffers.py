@@ -45,6 +45,8 @@ class BuffersPane(Pane):
         self._editors: dict[str, Editor] = {}
         self._timer: Timer | None = None
         self._banner = Content()
+        #: The open files as they were last shown.
+        self._tabs: object = None
 
     can_focus = True
 
@@ -100,6 +102,14 @@ class BuffersPane(Pane):
 
     def show(self, state: State) -> None:
         buffers = state.buffers
+        before, self._tabs = self._tabs, buffers.tabs
+        if before != self._tabs:
+            self._show_files(buffers)
+        elif active := buffers.get(buffers.active):
+            self._show_editor(active)
+
+    def _show_files(self, buffers: BuffersSlice) -> None:
+        """Show what is the same whatever is typed too: the tabs, which editor is in front, what is said about it."""
         unsaved = sum(buffer.unsaved for buffer in buffers.open)
         count = f" {len(buffers.open)}" if buffers.open else ""
         self.title_text = f"Editor{count}" + (f" ●{unsaved}" if unsaved else "")
@@ -194,6 +204,7 @@ class BuffersPane(Pane):
     def on_text_area_changed(self, message: WritingArea.Changed) -> None:
         """What makes the text another than that on disk, or the same again, is on the tab at once: a click on it in
         the same moment must find it where it is drawn."""
+        message.stop()  # nothing above asks, and each widget on the way would be called
         editor = message.text_area
         buffer = self.session.state.buffers.get(editor.path) if isinstance(editor, Editor) else None
         if (
@@ -208,7 +219,8 @@ class BuffersPane(Pane):
             self._hand_over_soon()
         self.query_one(FindBar).text_changed()
 
-    def on_text_area_selection_changed(self) -> None:
+    def on_text_area_selection_changed(self, message: WritingArea.SelectionChanged) -> None:
+        message.stop()
         self._hand_over_soon()
 
     def on_editor_scrolled(self) -> None:

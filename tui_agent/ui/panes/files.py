@@ -22,7 +22,7 @@ _CHANGED_BELOW: GitMark = ((" ", ""), ("·", "stale"))
 
 class FilesPane(Pane):
     ID = "files"
-    SLICES = ("workspace", "known", "buffers")
+    SLICES = ("workspace", "known", "buffers.tabs")
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:

@@ -56,7 +56,7 @@ class ReviewPane(Pane):
     """The list of changes, and the diff or conflict of the current one, at one of its hunks."""
 
     ID = "review"
-    SLICES: ClassVar[tuple[str, ...]] = ("review", "layout", "checks", "buffers", "conversation")
+    SLICES: ClassVar[tuple[str, ...]] = ("review", "layout", "checks", "checked_buffers", "conversation")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

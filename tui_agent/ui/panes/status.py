@@ -52,8 +52,8 @@ class StatusPane(Pane):
         "layout",
         "notices",
         "commands",
-        *("buffers", "plan", "todos", "subtasks"),
-        "checks",
+        *("buffers.tabs", "plan", "todos", "subtasks"),
+        *("checks", "checked_buffers"),
     )
 
     def __init__(self, session: Session) -> None:

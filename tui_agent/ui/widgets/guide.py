@@ -115,7 +115,7 @@ class GuideLine(Static):
         "GuideLine { dock: top; height: auto; max-height: 2; background: $surface-raised; padding: 0 1; }"
     )
     SLICES: ClassVar[tuple[str, ...]] = (
-        *("session", "turn", "review", "buffers", "commands", "plan", "notices", "layout", "input"),
+        *("session", "turn", "review", "buffers.tabs", "commands", "plan", "notices", "layout", "input"),
     )
 
     def __init__(self, guide: Guide, keys: Keys) -> None:
