@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.processes import background
-from tui_agent.processes.background import CALLS, MOST_BUSY, in_background
+from tui_agent.processes.background import CALLS, MOST_BUSY, NotWanted, in_background
 
 
 def no_work() -> None:
@@ -54,6 +54,23 @@ async def test_it_goes_on_where_the_loop_waits_for_it() -> None:
     await asyncio.sleep(0)
     assert done.wait(10), "the loop does not turn meanwhile"
     await working
+
+
+async def test_what_is_not_wanted_any_more_is_given_up() -> None:
+    asked = 0
+
+    def wanted() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked < 3
+
+    def work() -> None:
+        while True:
+            no_work()
+
+    with pytest.raises(NotWanted):
+        await in_background(work, wanted)
+    assert asked == 3
 
 
 async def test_what_it_raises_arrives() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import accumulate
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from support.screens import Driven, on_screen
@@ -20,8 +22,9 @@ from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage
 from tui_agent.ui.panes.chat import ChatPane
-from tui_agent.ui.widgets import transcript
+from tui_agent.ui.widgets import message_text, transcript
 from tui_agent.ui.widgets.completion import CompletionList
+from tui_agent.ui.widgets.markdown_lines import TextLine
 from tui_agent.ui.widgets.message_text import MessageText
 from tui_agent.ui.widgets.messages import STREAM_INTERVAL, MessageBlock
 from tui_agent.ui.widgets.prompt import Prompt
@@ -383,6 +386,66 @@ async def test_while_a_reply_streams_it_can_be_clicked_selected_scrolled_and_loo
         await grow("the last")
         chat.follow()
         await it.shows("the last")
+
+
+async def test_another_width_is_measured_at_once_near_the_view_and_later_elsewhere(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 20 answers of 3,000 letters and more; back at the old width they look as before."""
+    at_once = threads = most_threads = 0
+    get_height, line_height, in_background = (
+        MessageText.get_content_height,
+        TextLine.height,
+        message_text.in_background,
+    )
+
+    def height_in_layout(text: MessageText, *asked: Any) -> int:
+        def counted(line: TextLine, width: int) -> int:
+            nonlocal at_once
+            at_once += len(line.plain)
+            return line_height(line, width)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(TextLine, "height", counted)
+            return get_height(text, *asked)
+
+    async def in_thread(*work: Any) -> Any:
+        nonlocal threads, most_threads
+        threads += 1
+        most_threads = max(most_threads, threads)
+        try:
+            return await in_background(*work)
+        finally:
+            threads -= 1
+
+    monkeypatch.setattr(MessageText, "get_content_height", height_in_layout)
+    async with on_screen(workspace) as it:
+        journal, chat = it.session.journal, it.one(Transcript)
+        for turn in range(1, 21):
+            body = f"answer {turn}\n\n" + "word " * (600 if turn % 2 else 1_000)
+            await journal.record(
+                e.TurnStarted(turn, "go"), e.ReplyRead(turn, "", body), e.TurnEnded(turn, True)
+            )
+
+        def measured() -> bool:
+            texts = list(it.screen.query(MessageText))
+            return len(texts) == 20 and all(
+                text._ends
+                == list(accumulate(line.height(text.content_size.width) for line in text._drawn.lines))
+                for text in texts
+            )
+
+        await it.until(measured, "all of it")
+        before, tall = it.text, chat.virtual_size.height
+        monkeypatch.setattr(message_text, "in_background", in_thread)
+        for size in ((90, 30), (160, 48)):
+            at_once = 0
+            await it.pilot.resize_terminal(*size)
+            assert at_once <= 4_000, "what is far from the view is not measured in the layout"
+            await it.until(measured, "all of it at this width")
+            assert chat.following
+        assert 0 < most_threads <= 2, "one text far from the view at a time, beside one in view"
+        await it.until(lambda: it.text == before and chat.virtual_size.height == tall, "the old picture")
 
 
 async def test_a_reply_that_only_grows_lays_the_screen_out_once_a_drawing(

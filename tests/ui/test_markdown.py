@@ -352,9 +352,15 @@ async def test_lines_are_wrapped_again_at_another_width_and_can_be_selected() ->
     async with app.run_test(size=(40, 60)) as pilot:
         await pilot.pause()
         narrow = app.body.size.height
+        before = app.drawn()
         await pilot.resize_terminal(80, 60)
         await pilot.pause()
         assert app.body.size.height < narrow
+        await pilot.resize_terminal(40, 60)  # a size for which Textual has kept the height
+        await pilot.pause()
+        assert app.drawn() == before
+        await pilot.resize_terminal(80, 60)
+        await pilot.pause()
         assert "".join(app.drawn().replace("──┼──", "").split()) == "".join(text_of(LONG).split())
         x, y = next((row.index("said"), y) for y, row in enumerate(app.drawn().split("\n")) if "said" in row)
         await pilot.mouse_down(app.body, offset=(x, y))

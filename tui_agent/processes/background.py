@@ -29,15 +29,20 @@ _ACQUIRE = importlib._bootstrap._ModuleLock.acquire.__code__  # ty: ignore[missi
 CALLS = 16
 
 
-async def in_background(work: Callable[[], T]) -> T:
+class NotWanted(Exception):
+    """The work was given up: what it was for has changed."""
+
+
+async def in_background(work: Callable[[], T], wanted: Callable[[], bool] = lambda: True) -> T:
     """Do it in a thread, a slice at a time, with a round of the loop between two slices.
 
-    The thread is held up where it calls a function: one long call, as of an expression, is not divided.
+    The thread is held up where it calls a function: one long call, as of an expression, is not divided. It asks between
+    two slices whether the work is still `wanted`, and raises NotWanted where it is not.
     """
     loop = asyncio.get_running_loop()
 
     def run() -> T:
-        sys.setprofile(_between_slices(loop))
+        sys.setprofile(_between_slices(loop, wanted))
         try:
             return work()
         finally:
@@ -46,7 +51,9 @@ async def in_background(work: Callable[[], T]) -> T:
     return await asyncio.to_thread(run)
 
 
-def _between_slices(loop: asyncio.AbstractEventLoop) -> Callable[[FrameType, str, object], None]:
+def _between_slices(
+    loop: asyncio.AbstractEventLoop, wanted: Callable[[], bool]
+) -> Callable[[FrameType, str, object], None]:
     """Is called with each call of a thread."""
     came = threading.Event()
     loop_thread = getattr(loop, "_thread_id", None)
@@ -58,6 +65,8 @@ def _between_slices(loop: asyncio.AbstractEventLoop) -> Callable[[FrameType, str
         calls += 1
         if calls % CALLS or time.monotonic() - begun < SLICE or _imports(loop_thread):
             return
+        if not wanted():
+            raise NotWanted
         if came.is_set():
             busy = 0
         if not busy:

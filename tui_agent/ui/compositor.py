@@ -78,8 +78,9 @@ class KeysFirstScreen(Screen[None]):
         super()._screen_resized(size)
 
     def _compositor_refresh(self) -> None:
+        drawn_soon = self._due is not None and not self._typing()
         if (
-            self._apart or self.app._batch_count
+            self._apart or drawn_soon or self.app._batch_count
         ):  # in a batch nothing is shown, and what was drawn would be lost
             self._draw_later(0, MOST_PUT_OFF)
             return

@@ -252,8 +252,11 @@ class PaneContainer(Widget):
         for name, widget in self._by_id.items():
             widget.display = name in fronts
         for place in found:
-            if place.front:
-                self._by_id[place.front].set_class(len(place.panes) > 1, "-shared")
+            pane, shared = self._by_id.get(place.front), len(place.panes) > 1
+            if pane is not None and pane.has_class("-shared") != shared:
+                pane.set_class(shared, "-shared", update=False)
+                # Textual would style all that is in the pane again; rules about this reach its children at most.
+                self.app.stylesheet.update_nodes([pane, *pane.children])
         self._title_lines(found)
         if found != self._found:
             self._found = found

@@ -53,8 +53,8 @@ class TextLine(Struct, frozen=True, gc=False):
     def height(self, width: int) -> int:
         plain = self.content.plain
         room = width - 2 * MARGIN if self.code else width
-        if len(plain) <= room and plain.isascii() and "\t" not in plain:
-            return 1
+        if len(plain) <= (room if plain.isascii() else room // 2) and "\t" not in plain:
+            return 1  # a letter has two cells at most
         return len(self._cuts(width)) + 1
 
     def rows(self, width: int, content: Content) -> Iterator[DrawnRow]:

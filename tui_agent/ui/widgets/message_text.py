@@ -7,21 +7,24 @@ layout and styles. Here the text becomes lines in a thread, and only what is see
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from rich.segment import Segment
 from textual import events
 from textual.geometry import Offset, Region, Size
+from textual.screen import Screen
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from tui_agent.processes.background import in_background
+from tui_agent.processes.background import NotWanted, in_background
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.markdown import Drawn, Reading
 from tui_agent.ui.widgets.markdown_blocks import coloured
@@ -33,6 +36,9 @@ AT_ONCE = 4_000
 MORE_AT_ONCE = 1_000
 #: Lines that keep their cells; those far off the screen are drawn again when they are scrolled to.
 MOST_STRIPS = 300
+
+#: One text of those far from the view is measured at a time on each screen.
+_TURNS: WeakKeyDictionary[Screen[object], asyncio.Lock] = WeakKeyDictionary()
 
 
 class MessageText(Widget):
@@ -56,11 +62,11 @@ class MessageText(Widget):
         self._drawn = self._reading.read(text, growing=growing) if at_once else Drawn()
         self._read = len(text) if at_once else 0
         self._drawing = asyncio.Lock()
-        #: How far down each line ends, at the width at which it was measured.
+        #: How far down each line ends, at the width at which it was measured; another may be wanted by now.
         self._ends: list[int] = []
         self._width = self._wanted = 0
         self._strips: dict[int, list[Strip]] = {}
-        self._colouring = False
+        self._colouring = self._measuring = False
 
     def on_mount(self) -> None:
         if not self._read or self._reading.uncoloured:
@@ -84,17 +90,17 @@ class MessageText(Widget):
     async def _put(self, drawn: Drawn) -> None:
         """Put these lines in the place of those that are there."""
         kept = _same(self._drawn.lines, drawn.lines, min(drawn.kept, len(self._drawn.lines)))
-        fresh, width = drawn.lines[kept:], self._width
-        heights = await _heights(fresh, width) if width else []
+        fresh, width, heights = drawn.lines[kept:], 0, []
+        while width != self._width:  # the lines that were there may be measured at another width meanwhile
+            width = self._width
+            heights = await _heights(fresh, width)
         self._drawn = drawn
         self._strips = {at: strips for at, strips in self._strips.items() if at < kept}
         tall = self._ends[-1] if self._ends else 0
-        if width and width == self._width:
+        if width:
             del self._ends[kept:]
             self._ends += _sums(heights, self._ends[-1] if self._ends else 0)
-        else:
-            self._width = self._wanted = 0
-        self._redraw(kept, layout=not self._width or tall != (self._ends[-1] if self._ends else 0))
+        self._redraw(kept, layout=not width or tall != (self._ends[-1] if self._ends else 0))
 
     async def _colour(self) -> None:
         """Give long code its colours, in a thread that lets the keyboard come first."""
@@ -120,18 +126,18 @@ class MessageText(Widget):
         return container.width
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        if width != self._width:
-            if sum(len(line.plain) for line in self._drawn.lines) <= AT_ONCE:
-                self._measured(width, [line.height(width) for line in self._drawn.lines])
-            elif width != self._wanted:
-                self._wanted = width
-                self.run_worker(partial(self._measure, width), group="measure", exclusive=True)
+        if width != self._width and (self._near or not self._width) and _short(self._drawn.lines):
+            self._measured(width, [line.height(width) for line in self._drawn.lines])
         return self._ends[-1] if self._ends else 0
 
     def _size_updated(
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
     ) -> bool:
         """A text that grew keeps the lines that are drawn, and needs no second layout for its new height."""
+        self._wanted = max(size.width - self.gutter.width, 0)
+        if self._wanted not in (0, self._width) and not self._measuring:
+            self._measuring = True
+            self.run_worker(self._measure())
         if size.width == self._size.width:
             self._size = size
         updated = super()._size_updated(size, virtual_size, container_size, layout=False)
@@ -140,14 +146,27 @@ class MessageText(Widget):
             self.get_content_height(container_size, container_size, width)
         return updated
 
-    async def _measure(self, width: int) -> None:
-        async with self._drawing:
-            heights = await _heights(self._drawn.lines, width)
-            self._measured(width, heights)
+    @property
+    def _near(self) -> bool:
+        """Whether it is near what is in view, which is measured first."""
+        return getattr(self.parent, "near", True)
+
+    async def _measure(self) -> None:
+        """Measure for the width that it has, and go on where it gets another meanwhile. What is far from the view waits
+        for its turn: each thread that works takes time from the loop."""
+        try:
+            while (width := self._wanted) not in (0, self._width):
+                turn = _TURNS.setdefault(self.screen, asyncio.Lock())
+                async with contextlib.nullcontext() if self._near else turn, self._drawing:
+                    with contextlib.suppress(NotWanted):
+                        lines = self._drawn.lines
+                        self._measured(width, await _heights(lines, width, lambda: self._wanted == width))
+        finally:
+            self._measuring = False
         self.refresh(layout=True)
 
     def _measured(self, width: int, heights: Sequence[int]) -> None:
-        self._width = self._wanted = width
+        self._width = width
         self._ends = _sums(heights)
         self._strips.clear()
 
@@ -237,10 +256,17 @@ class MessageText(Widget):
         super().selection_updated(selection)
 
 
-async def _heights(lines: Sequence[AnyLine], width: int) -> list[int]:
-    if sum(len(line.plain) for line in lines) <= AT_ONCE:
+def _short(lines: Sequence[AnyLine]) -> bool:
+    """Whether they may be measured at once. Those of a long text are not all counted: there may be 10,000."""
+    return all(letters <= AT_ONCE for letters in accumulate(len(line.plain) + 1 for line in lines))
+
+
+async def _heights(
+    lines: Sequence[AnyLine], width: int, wanted: Callable[[], bool] = lambda: True
+) -> list[int]:
+    if _short(lines):
         return [line.height(width) for line in lines]
-    return await in_background(lambda: [line.height(width) for line in lines])
+    return await in_background(lambda: [line.height(width) for line in lines], wanted)
 
 
 def _sums(heights: Iterable[int], before: int = 0) -> list[int]:

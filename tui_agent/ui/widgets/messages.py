@@ -62,6 +62,8 @@ class MessageBlock(Vertical):
         self._due: Timer | None = None
         self._took = 0.0
         self._plan: PlanBlock | None = None
+        #: Whether it is near what is in view, and so measured first where it gets another width.
+        self.near = True
 
     def compose(self) -> Iterable[Widget]:
         message = self.message

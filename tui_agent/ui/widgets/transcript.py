@@ -8,6 +8,7 @@ from typing import Protocol
 from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import Size
+from textual.layout import Layout
 from textual.message import Message
 from textual.timer import Timer
 
@@ -95,6 +96,16 @@ class Transcript(VerticalScroll, can_focus=True):
         if self.show_vertical_scrollbar != barred:
             self.call_next(self.refresh, layout=True)
         return resized
+
+    def pre_layout(self, layout: Layout) -> None:
+        """Those in view and a screenful around it are measured first, should they get another width."""
+        y, reach = -self.scroll_y, self.outer_size.height
+        for block in [
+            *(self._blocks[number] for number in sorted(self._blocks)),
+            *filter(None, [self._live]),
+        ]:
+            block.near = y < 2 * reach and -reach < y + block.outer_size.height
+            y += block.outer_size.height + 1
 
     @property
     def following(self) -> bool:
