@@ -20,7 +20,7 @@ from tui_agent.edits.search import Occurrence
 from tui_agent.ui.widgets import documents
 from tui_agent.ui.widgets import editor as editor_module
 from tui_agent.ui.widgets.documents import CodeDocument
-from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.editor import MOST_LINES, PART, Editor
 from tui_agent.ui.widgets.text_area import SEARCHED_LINES
 from tui_agent.workspace.syntax_trees import parse
 
@@ -247,6 +247,35 @@ async def test_an_edit_does_not_begin_a_parse_again_and_slow_ones_are_summed(
             let_on.release()
             await document.parse()
             assert document.given_up == expected
+
+
+async def test_a_text_that_is_too_long_to_be_shown_whole_is_taken_apart_as_far_as_it_is_looked_at() -> None:
+    taken: list[int] = []
+
+    class Text(str):
+        def split(self, sep: Any = None, maxsplit: Any = -1) -> Any:
+            taken.append(len(self))
+            return super().split(sep, maxsplit)
+
+        def __getitem__(self, part: Any) -> str:
+            return Text(super().__getitem__(part))
+
+    lines = [f"line {number}" for number in range(MOST_LINES + 2)] + [""]
+    app = EditorApp(Text("\n".join(lines)), "long.txt", (30_000, 0))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        app.editor.go_to_line(45_000)
+        await pilot.pause()
+        assert app.editor.document.get_line(44_999 - app.editor.first_line) == "line 44999"
+        assert taken and max(taken) < PART * len("line 50000\n")
+        taken.clear()
+        whole = app.editor.lines
+        for part in (slice(9_990, 20_001), slice(19_999, 20_000), slice(49_995, None), slice(7, 3)):
+            assert whole[part] == lines[part], part
+        assert (whole[0], whole[-1], whole[-3], len(whole)) == ("line 0", "", "line 50000", len(lines))
+        assert max(taken) < PART * len("line 50000\n")
+        assert list(whole) == list(whole) == lines
+        assert taken.count(len("\n".join(lines))) == 1, "who looks for something needs all of it, once"
 
 
 async def test_a_long_paste_is_one_edit_that_is_measured_and_taken_apart_in_a_thread(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from time import thread_time
 from typing import Any, TypeVar
@@ -152,6 +153,47 @@ class CodeDocument(SyntaxAwareDocument):
                     tree.edit(**edit)
                 self._syntax_tree, self.parsed = tree, edits
         return self.given_up or self.edits == edits
+
+
+class PartedLines(Sequence[str]):
+    """The lines of a text that is too long to be shown whole, taken apart `PART` at a time when they are asked for."""
+
+    PART = 10_000
+    _PART_OF_TEXT = re.compile(rf"(?:[^\n]*+\n){{{PART}}}")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._count = text.count("\n") + 1
+        #: Where each part begins, as far as that was asked for; the newest part; and all, where all were asked for.
+        self._starts = [0]
+        self._newest: tuple[int, list[str]] | None = None
+        self._all: list[str] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        if self._all is None:
+            self._all = self._text.split("\n")
+        return iter(self._all)
+
+    def __getitem__(self, row: Any) -> Any:
+        rows = range(self._count)[row]
+        if isinstance(rows, int):
+            return self._part(rows // self.PART)[rows % self.PART]
+        parts = range(rows.start // self.PART, -(-rows.stop // self.PART))
+        lines = [line for number in parts for line in self._part(number)]
+        before = parts.start * self.PART
+        return lines[rows.start - before : rows.stop - before : rows.step]
+
+    def _part(self, number: int) -> list[str]:
+        if self._newest is None or self._newest[0] != number:
+            while len(self._starts) <= number + 1:
+                found = self._PART_OF_TEXT.match(self._text, self._starts[-1])
+                self._starts.append(found.end() if found else len(self._text) + 1)
+            start, end = self._starts[number : number + 2]
+            self._newest = number, self._text[start : end - 1].split("\n")
+        return self._newest[1]
 
 
 def ending_of(text: str) -> str:

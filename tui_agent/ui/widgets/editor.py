@@ -19,7 +19,7 @@ from tui_agent.edits.overlay import Overlay
 from tui_agent.edits.search import Occurrence, Place
 from tui_agent.store.files import Buffer
 from tui_agent.ui.textual_caches import release_document
-from tui_agent.ui.widgets.documents import CodeDocument, ending_of, widest
+from tui_agent.ui.widgets.documents import CodeDocument, PartedLines, ending_of, widest
 from tui_agent.ui.widgets.line_edits import dedent
 from tui_agent.ui.widgets.syntax import LineHighlights, Point, language_of
 from tui_agent.ui.widgets.text_area import WritingArea
@@ -32,7 +32,7 @@ MEASURED_WHOLE = 500
 LEFT_IN_VIEW = 8
 #: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
 #: whole would take seconds, and each key a good part of one.
-MOST_LINES, PART = 50_000, 10_000
+MOST_LINES, PART = 50_000, PartedLines.PART
 #: Files with more characters than this are shown without colours, which would be looked for after each pause.
 COLOURED_TO = 400_000
 
@@ -86,7 +86,7 @@ class Editor(WritingArea):
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
         #: Every line of a text that is too long to be shown whole, and the first that is shown.
-        self.whole: list[str] | None = None
+        self.whole: PartedLines | None = None
         self.first_line = 0
         self._found: Sequence[Occurrence] = ()
 
@@ -211,8 +211,8 @@ class Editor(WritingArea):
     def _take_text(self, buffer: Buffer) -> None:
         first = self.revision < 0 or not (self.agreed or self.text)
         self.revision = buffer.revision
-        lines = buffer.text.split("\n") if buffer.text.count("\n") > MOST_LINES else None
-        if lines is not None:
+        lines = PartedLines(buffer.text)
+        if len(lines) > MOST_LINES + 1:
             self.whole = lines
             self._show_part(buffer.cursor[0])
         elif first or self.whole is not None:
