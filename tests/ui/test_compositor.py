@@ -39,6 +39,7 @@ async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
         await a_letter_draws_the_line_it_is_on_before_the_frame_that_waits(it, monkeypatch)
         await a_key_is_drawn_between_a_layout_and_its_drawing(it, monkeypatch)
         await what_is_drawn_in_a_batch_is_shown_after_it(it, monkeypatch)
+        await a_dialog_is_drawn_whole(it, monkeypatch)
         await a_state_that_says_the_same_lays_nothing_out(it, monkeypatch)
 
 
@@ -88,7 +89,7 @@ def a_large_screen_is_drawn_in_parts(it: Driven, monkeypatch: pytest.MonkeyPatch
     width, height = compositor.size
     drawn: list[tuple[int, int]] = []
     with monkeypatch.context() as patched:
-        patched.setattr(screen_compositor, "MOST_CELLS", 1_000)
+        patched.setattr(compositor, "_most", 1_000)
         compositor._dirty_regions = {Region(0, 0, width, height)}
         while (update := compositor.render_update()) is not None:
             assert isinstance(update, PiecesUpdate)
@@ -249,6 +250,25 @@ async def what_moved_is_drawn_whoever_asked_for_its_place_before(it: Driven) -> 
         now = [cells_of(strip) for strip in compositor.render_strips()]
         differ = {(x, y) for y, row in enumerate(now) for x, cell in enumerate(row) if cell != before[y][x]}
         assert differ <= drawn
+
+
+async def a_dialog_is_drawn_whole(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: set[int] = set()
+    display = App._display
+
+    def displayed(app: App[object], screen: Screen[object], update: object) -> None:
+        if isinstance(update, PiecesUpdate):
+            rows.update(piece.y for piece in update.pieces)
+        display(app, screen, update)  # ty: ignore[invalid-argument-type]
+
+    await it.pilot.press("f1")
+    with monkeypatch.context() as patched:
+        patched.setattr(screen_compositor, "MOST_CELLS", 1_000)
+        patched.setattr(App, "_display", displayed)
+        it.app.screen.refresh()  # as a change of the theme does
+        await it.until(lambda: rows, "an update")
+        assert rows == set(range(it.screen.size.height))
+    await it.pilot.press("escape")
 
 
 async def a_state_that_says_the_same_lays_nothing_out(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
