@@ -199,6 +199,23 @@ async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while(
     garbage.close()
 
 
+async def test_the_screen_of_a_session_that_is_opened_later_is_collected_for_too(
+    collector: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(garbage_module, "QUIET", 0.01)
+    gone, first, second = asyncio.Event(), Garbage(lambda: math.inf), Garbage(lambda: math.inf)
+    first.begin()
+    first.close()
+    assert not gc.isenabled(), "its panes are made without it too"
+    second.begin()
+    old = ring(gone.set)
+    gc.collect()
+    del old
+    second.collect_soon()
+    await asyncio.wait_for(gone.wait(), 5)
+    second.close()
+
+
 @pytest.mark.parametrize(
     ("most", "away", "freed"),
     [(-(10**9), 1e9, True), (10**9, 0.01, True), (10**9, 1e9, False)],

@@ -54,10 +54,17 @@ class Garbage:
     def collect_soon(self) -> None:
         """Collect what is new as soon as it is quiet: something has ended that leaves much behind."""
         if self._begun and (self._timer is None or self._all):
-            self.close()
+            self._cancel()
             self._wait(QUIET)
 
     def close(self) -> None:
+        """Switch the collector off again: the screen of another session may come, and switches it on."""
+        self._cancel()
+        if self._begun:
+            self._begun = False
+            gc.disable()
+
+    def _cancel(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
