@@ -112,6 +112,29 @@ async def test_leaving_the_dialog_commits_nothing_and_without_a_model_one_writes
         assert git(workspace, "rev-parse", "HEAD") == head
 
 
+async def test_a_commit_goes_on_where_its_dialog_is_left_and_says_what_came_of_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook, go = workspace / ".git/hooks/pre-commit", workspace / ".git/go"
+    hook.write_text(f'#!/bin/sh\nwhile [ ! -e "{go}" ]; do sleep 0.02; done\necho not so >&2\nexit 1\n')
+    hook.chmod(0o755)
+    async with on_screen(workspace, [EDIT, "Say two"]) as driven:
+        session = driven.session
+        await session.chat.submit("Change a.txt")
+        await session.chat.finished()
+        await session.review.apply()
+        await driven.press("ctrl+o", "i")
+        await driven.shows("Say two")
+        monkeypatch.setattr(dialog, "AT_MOST", 0.01)
+        await driven.press("tab", "h", "f2")
+        await driven.shows("Committing…")
+        await driven.press("escape")
+        await driven.until(lambda: driven.app.screen is driven.screen, "the dialog left")
+        go.touch()
+        await driven.until(lambda: session.state.notices.items, "what git said")
+        assert "not so" in session.state.notices.items[-1].text
+
+
 @pytest.mark.parametrize("leave", ["escape", "program"])
 async def test_a_text_that_arrives_after_its_dialog_was_left_ends_nothing(
     workspace: Path, leave: str

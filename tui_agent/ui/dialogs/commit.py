@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from tui_agent.ui.sink import counted, label, plain
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.session_calls import ask
 from tui_agent.ui.widgets.text_area import WritingArea
 
 #: Columns from which the files and the diff are side by side.
@@ -231,19 +233,24 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
     def action_commit(self) -> None:
         if self._plan.files and not self._committing:
             plan = self._plan.of(self._ticked, hooks=self._runs_hooks)
-            self._committing = True
-            self.fill(self._commit(self.query_one(WritingArea).text, plan))
+            self._committing, ended = True, asyncio.Event()
+            self._say("Committing…")
+            ask(self.app, self._session, self._commit(self.query_one(WritingArea).text, plan, ended))
+            self.fill(ended.wait())
 
-    async def _commit(self, message: str, plan: CommitPlan) -> None:
-        self._say("Committing…")
+    async def _commit(self, message: str, plan: CommitPlan, ended: asyncio.Event) -> None:
+        """It goes on where the dialog is left meanwhile; what went wrong is a notice then."""
         try:
             await self._session.review.commit(message, plan)
         except TuiAgentError as error:
+            if self.app.screen is not self:
+                raise
             self._say(str(error), "$error")
         else:
             self.dismiss(None)
         finally:
             self._committing = False
+            ended.set()
 
     def _say(self, words: str = "", ink: str = "") -> None:
         """Say this, or else what the keys do where the focus is."""
