@@ -97,3 +97,12 @@ async def test_a_module_that_the_loop_waits_for_is_imported_without_a_pause(
     await asyncio.to_thread(begun.wait, 10)
     importlib.import_module("waited_for")  # on the loop
     await working
+
+
+def test_a_python_that_locks_its_modules_in_another_way_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert background._ACQUIRE is not None, "here it is known"
+    source = compile(Path(background.__file__).read_text(), background.__file__, "exec")
+    monkeypatch.delattr(importlib, "_bootstrap")
+    found: dict[str, object] = {"__name__": background.__name__}
+    exec(source, found)
+    assert found["_ACQUIRE"] is None

@@ -23,8 +23,9 @@ SLICE = 0.001
 AT_MOST = 0.005
 #: Slices that found the loop busy in a row: it may be waiting for this work.
 MOST_BUSY = 8
-#: Where a thread is that waits for a module.
-_ACQUIRE = importlib._bootstrap._ModuleLock.acquire.__code__  # ty: ignore[missing-attribute]
+#: Where a thread is that waits for a module; None in a Python that does it in another way.
+_MODULE_LOCK = getattr(getattr(importlib, "_bootstrap", None), "_ModuleLock", None)
+_ACQUIRE = getattr(getattr(_MODULE_LOCK, "acquire", None), "__code__", None)
 #: Calls between two looks at the clock.
 CALLS = 16
 
