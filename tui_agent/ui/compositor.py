@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from textual._compositor import Compositor, CompositorMap, CompositorUpdate, ReflowResult
 from textual._context import visible_screen_stack
 from textual.geometry import Region, Size
-from textual.screen import Screen
+from textual.screen import Screen, ScreenResultType
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -44,7 +44,7 @@ class PiecesUpdate(CompositorUpdate):
         return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}" for y, x, strip in self.pieces)
 
 
-class KeysFirstScreen(Screen[None]):
+class KeysFirstScreen(Screen[ScreenResultType]):
     """Lets a key be seen before a frame: what has the focus is drawn ahead of it, what is scrolled at once, and while
     nobody types there is room for a key between the layout of a frame and its drawing.
 
@@ -82,26 +82,26 @@ class KeysFirstScreen(Screen[None]):
         if (
             self._apart or drawn_soon or self.app._batch_count
         ):  # in a batch nothing is shown, and what was drawn would be lost
-            self._draw_later(0, MOST_PUT_OFF)
+            self._draw_frame_later(0, MOST_PUT_OFF)
             return
         if self._due is not None:
             self._due.cancel()
             self._due = None
         super()._compositor_refresh()
-        if self._compositor._dirty_regions:
-            self._draw_later(0, MOST_PUT_OFF)
+        if self._compositor._dirty_regions and self.is_current:
+            self._draw_frame_later(0, MOST_PUT_OFF)
 
-    def _draw_later(self, seconds: float, put_off: int) -> None:
+    def _draw_frame_later(self, seconds: float, put_off: int) -> None:
         if self._due is None:
-            self._due = asyncio.get_running_loop().call_later(seconds, self._draw, put_off)
+            self._due = asyncio.get_running_loop().call_later(seconds, self._draw_frame, put_off)
 
-    def _draw(self, put_off: int) -> None:
+    def _draw_frame(self, put_off: int) -> None:
         """Draw what was laid out. A key that came meanwhile is first, so many times at most."""
         self._due = None
         if self.app._batch_count:
-            self._draw_later(PUT_OFF, put_off)
+            self._draw_frame_later(PUT_OFF, put_off)
         elif self._typing() and put_off:
-            self._draw_later(PUT_OFF, put_off - 1)
+            self._draw_frame_later(PUT_OFF, put_off - 1)
         elif self.is_running:
             self._compositor.update_widgets(self._dirty_widgets)
             self._compositor_refresh()

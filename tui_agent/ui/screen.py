@@ -47,7 +47,7 @@ class Pointed(Protocol):
     def point(self, x: int, y: int) -> None: ...
 
 
-class WorkspaceScreen(KeysFirstScreen, inherit_bindings=False):
+class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
     """Before `fill` it is the layout alone; after it, the panes of a session."""
 
     SCOPED_CSS = False  # notices look the same over a dialog

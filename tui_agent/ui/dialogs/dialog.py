@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from textual import events
 from textual.await_complete import AwaitComplete
@@ -12,18 +12,20 @@ from textual.css.query import NoMatches
 from textual.screen import ModalScreen, ScreenResultType
 from textual.worker import Worker
 
-from tui_agent.ui.compositor import SpanCompositor
+from tui_agent.ui.compositor import KeysFirstScreen
+
+if TYPE_CHECKING:
+    from tui_agent.ui.host import Host
 
 #: Seconds that a key waits at most for what the dialog is getting to show.
 AT_MOST = 1.0
 
 
-class Dialog(ModalScreen[ScreenResultType], inherit_bindings=False):
+class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], inherit_bindings=False):
     """It is opened at once and filled when its content is there; keys that depend on the content wait for it."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._compositor = SpanCompositor()
+        super().__init__(lambda: not cast("Host", self.app).keyboard.at_rest)
         self._filling: set[asyncio.Future[None]] = set()
 
     def fill(self, call: Coroutine[Any, Any, object]) -> None:
