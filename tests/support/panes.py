@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
 from textual.app import App, ComposeResult
@@ -127,6 +128,7 @@ class PaneApp(ThemedApp):
         super().__init__()
         self.keys = load_keys()
         self.set_keymap(self.keys.keymap())
+        self.keyboard = SimpleNamespace(at_rest=True)
         self.noted = session
         self.pane = pane(cast(Session, session))
 

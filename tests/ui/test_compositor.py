@@ -89,7 +89,7 @@ def a_large_screen_is_drawn_in_parts(it: Driven, monkeypatch: pytest.MonkeyPatch
     width, height = compositor.size
     drawn: list[tuple[int, int]] = []
     with monkeypatch.context() as patched:
-        patched.setattr(compositor, "_most", 1_000)
+        patched.setattr(screen_compositor, "MOST_CELLS", 1_000)
         compositor._dirty_regions = {Region(0, 0, width, height)}
         while (update := compositor.render_update()) is not None:
             assert isinstance(update, PiecesUpdate)
@@ -266,8 +266,7 @@ async def a_dialog_is_drawn_whole(it: Driven, monkeypatch: pytest.MonkeyPatch) -
         patched.setattr(screen_compositor, "MOST_CELLS", 1_000)
         patched.setattr(App, "_display", displayed)
         it.app.screen.refresh()  # as a change of the theme does
-        await it.until(lambda: rows, "an update")
-        assert rows == set(range(it.screen.size.height))
+        await it.until(lambda: rows == set(range(it.screen.size.height)), "the whole screen")
     await it.pilot.press("escape")
 
 

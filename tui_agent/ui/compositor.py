@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 #: Seconds for which a drawing is put off while a key is handled, and how many times at most: half a frame's time.
 PUT_OFF, MOST_PUT_OFF = 0.002, 4
-#: Cells of the workspace that are drawn at once: the rest of a large terminal follows in the next rounds of the loop.
+#: Cells that are drawn at once: the rest of a large terminal follows in the next rounds of the loop.
 MOST_CELLS = 8_000
 #: Cells of a line, from the first to before the second.
 Span = tuple[int, int]
@@ -55,7 +55,7 @@ class KeysFirstScreen(Screen[ScreenResultType]):
         """`typing` says whether a key is being handled."""
         super().__init__()
         self._typing = typing
-        self._compositor = SpanCompositor(MOST_CELLS)
+        self._compositor = SpanCompositor()
         self._apart = False
         self._due: asyncio.TimerHandle | None = None
 
@@ -79,9 +79,8 @@ class KeysFirstScreen(Screen[ScreenResultType]):
 
     def _compositor_refresh(self) -> None:
         drawn_soon = self._due is not None and not self._typing()
-        if (
-            self._apart or drawn_soon or self.app._batch_count
-        ):  # in a batch nothing is shown, and what was drawn would be lost
+        # In a batch nothing is shown, and what was drawn would be lost.
+        if self._apart or drawn_soon or self.app._batch_count:
             self._draw_frame_later(0, MOST_PUT_OFF)
             return
         if self._due is not None:
@@ -127,10 +126,8 @@ class KeysFirstScreen(Screen[ScreenResultType]):
 class SpanCompositor(Compositor):
     """Goes through the widgets from the front and asks each for the lines of it that are seen and have changed."""
 
-    def __init__(self, most: int | None = None) -> None:
-        """An update draws at most so many cells, where the screen asks for the rest; None draws all that changed."""
+    def __init__(self) -> None:
         super().__init__()
-        self._most = most
         #: Where widgets were when the screen was last laid out, and they were told.
         self._told: CompositorMap = {}
         #: Where widgets were seen, and of which widgets what is drawn was made.
@@ -186,7 +183,7 @@ class SpanCompositor(Compositor):
         cells = 0
         for y, start, end in sorted(self._regions_to_spans(regions)):
             cells += end - start
-            if self._most is not None and cells > self._most and spans:
+            if cells > MOST_CELLS and spans:
                 self._dirty_regions.add(Region(start, y, end - start, 1))
             elif start < end:
                 spans.setdefault(y, []).append((start, end))
