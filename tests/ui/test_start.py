@@ -4,16 +4,12 @@ cells drawn, panes."""
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import subprocess
 import sys
-from asyncio.subprocess import Process
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,9 +22,6 @@ from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
 from textual.widgets import TextArea
 
-from tui_agent import cli
-from tui_agent.headless.arguments import ScreenOptions
-from tui_agent.processes import child
 from tui_agent.session.session import Session
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.compositor import PiecesUpdate
@@ -47,28 +40,28 @@ HEAVY = (
 )
 #: Our packages of which something is imported when keys are taken, and when every pane is filled.
 OURS = (
-    "answers checks context debug_log edits errors files git log model planning processes review session settings"
-    " store subtasks turn ui workspace"
+    "answers checks cli context debug_log edits errors files git headless log model planning processes review session"
+    " settings store subtasks turn ui workspace"
 )
 #: What is imported when somebody begins to write, and not before.
 FOR_A_TURN = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.ui.widgets.message_text")
-#: Starts the screen over a new session as the command line does, and says what was imported at which moment.
+#: Starts the screen over a new session by the command line, and says what was imported at which moment.
 STARTING = """
 import asyncio, gc, json, sys
 from pathlib import Path
+from types import ModuleType
 
-gc.disable()
-from tui_agent.ui.app import WorkspaceApp
-from tui_agent.ui.compositor import PiecesUpdate
+from tui_agent import cli
+from tui_agent.headless.arguments import ScreenOptions
 
-seen = {}
+seen, pids = {}, []
 
 async def opened():
     seen["first frame"] = sorted(sys.modules)
     await asyncio.sleep(0)
     seen["next round"] = sorted(sys.modules)
-    from tui_agent.session.opening import Opening, open_session
-    session = await open_session(Opening(workspace=Path(sys.argv[1]), interactive=True))
+    session = await open_session()
+    assert session.workspace.child_pid == pids[0], "the child that was started is the session's"
     start = session.start_services
     async def services():
         seen["services"] = [pane.ID for pane in app.workspace_screen.workspace.panes]
@@ -78,6 +71,7 @@ async def opened():
 
 async def main():
     global app
+    from tui_agent.ui.app import WorkspaceApp
     app = WorkspaceApp(opened)
     async with app.run_test() as pilot:
         arrived = app.workspace_screen._arrived
@@ -104,7 +98,36 @@ async def main():
             await pilot.pause(0.01)
     await app.session.close()
 
-asyncio.run(main())
+def run_app(opening, *, loop, at_last, **options):
+    global open_session
+    open_session = opening
+    with loop:
+        loop.run(main())
+        loop.run(at_last())
+    return 0
+
+class Screen(ModuleType):
+    "In the place of `ui.run`, which needs a terminal."
+
+    def __getattr__(self, name):
+        if name != "run_app":
+            raise AttributeError(name)
+        seen["child"] = sorted(child_started)
+        return run_app
+
+from tui_agent.processes import child
+spawn, child_started = child.spawn, set()
+
+async def spawned(module, env):
+    process = await spawn(module, env)
+    pids.append(process.pid)
+    child_started.update(sys.modules)
+    return process
+
+child.spawn = spawned
+cli._needs_a_terminal = lambda: None
+sys.modules["tui_agent.ui.run"] = Screen("tui_agent.ui.run")
+cli.open_screen(ScreenOptions(Path(sys.argv[1])))
 print(json.dumps(seen))
 """
 
@@ -150,6 +173,16 @@ def test_the_first_frame_needs_no_session_and_no_pane(seen: dict[str, set[str]])
         "textual.widgets._text_area",
     )
     assert [name for name in seen["first frame"] if name.startswith(late)] == []
+
+
+def test_the_workspace_child_is_started_before_the_screen_is_imported(seen: dict[str, set[str]]) -> None:
+    assert "tui_agent.cli" in seen["child"] and "textual" not in seen["child"]
+
+
+def test_nothing_is_imported_for_a_palette_that_is_not_used(seen: dict[str, set[str]]) -> None:
+    unused = {"textual.command", *(f"textual.widgets._{name}" for name in ("select", "directory_tree"))}
+    assert seen["ready"] & unused == set()
+    assert "textual.widgets._input" not in seen["first key"]
 
 
 def test_the_opening_has_its_turn_while_the_chat_is_imported(seen: dict[str, set[str]]) -> None:
@@ -315,47 +348,6 @@ async def test_what_was_typed_early_is_in_the_input_before_other_panes_are_made(
                 await pilot.pause(0.01)
             assert seen.pop("chat") == "" and set(seen.values()) == {"early"}
             assert "import of files" in seen
-
-
-def test_the_workspace_child_is_started_before_the_screen_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order: list[object] = []
-    spawn = child.spawn
-
-    async def noted(module: str, env: Mapping[str, str]) -> Process:
-        process = await spawn(module, env)
-        order.append(process.pid)
-        return process
-
-    class Screen(ModuleType):
-        """In the place of `ui.run`: no terminal is needed."""
-
-        def __getattr__(self, name: str) -> object:
-            if name != "run_app":
-                raise AttributeError(name)
-            order.append("screen")
-            return run_app
-
-    def run_app(opened: Callable[[], Awaitable[Session]], **how: Any) -> int:
-        async def use() -> None:
-            session = await opened()
-            assert session.workspace.child_pid == order[0], "it is the session's"
-            await session.close()
-            await how["at_last"]()
-
-        with how["loop"] as loop:
-            loop.run(use())
-        return 0
-
-    monkeypatch.setattr(child, "spawn", noted)
-    monkeypatch.setattr(cli, "_needs_a_terminal", lambda: None)
-    monkeypatch.setitem(sys.modules, "tui_agent.ui.run", Screen("tui_agent.ui.run"))
-    try:
-        assert cli.open_screen(ScreenOptions(tmp_path)) == 0
-    finally:
-        gc.enable()
-    assert order[1:] == ["screen"], "one child, and before the screen"
 
 
 async def test_a_child_that_was_started_for_something_else_is_ended(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from textual.widgets import Input
-
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.availability import why_not
 from tui_agent.ui.host import Host
@@ -178,6 +176,8 @@ class ScreenCommands:
         host.push_screen(Chooser("Keys", rows, "type a key, or what it does"))
 
     async def _suspend(self) -> None:
+        from textual.widgets import Input
+
         if not isinstance(self._screen.host.focused, Input):  # where the key means undo, or nothing
             await self._screen.host.suspend_to_shell()
 
