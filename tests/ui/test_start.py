@@ -93,6 +93,9 @@ async def main():
         from tui_agent.files import sensitive
         globs = [value for value in vars(sensitive).values() if isinstance(value, sensitive._AnyOf)]
         seen["globs"] = [len(globs) > 5, *("match" in vars(each) for each in globs)]
+        ours = [vars(module) for name, module in sys.modules.items() if name.startswith("tui_agent.")]
+        late = [value for names in ours for value in names.values() if type(value).__name__ == "_Late"]
+        seen["late"] = [len(late) > 20, *(str(each._source) for each in late if len(vars(each)) > 1)]
         await pilot.press("i")
         while not (told[-1] == "ready" and set(sys.argv[2:]) <= set(sys.modules)):
             await pilot.pause(0.01)
@@ -156,6 +159,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     assert told["globs"].pop(0) and not any(told.pop("globs")), (
         "globs become expressions when a path is first asked about"
     )
+    assert told["late"].pop(0) and not any(told.pop("late")), "expressions are compiled when they are used"
     return {moment: set(names) for moment, names in told.items()}
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tui_agent.files.late_expressions import late
 from tui_agent.store.checks import Place
 
 #: How many failing places are told.
@@ -25,7 +26,7 @@ class Counts(NamedTuple):
 
 #: Summaries of known runners, each with groups `passed` and `failed` where it has them; the last match counts.
 _SUMMARIES = tuple(
-    re.compile(pattern, re.MULTILINE)
+    late(pattern, re.MULTILINE)
     for pattern in (
         r"^(?:=+ )?(?:(?P<failed>\d+) failed)?(?:, )?(?:(?P<passed>\d+) passed)?[^\n]*? in [\d.]+s",  # pytest
         r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed",  # cargo
@@ -37,10 +38,10 @@ _SUMMARIES = tuple(
         r"^✖ (?P<failed>\d+) problems?",  # eslint
     )
 )
-_UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\n\n(?:OK|FAILED \(([^)]*)\))", re.MULTILINE)
-_PYTEST_ONLY_FAILED = re.compile(r"(\d+) (failed|error)s?\b")
-_GO = re.compile(r"^--- (FAIL|PASS)", re.MULTILINE)
-_PLACES = re.compile(
+_UNITTEST = late(r"^Ran (\d+) tests? in [\d.]+s\n\n(?:OK|FAILED \(([^)]*)\))", re.MULTILINE)
+_PYTEST_ONLY_FAILED = late(r"(\d+) (failed|error)s?\b")
+_GO = late(r"^--- (FAIL|PASS)", re.MULTILINE)
+_PLACES = late(
     r"^(?:\s*(?:File \"|at |-->|❯ )\s*)?(?P<path>[\w.@+-][\w./@+-]*\.\w+)(?::|\", line |\()(?P<line>\d+)",
     re.MULTILINE,
 )
@@ -86,8 +87,8 @@ def places(output: str, exists: Callable[[str], bool]) -> list[Place]:
     return list(found)
 
 
-_SUITE = re.compile(r"<testsuite\s[^>]*>")
-_NUMBERS = re.compile(r"\b(tests|failures|errors|skipped)=\"(\d{1,9})\"")
+_SUITE = late(r"<testsuite\s[^>]*>")
+_NUMBERS = late(r"\b(tests|failures|errors|skipped)=\"(\d{1,9})\"")
 
 
 def counts_of_report(report: str) -> Counts:

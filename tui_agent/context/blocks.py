@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from tui_agent.files.late_expressions import late
 from tui_agent.files.visible import escaped, json_escaped, replaced
 
 MARK = "~"
@@ -43,11 +44,11 @@ _TITLE = (
 )
 #: Behind the sign of a diff's line a heading is at the beginning of its line as well.
 _START = r"^[+\- ]?[ \t]*"
-_INERT_TAG = re.compile(rf"<(?={MARK}*{_TAG})", re.IGNORECASE)
-_TAG_LEFT = re.compile(rf"<(?={_TAG})", re.IGNORECASE)
-_INERT_TITLE = re.compile(rf"({_START})(?={MARK}*{_TITLE})", re.IGNORECASE | re.MULTILINE)
-_MARKED_TAG = re.compile(rf"<{MARK}(?={MARK}*{_TAG})", re.IGNORECASE)
-_MARKED_TITLE = re.compile(rf"({_START}){MARK}(?={MARK}*{_TITLE})", re.IGNORECASE | re.MULTILINE)
+_INERT_TAG = late(rf"<(?={MARK}*{_TAG})", re.IGNORECASE)
+_TAG_LEFT = late(rf"<(?={_TAG})", re.IGNORECASE)
+_INERT_TITLE = late(rf"({_START})(?={MARK}*{_TITLE})", re.IGNORECASE | re.MULTILINE)
+_MARKED_TAG = late(rf"<{MARK}(?={MARK}*{_TAG})", re.IGNORECASE)
+_MARKED_TITLE = late(rf"({_START}){MARK}(?={MARK}*{_TITLE})", re.IGNORECASE | re.MULTILINE)
 # `xml.sax.saxutils` would do it too, but imports the HTTP client and the parser of e-mail for its other functions.
 _ENTITIES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}

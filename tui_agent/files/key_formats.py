@@ -13,10 +13,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from tui_agent.files.late_expressions import late
+
 MASK = "[masked]"
-_LINE_OF_IT = re.compile(r"[^\r\n]+")
+_LINE_OF_IT = late(r"[^\r\n]+")
 #: A line with a name and a value, or one that is all value.
-_VALUE = re.compile(
+_VALUE = late(
     r"""^[ \t]*+(?:(?:export[ \t]+)?["']?[A-Za-z_][\w.-]{0,80}["']?[ \t]*[=:][ \t]*+)?+([^\r\n]*)$""",
     re.MULTILINE,
 )
@@ -47,7 +49,7 @@ _PRIVATE_KEY = (
     rf"{_HEADERS}(?:{_BREAK}{_BASE64_LINE})*+(?:{_BREAK}=?[A-Za-z0-9+/]{{1,75}}={{0,2}}(?={_BREAK}-----END ))?+"
     rf"(?:{_BREAK}-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----)?+"
 )
-_NO_KEY = re.compile(r"-----[A-Z0-9 ]{1,80}-----|^[A-Za-z-]{3,30}: .*$|[^A-Za-z0-9+/]", re.MULTILINE)
+_NO_KEY = late(r"-----[A-Z0-9 ]{1,80}-----|^[A-Za-z-]{3,30}: .*$|[^A-Za-z0-9+/]", re.MULTILINE)
 #: Fewer letters of Base64 than the shortest private key has, 48 bytes of Ed25519.
 _SHORTEST_KEY = 60
 _LINE = 40
@@ -203,8 +205,8 @@ _ASSIGNED = (
     r"(?i:api[_-]?key|secret|passw(?:or)?d|access[_-]?token|auth[_-]?token)(?:\\?[\"'])?\s*[:=]\s*"
     r"\\?(?P<quote>[\"'])(?!\$)(?P<value>[^\"'\s\\]{8,})\\?(?P=quote)"
 )
-_SECRET = re.compile("|".join((_CUT, _HEADER, _ASSIGNED)))
-_SECRET_NAME = re.compile(r"(?i)(?:_|^)(?:key|token|secret|password|passwd)$")
+_SECRET = late("|".join((_CUT, _HEADER, _ASSIGNED)))
+_SECRET_NAME = late(r"(?i)(?:_|^)(?:key|token|secret|password|passwd)$")
 _SHORTEST = 8
 #: No form of a key holds it: what is put together with it between is found as if it were apart.
 _BETWEEN = "\0"

@@ -16,6 +16,7 @@ from fnmatch import translate
 from functools import cached_property
 from pathlib import Path
 
+from tui_agent.files.late_expressions import late
 from tui_agent.files.names import is_git
 
 
@@ -117,7 +118,7 @@ _CODE = _AnyOf(
 #: Code whose very purpose is to hold the keys of one installation.
 _SECRET_CODE = _AnyOf(_words("wp-config*.php localsettings.php"))
 #: Such words in another sense: models' vocabularies, designs, pages that set a password.
-_OTHER_SENSE = re.compile(
+_OTHER_SENSE = late(
     r"(?:design|css|style|theme|color|special|added|stop)[._-]?tokens?\b.*|tokeni[sz].*"
     r"|.*[._-](?:reset|forgot|rules|policy)\b.*"
 )
@@ -125,18 +126,18 @@ _OTHER_SENSE = re.compile(
 _LANGUAGES = frozenset(
     _words("locale locales lang langs language languages i18n l10n intl translation translations")
 )
-_WORDS_OF_PAGES = re.compile(
+_WORDS_OF_PAGES = late(
     r"(?:auth|token|tokens|password|passwords|secret|secrets|credentials)\.(?:json|ya?ml|properties)"
 )
 
 #: What editors and people put around the name of a file that they keep a copy of.
-_COPY = re.compile(
+_COPY = late(
     r"(?P<before>.+?)(?:~|\.(?:bak|backup|back|bkp|bk|old|orig|original|save|saved|swp|swo|swn|tmp|temp|copy|prev"
     r"|rej|disabled|off|rpmsave|rpmnew|dpkg-old|dpkg-dist|ucf-old|\d{1,14}|\d{4}-\d\d-\d\d)"
     r"|[ _-](?:bak|backup|old|orig|copy|kopie)\d{0,3}|[ _-]?\(\d{1,3}\)|(?: - copy| copy)(?: \d{1,3})?"
     r"|[ _-]\d{1,14}|[ _-]\d{4}-\d\d-\d\d)"
 )
-_COPY_INSIDE = re.compile(
+_COPY_INSIDE = late(
     r"(?P<before>.+?)(?:[ ._-](?:bak|backup|old|orig|copy)\d{0,3}|[ _-]?\(\d{1,3}\)| - copy| copy(?: \d{1,3})?)"
     r"(?P<after>\.[a-z0-9]{1,12})"
 )

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.files.late_expressions import late
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 
 Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
@@ -295,11 +296,11 @@ async def why_silent(address: str, name: str, messages: Sequence[Mapping[str, An
     return ""
 
 
-_WINDOW = re.compile(
+_WINDOW = late(
     r"(?i)(?:context[ _](?:window|length|size)|n_ctx)\W{1,4}(?:of |is |only |tokens? )*\(?(\d{3,})"
     r"|context length of only (\d{3,})|maximum context length is (\d{3,})"
 )
-_ASKED = re.compile(
+_ASKED = late(
     r"(?i)(?:requested(?: tokens)?|request|n_prompt_tokens\W{1,4}|resulted in|keep the first) ?\(?(\d{3,})"
 )
 

@@ -1,5 +1,5 @@
-"""What Textual imports and the screen never uses, left out of its start: its command palette, in whose place we have our
-own, and the widgets that only it needs."""
+"""What Textual imports and the screen never uses, left out of its start: a command palette, in whose place ours is, and
+the widgets that only it needs."""
 
 from __future__ import annotations
 

@@ -14,12 +14,13 @@ from textual.message import Message
 from textual.style import Style
 from textual.widgets import Static
 
+from tui_agent.files.late_expressions import late
 from tui_agent.store.checks import CheckResult, Place
 from tui_agent.store.commands import CommandResult
 from tui_agent.ui.sink import coloured, label, parts
 
 #: `src/a.py:12`, `File "src/a.py", line 12`, `a.ts(12,3)`: a path and a line as compilers and test runners print them.
-_PLACE = re.compile(
+_PLACE = late(
     r"(?<![\w/.@-])(?P<path>(?:\.{1,2}/|/)?[\w.@+-]+(?:/[\w.@+ -]*[\w.@+-])*\.\w+)"
     r"(?:\", line |:|\()(?P<line>[1-9]\d{0,6})\b"
 )
@@ -34,7 +35,7 @@ _ENDINGS = {
     "proposal": "stopped: something else is proposed now",
 }
 #: What programs print that want somebody to type.
-_NO_TERMINAL = re.compile(
+_NO_TERMINAL = late(
     r"not a (?:tty|terminal)|no(?:t from a)? (?:tty|terminal)|inappropriate ioctl|/dev/tty", re.I
 )
 _APART = {
