@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_agent.files import visible
 from tui_agent.files.names import fault_of_new
 from tui_agent.files.visible import clean, escaped, hidden, json_escaped, one_line
 
@@ -55,6 +56,17 @@ def test_every_character_of_unicode_that_acts_or_hides_is_replaced() -> None:
     left = [c for c in everything if dangerous(c) and (c in clean(f"a{c}b") or hidden(f"a{c}b") != c)]
     assert not left
     assert not [c for c in SHAPING if c in clean(f"a{c}b")]
+
+
+def test_plain_lines_are_passed_on_without_a_look_at_each_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a megabyte that look is one call of 16 ms, in which no other thread runs."""
+    asked: list[str] = []
+    monkeypatch.setattr(visible, "_hides", lambda letter: asked.append(letter) or False)
+    text = "one\n\ttwo\n"
+    assert clean(text) is text
+    assert json_escaped(text) is text
+    assert not asked
+    assert escaped(text) == "one\\n\\ttwo\\n"
 
 
 @given(ANY_TEXT)

@@ -72,8 +72,8 @@ def hidden(name: str) -> str:
 
 def replaced(text: str, instead: Callable[[str], str], also: str = "") -> str:
     """The text with `instead` of each character that acts or hides, and of those in `also`."""
-    if text.isascii() and text.isprintable():
-        return text
+    if text.isascii() and (text if also else text.replace("\n", "").replace("\t", "")).isprintable():
+        return text  # at once, where looking at each letter of a long text would hold up every other thread
     suspects = {c for c in set(text) if c in also or _hides(c)}
     shaping = {c for c in suspects if c in (_ZWNJ, _ZWJ) or _within(c, _SELECTORS)}
     if shaping:  # whether they stay depends on their neighbours as they were
