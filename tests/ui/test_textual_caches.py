@@ -217,14 +217,22 @@ async def test_the_screen_of_a_session_that_is_opened_later_is_collected_for_too
 
 
 @pytest.mark.parametrize(
-    ("most", "away", "freed"),
-    [(-(10**9), 1e9, True), (10**9, 0.01, True), (10**9, 1e9, False)],
-    ids=["it is much", "nobody is there", "neither"],
+    ("changed", "freed"),
+    [
+        ({"TOO_MANY_KEPT": -1}, True),
+        ({"MOST_KEPT": -1, "PAUSE": 0.01}, True),
+        ({"MOST_KEPT": -1}, False),
+        ({"AWAY": 0.01}, True),
+        ({}, False),
+    ],
+    ids=["it is too much", "it is much, and a pause", "it is much", "nobody is there", "neither"],
 )
 async def test_what_was_kept_at_the_end_of_a_turn_is_looked_at_rarely(
-    most: int, away: float, freed: bool, collector: None, monkeypatch: pytest.MonkeyPatch
+    changed: dict[str, float], freed: bool, collector: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"QUIET": 0.01, "SHARE": 1.0, "MOST_KEPT": most, "AWAY": away}.items():
+    """A look at all of it takes as long as many frames, so that it has to wait until nobody would notice."""
+    never = {"PAUSE": 1e9, "AWAY": 1e9, "MOST_KEPT": 10**9, "TOO_MANY_KEPT": 10**9}
+    for name, value in {"QUIET": 0.01, "SHARE": 1.0, **never, **changed}.items():
         monkeypatch.setattr(garbage_module, name, value)
     new_gone, kept_gone, garbage = asyncio.Event(), asyncio.Event(), Garbage(lambda: math.inf)
     kept = ring(kept_gone.set)

@@ -20,8 +20,11 @@ COLLECT_AFTER = 10_000
 QUIET = 0.25
 #: Seconds without a key before everything is looked at, which takes a tenth of a second.
 AWAY = 60.0
-#: So many objects may be kept before everything is looked at as soon as it is quiet: about 20 MB.
-MOST_KEPT = 200_000
+#: Seconds without a key after which that is done already, where many objects are kept.
+PAUSE = 5.0
+#: So many objects may be kept before everything is looked at in a pause, and before that cannot wait for one: 100 bytes
+#: each.
+MOST_KEPT, TOO_MANY_KEPT = 200_000, 600_000
 #: The share of the time that may go into it.
 SHARE = 0.01
 
@@ -80,7 +83,7 @@ class Garbage:
         if self._idle() < quiet:
             self._wait(quiet, self._all)
             return
-        everything = self._all or self._kept > MOST_KEPT
+        everything = self._all or self._kept > TOO_MANY_KEPT
         if everything:
             gc.unfreeze()
         gc.collect()
@@ -90,7 +93,7 @@ class Garbage:
         asyncio.get_running_loop().run_in_executor(None, _give_back)
         self._not_before = end + (end - begin) / SHARE
         if not everything:
-            self._wait(AWAY, everything=True)
+            self._wait(PAUSE if self._kept > MOST_KEPT else AWAY, everything=True)
 
 
 def _give_back() -> None:
