@@ -43,6 +43,17 @@ async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
         await a_state_that_says_the_same_lays_nothing_out(it, monkeypatch)
 
 
+async def test_a_fault_in_a_frame_ends_the_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a fault")
+
+    with pytest.raises(ZeroDivisionError, match="a fault"):
+        async with on_screen(tmp_path) as it:
+            it.screen._refresh_layout()  # what it lays out is drawn in a round of the loop of its own
+            monkeypatch.setattr(SpanCompositor, "render_update", broken)
+            await it.until(lambda: it.app._exception, "the fault")
+
+
 async def a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(it: Driven) -> None:
     compositor, prompt = it.screen._compositor, it.one(Prompt)
     prompt.display = False

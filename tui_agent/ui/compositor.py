@@ -102,8 +102,11 @@ class KeysFirstScreen(Screen[ScreenResultType]):
         elif self._typing() and put_off:
             self._draw_frame_later(PUT_OFF, put_off - 1)
         elif self.is_running:
-            self._compositor.update_widgets(self._dirty_widgets)
-            self._compositor_refresh()
+            try:
+                self._compositor.update_widgets(self._dirty_widgets)
+                self._compositor_refresh()
+            except Exception as error:  # the loop would only log it, and the screen stay as it is
+                self.app._handle_exception(error)
 
     def _paint_focused(self) -> None:
         """Draw what has the focus now, if it changed, ahead of the frame that all else waits for, at most a 60th of a
