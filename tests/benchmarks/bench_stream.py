@@ -50,6 +50,10 @@ def main() -> None:
             show(scrolled(watched, provider))
         if "bad" in wanted:
             show(bad_input(watched, provider, kind) for kind in BAD)
+        for part in wanted:  # one of them alone, again and again: `bad=pieces`
+            if part.startswith("bad="):
+                kinds = [kind for kind in BAD if part.removeprefix("bad=") in kind]
+                show(bad_input(watched, provider, kind, run) for kind in kinds for run in range(AGAIN))
         if "sizes" in wanted:
             show(sizes(watched, provider))
 
@@ -188,6 +192,8 @@ def full_speed(watched: Watched, provider: Provider) -> list[Figure]:
     ]
 
 
+#: How often one that is named is asked for.
+AGAIN = 5
 #: Replies that are hard to draw, before their last words.
 BAD = {
     "one letter a chunk": "".join(f"All is well with number {n}, and on it goes. " for n in range(150)),
@@ -200,13 +206,13 @@ BAD = {
 }
 
 
-def bad_input(watched: Watched, provider: Provider, kind: str) -> Figure:
-    mark = f"END{list(BAD).index(kind)}BAD"
+def bad_input(watched: Watched, provider: Provider, kind: str, run: int = 0) -> Figure:
+    mark = f"END{list(BAD).index(kind)}BAD{run}"
     text, size = f"{BAD[kind]}\n\n{mark}", 1 if kind.startswith("one letter") else 2_000
     chunks = tuple(text[at : at + size] for at in range(0, len(text), size))
-    run = stream(watched, provider, Answer(chunks=chunks), mark)
-    note = f"{run.painted:.2f} s after the last byte, {run.cpu:.2f} s of processor"
-    return Figure(f"{kind}: longest stall of the loop", max(run.stalls, default=0.0), 50, " ms", note)
+    seen = stream(watched, provider, Answer(chunks=chunks), mark)
+    note = f"{seen.painted:.2f} s after the last byte, {seen.cpu:.2f} s of processor"
+    return Figure(f"{kind}: longest stall of the loop", max(seen.stalls, default=0.0), 50, " ms", note)
 
 
 def keys_alone(watched: Watched) -> list[Figure]:
