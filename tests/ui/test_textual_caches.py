@@ -15,9 +15,12 @@ from rich.style import Style
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from support.screens import on_screen
 from support.sessions import model_of, reply
+from textual._spatial_map import SpatialMap
+from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.filter import ANSIToTruecolor
+from textual.geometry import Offset, Region
 from textual.strip import Strip
 from textual.widgets import Static
 from textual.widgets.text_area import TextAreaTheme
@@ -26,7 +29,12 @@ from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.store.files import Buffer
 from tui_agent.ui import garbage as garbage_module
 from tui_agent.ui.garbage import QUIET, Garbage
-from tui_agent.ui.textual_caches import patch_notices, patch_strip_caches, patch_styles_cache
+from tui_agent.ui.textual_caches import (
+    patch_notices,
+    patch_strip_caches,
+    patch_styles_cache,
+    patch_tall_widgets,
+)
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.syntax import SyntaxColours
 
@@ -42,6 +50,22 @@ class Small(App[None]):
     def compose(self) -> ComposeResult:
         patch_styles_cache()
         yield Static("one", id="one")
+
+
+def test_a_tall_widget_is_marked_and_laid_out_without_a_look_at_each_of_its_lines() -> None:
+    patch_tall_widgets()
+    lines, tall = StylesCache(), Region(0, 0, 300, 1_000_000)
+    lines._cache = {5: Strip.blank(1), 7: Strip.blank(1)}
+    lines.set_dirty(tall.shrink((6, 0, 0, 0)))
+    assert lines._dirty_lines == {7}
+    places: SpatialMap[str] = SpatialMap()
+    below = Region(0, tall.bottom, 30, 3)
+    nowhere = Offset()
+    places.insert([(tall, nowhere, False, False, "tall"), (below, nowhere, False, False, "below")])
+    assert len(places._map) <= 2
+    assert places.total_region == tall.union(below)
+    assert "tall" in places.get_values_in_region(Region(0, 500_000, 80, 24))
+    assert set(places.get_values_in_region(below)) == {"tall", "below"}
 
 
 async def test_the_drawn_lines_of_widgets_that_are_removed_go_with_them() -> None:

@@ -21,7 +21,7 @@ from textual.widget import Widget
 #: Seconds for which a drawing is put off while a key is handled, and how many times at most: half a frame's time.
 PUT_OFF, MOST_PUT_OFF = 0.002, 4
 #: Cells that are drawn at once: the rest of a large terminal follows in the next rounds of the loop.
-MOST_CELLS = 8_000
+MOST_CELLS = 4_000
 #: Cells of a line, from the first to before the second.
 Span = tuple[int, int]
 

@@ -1,4 +1,4 @@
-"""Caches of Textual that would keep what is no longer shown, patched: memory does not grow with every turn."""
+"""Caches of Textual that would keep what is no longer shown, patched: memory and time do not grow with every turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from textual.color import Color
     from textual.document._document import DocumentBase
     from textual.filter import LineFilter
+    from textual.geometry import Region
     from textual.strip import Strip
+
+#: Lines of a widget from which on it is tall.
+TALL = 2_000
 
 
 def patch_caches() -> None:
@@ -20,6 +24,7 @@ def patch_caches() -> None:
     patch_styles_cache()
     patch_strip_caches()
     patch_notices()
+    patch_tall_widgets()
 
 
 def patch_styles_cache() -> None:
@@ -90,6 +95,34 @@ def patch_notices() -> None:
         return Widget.remove(toast.parent if isinstance(toast.parent, ToastHolder) else toast)
 
     Toast.remove = remove  # ty: ignore[invalid-assignment]
+
+
+def patch_tall_widgets() -> None:
+    """What is done for each line of a widget that has another size, or for each 20 lines of one that is laid out,
+    takes longer than all else where it has 20,000. Of lines that are not kept none is out of date; and a widget that
+    is so tall may as well be looked at whatever the part in view."""
+    from textual._spatial_map import SpatialMap
+    from textual._styles_cache import StylesCache
+
+    def set_dirty(cache: StylesCache, *regions: Region) -> None:
+        if not regions:
+            cache.clear()
+        for region in regions:
+            cache._dirty_lines.update(y for y in cache._cache if y in region.line_range)
+
+    insert = SpatialMap.insert
+
+    def insert_few(places: SpatialMap[Any], found: Iterable[tuple[Region, Any, bool, bool, Any]]) -> None:
+        found = list(found)
+        tall = [one for one in found if one[0].height > TALL and not one[3]]
+        insert(places, [one for one in found if one not in tall])
+        for region, _, fixed, _, value in tall:
+            places.total_region = places.total_region if fixed else places.total_region.union(region)
+            places._fixed.append(value)
+
+    if insert.__name__ != insert_few.__name__:  # else patched already
+        StylesCache.set_dirty = set_dirty  # ty: ignore[invalid-assignment]
+        SpatialMap.insert = insert_few  # ty: ignore[invalid-assignment]
 
 
 def release_document(document: DocumentBase) -> None:

@@ -255,8 +255,8 @@ class PaneContainer(Widget):
             pane, shared = self._by_id.get(place.front), len(place.panes) > 1
             if pane is not None and pane.has_class("-shared") != shared:
                 pane.set_class(shared, "-shared", update=False)
-                # Textual would style all that is in the pane again; rules about this reach its children at most.
-                self.app.stylesheet.update_nodes([pane, *pane.children])
+                # Textual would style all that is in the pane again.
+                self.app.stylesheet.update_nodes(pane.query_children("FileTabs"))
         self._title_lines(found)
         if found != self._found:
             self._found = found
