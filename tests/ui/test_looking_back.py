@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.screens import on_screen
 from support.sessions import open_session, reply
 
-from tui_agent.errors import TimedOut
+from tui_agent.errors import SessionError, TimedOut
+from tui_agent.log import transcript as log_transcript
 from tui_agent.session.session import Session
 from tui_agent.ui.host import Choice
 from tui_agent.ui.widgets.blocks import blocks_of
@@ -104,3 +106,22 @@ async def test_an_earlier_message_is_edited_in_a_copy_from_before_it(tmp_path: P
     ) as copy:
         assert copy.state.turn.number == 1 and copy.state.input.draft == "second wish"
         assert copy.folders == folders
+
+
+async def test_earlier_messages_that_cannot_be_read_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*_: object) -> None:
+        raise SessionError("The log cannot be read", "start again")
+
+    async def reopen(choice: Choice) -> Session:
+        raise AssertionError(choice)
+
+    monkeypatch.setattr(log_transcript, "messages_before", unreadable)
+    async with on_screen(tmp_path, [reply("First.")]) as it:
+        await it.session.chat.submit("one")
+        await it.session.chat.finished()
+        it.app.reopen = reopen
+        await it.press("ctrl+o", "L")
+        await it.until(lambda: it.session.state.notices.items, "the notice")
+        assert "The log cannot be read" in it.session.state.notices.items[-1].text

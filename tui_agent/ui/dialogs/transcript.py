@@ -76,7 +76,11 @@ async def edit_earlier(app: Host, session: Session) -> None:
     sent: dict[int, str] = {}
 
     async def get() -> None:
-        messages = await session.chat.earlier(session.state.chat.total + 1, LOOKED_THROUGH)
+        try:
+            messages = await session.chat.earlier(session.state.chat.total + 1, LOOKED_THROUGH)
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+            return
         sent.update((message.turn, message.text) for message in messages if message.kind == "person")
 
     def rows(words: str) -> list[ChooserRow]:
