@@ -7,6 +7,7 @@ is typed costs a file tree, four borders and the background.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -17,6 +18,8 @@ from textual.geometry import Region, Size
 from textual.screen import Screen, ScreenResultType
 from textual.strip import Strip
 from textual.widget import Widget
+
+_log = logging.getLogger(__name__)
 
 #: Seconds for which a drawing is put off while a key is handled, and how many times at most: half a frame's time.
 PUT_OFF, MOST_PUT_OFF = 0.002, 4
@@ -106,6 +109,7 @@ class KeysFirstScreen(Screen[ScreenResultType]):
                 self._compositor.update_widgets(self._dirty_widgets)
                 self._compositor_refresh()
             except Exception as error:  # the loop would only log it, and the screen stay as it is
+                _log.debug("a frame failed", exc_info=True)
                 self.app._handle_exception(error)
 
     def _paint_focused(self) -> None:
