@@ -134,17 +134,16 @@ class MessageText(Widget):
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
     ) -> bool:
         """A text that grew keeps the lines that are drawn, and needs no second layout for its new height."""
-        self._wanted = max(size.width - self.gutter.width, 0)
-        if self._wanted not in (0, self._width) and not self._measuring:
-            self._measuring = True
-            self.run_worker(self._measure())
+        self._wanted = width = max(size.width - self.gutter.width, 0)
         if size.width == self._size.width:
             self._size = size
-        updated = super()._size_updated(size, virtual_size, container_size, layout=False)
-        if width := self.content_size.width:
+        if width:
             # where a width comes back Textual knows the height that it gave, and does not ask again
             self.get_content_height(container_size, container_size, width)
-        return updated
+        if width not in (0, self._width) and not self._measuring:
+            self._measuring = True
+            self.run_worker(self._measure())
+        return super()._size_updated(size, virtual_size, container_size, layout=False)
 
     @property
     def _near(self) -> bool:
