@@ -104,9 +104,8 @@ class StatusPane(Pane):
     def _told_here(self, name: str) -> str:
         """The pane whose keys are told here: none where it has a line for them itself."""
         try:
-            pane = self.screen.query_one(
-                f"#pane-{name}", Pane
-            )  # looked up, where a path would be searched for
+            # An id alone is looked up, where a path would be searched for.
+            pane = self.screen.query_one(f"#pane-{name}", Pane)
         except NoMatches:
             return name
         own = [line for line in pane.query(HintLine) if line.display and line.region]
