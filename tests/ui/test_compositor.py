@@ -40,6 +40,7 @@ async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
         await a_key_is_drawn_between_a_layout_and_its_drawing(it, monkeypatch)
         await what_is_drawn_in_a_batch_is_shown_after_it(it, monkeypatch)
         await a_dialog_is_drawn_whole(it, monkeypatch)
+        await what_moves_below_a_dialog_is_drawn_through_it(it, monkeypatch)
         await a_state_that_says_the_same_lays_nothing_out(it, monkeypatch)
 
 
@@ -278,12 +279,33 @@ async def a_dialog_is_drawn_whole(it: Driven, monkeypatch: pytest.MonkeyPatch) -
             rows.update(piece.y for piece in update.pieces)
         display(app, screen, update)  # ty: ignore[invalid-argument-type]
 
+    it.app.keyboard._handling = False
     await it.pilot.press("f1")
+    await it.until(lambda: it.app.screen is not it.screen, "the keys")
     with monkeypatch.context() as patched:
         patched.setattr(screen_compositor, "MOST_CELLS", 1_000)
         patched.setattr(App, "_display", displayed)
         it.app.screen.refresh()  # as a change of the theme does
         await it.until(lambda: rows == set(range(it.screen.size.height)), "the whole screen")
+    await it.pilot.press("escape")
+
+
+async def what_moves_below_a_dialog_is_drawn_through_it(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    compositor = cast("SpanCompositor", it.screen._compositor)
+    it.app.keyboard._handling = False
+    await it.pilot.press("f1")
+    await it.until(lambda: it.app.screen is not it.screen, "the keys")
+    compositor.mark_moved()
+    compositor._dirty_regions.clear()
+    it.one(StatusPane).styles.dock = "top"
+    it.screen._clear_arrangement_cache()
+    compositor.reflow_visible(it.screen, it.screen.size)  # as a chat that follows a reply does
+    drawn: list[Region] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(type(it.app.screen), "refresh", lambda _, *regions, **__: drawn.extend(regions))
+        it.screen._compositor_refresh()
+    assert {0, it.screen.size.height - 1} <= {y for region in drawn for y in region.line_range}
+    it.one(StatusPane).styles.dock = "bottom"
     await it.pilot.press("escape")
 
 

@@ -89,6 +89,7 @@ class KeysFirstScreen(Screen[ScreenResultType]):
         if self._due is not None:
             self._due.cancel()
             self._due = None
+        cast("SpanCompositor", self._compositor).mark_moved()  # also for a dialog that lies over this screen
         super()._compositor_refresh()
         if self._compositor._dirty_regions and self.is_current:
             self._draw_frame_later(0, MOST_PUT_OFF)
