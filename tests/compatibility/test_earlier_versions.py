@@ -1,4 +1,4 @@
-"""Every later version opens the logs, settings and keys of an earlier one: each folder here is a home of that version."""
+"""Every later version opens logs, settings and keys of an earlier one: each folder here is a home of that version."""
 
 from __future__ import annotations
 
