@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from tui_agent.model.server_error import ServerError, retry_after, status_of
+from tui_agent.model.server_error import ServerError, is_error, lowered, retry_after, status_of
 
 #: A server that sends so much without ending an event sends no events.
 MOST_EVENT_BYTES = 8_000_000
@@ -32,6 +32,9 @@ _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+#: So begins what takes the place of a stream: an object of JSON, or a web page.
+_WHOLE_BODY = (b"{", b"<")
 #: Its kind, its data on one line, and that as a value; None where it says that all is done.
 _Event = tuple[str, str, dict[str, Any] | None]
 
@@ -134,7 +137,8 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
     finally:
         await response.aclose()
     body = body[:MOST_ERROR_BYTES]
-    wire.error = ServerError(response.status_code, _as_json(body), retry_after(response.headers))
+    headers = response.headers
+    wire.error = ServerError(response.status_code, _as_json(body), retry_after(headers), lowered(headers))
     # litellm sends a request with status 422 once more, without the parts that the server named
     status = 400 if response.status_code == 422 else response.status_code
     return httpx.Response(status, headers=_plain(response.headers), content=body)
@@ -156,7 +160,7 @@ def _has_events(request: httpx.Request, response: httpx.Response) -> bool:
     if kind == "text/event-stream":
         return True
     plain = kind in ("", "application/json", "text/plain", "text/html", "application/octet-stream")
-    return plain and _ASKS_FOR_A_STREAM.search(request.content) is not None
+    return plain and (kind == "text/html" or _ASKS_FOR_A_STREAM.search(request.content) is not None)
 
 
 def _plain(headers: httpx.Headers) -> dict[str, str]:
@@ -212,7 +216,7 @@ class _Checked(httpx.AsyncByteStream):
 
     def _check(self, event: bytes) -> Iterable[_Event]:
         """What is handed on of an event: nothing of a comment."""
-        if event.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{":
+        if event.lstrip(_BLANK).startswith(_WHOLE_BODY):
             self._wire.on_sign_of_life()
             return _as_events(self._body(event), self._wire)
         kind, data = _fields(event)
@@ -233,7 +237,7 @@ class _Checked(httpx.AsyncByteStream):
     def _event(self, kind: str, data: str, value: Any) -> Iterable[_Event]:
         if not isinstance(value, dict):
             return ()
-        if value.get("error") or value.get("type") == "error":
+        if is_error(value):
             raise self._told(value)
         if value.get("type") == "ping":
             self._wire.on_keep_alive()
@@ -246,16 +250,21 @@ class _Checked(httpx.AsyncByteStream):
 
     def _body(self, body: bytes) -> dict[str, Any]:
         """A whole JSON body in place of a stream."""
-        value = _as_json(body.strip(b" \t\r\n\xef\xbb\xbf"))
+        value = _as_json(body.strip(_BLANK))
+        if isinstance(value, str) and body.lstrip(_BLANK)[:1] == b"<":
+            status, headers = self._response.status_code, lowered(self._response.headers)
+            self._wire.error = ServerError(status, value[:MOST_ERROR_BYTES], None, headers)
+            raise BrokenStream("sent a page in place of an answer")
         if not isinstance(value, dict):
             raise BrokenStream("sent a body that is not valid JSON")
-        if value.get("error"):
+        if is_error(value):
             raise self._told(value)
         return value
 
     def _told(self, body: Any) -> BrokenStream:
         """The server says in the middle of its answer that there is none, or no rest of it."""
-        self._wire.error = ServerError(status_of(body), body, retry_after(self._response.headers))
+        headers = self._response.headers
+        self._wire.error = ServerError(status_of(body), body, retry_after(headers), lowered(headers))
         return BrokenStream("ended the answer with an error")
 
     async def aclose(self) -> None:
@@ -283,8 +292,8 @@ async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     async for piece in pieces:
         rest += piece
         if is_body is None:
-            begun = rest.lstrip(b" \t\r\n\xef\xbb\xbf")
-            is_body = begun[:1] == b"{" if begun else None
+            begun = rest.lstrip(_BLANK)
+            is_body = begun.startswith(_WHOLE_BODY) if begun else None
         while not is_body and (end := _END_OF_EVENT.search(rest, max(0, looked_at - 3))):
             yield bytes(rest[: end.start()])
             del rest[: end.end()]

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
-#: What providers call their errors, where an event carries no status: OpenAI, Anthropic, and servers like them.
+#: What providers call their errors, where an event carries no status: OpenAI, Anthropic, and servers like them; then
+#: Google's canonical codes (https://cloud.google.com/apis/design/errors), Moonshot's, DashScope's, and the numbers of
+#: https://docs.z.ai/api-reference/api-code.
 _STATUS_OF = {
     "invalid_request_error": 400,
     "context_length_exceeded": 400,
@@ -23,17 +29,65 @@ _STATUS_OF = {
     "resource_exhausted": 429,
     "timeout_error": 504,
     "overloaded_error": 529,
+    "invalid_argument": 400,
+    "failed_precondition": 400,
+    "unauthenticated": 401,
+    "permission_denied": 403,
+    "not_found": 404,
+    "internal": 500,
+    "unavailable": 503,
+    "deadline_exceeded": 504,
+    "exceeded_current_quota_error": 429,
+    "rate_limit_reached_error": 429,
+    "engine_overloaded_error": 429,
+    "arrearage": 402,
+    "datainspectionfailed": 400,
+    **dict.fromkeys(("1000", "1001", "1002", "1003", "1004"), 401),
+    **dict.fromkeys(("1210", "1211", "1213", "1214", "1261", "1301"), 400),
+    **dict.fromkeys(("1113", "1302", "1303", "1304", "1305", "1308", "1309", "1310", "1312", "1313"), 429),
 }
+#: MiniMax says what is wrong in `base_resp.status_code`, also with the HTTP status 200:
+#: https://platform.minimax.io/docs/api-reference/errorcode.md.
+_STATUS_OF_MINIMAX = {
+    1001: 504,
+    **dict.fromkeys((1002, 1041, 2045, 2056), 429),
+    **dict.fromkeys((1004, 2049), 401),
+    1008: 402,
+    **dict.fromkeys((1026, 1027, 1039, 1042, 2013), 400),
+}
+_PAGE = re.compile(
+    r"(?is)[\s\ufeff]*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|script|meta|title)\b"
+)
+_UNITS = {"ms": 0.001, "mi": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SPAN = r"(?:\d+(?:\.\d+)?\s?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])\s?)+"
+_PART = re.compile(r"(?i)(\d+(?:\.\d+)?)\s?(millis|ms|[smhd])")
+_WHOLE_SPAN = re.compile(f"(?i){_SPAN}")
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d+)?")
+#: "Please try again in 6m0s" (OpenAI, Groq), "Please retry after 20 seconds" (Azure), `"retryDelay": "34s"` (Gemini).
+_ASKED = re.compile(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?({_SPAN})")
+#: A number from here on is a moment in seconds since 1970, from there on in milliseconds.
+_MOMENT, _MOMENT_MS = 1e9, 1e12
 
 
 @dataclass(frozen=True)
 class ServerError:
     """What a server answered in place of a reply, or of the rest of one: the status, real or as its kind of error
-    would have it, the body, and the seconds that it asked us to wait."""
+    would have it, the body, the seconds that it asked us to wait, and the headers by their names in lower case."""
 
     status: int
     body: Any
     retry_after: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the body is a web page: somebody else answered, or it was asked at a wrong address."""
+        return isinstance(self.body, str) and bool(_PAGE.match(self.body))
+
+
+def is_error(body: Mapping[str, Any]) -> bool:
+    """Whether a JSON object in the place of an answer, or of a part of one, is an error."""
+    return bool(body.get("error")) or body.get("type") == "error" or bool(_minimax(body))
 
 
 def status_of(body: Any) -> int:
@@ -45,20 +99,98 @@ def status_of(body: Any) -> int:
         for key in ("status", "status_code", "code", "type"):
             if status := _as_status(one.get(key)):
                 return status
+    if isinstance(body, dict) and (code := _minimax(body)):
+        return _STATUS_OF_MINIMAX.get(code, 500)
     return 529 if re.search(r"(?i)overloaded|at capacity|too busy", str(body)) else 500
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds that a server asks us to wait."""
+    """Seconds that a server asks us to wait, by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110,
+    10.2.3), which counts from the server's own `date`. None for no such header, and for one that says neither."""
+    named = lowered(headers)
+    if (milliseconds := _number(named.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    return _seconds(named.get("retry-after"), _now(named))
+
+
+def limits_reset(headers: Any) -> float | None:
+    """Seconds until the last of the limits that are used up is set back; None if none is.
+
+    By pairs of headers like `x-ratelimit-remaining-tokens: 0` and `x-ratelimit-reset-tokens: 6m0s` (OpenAI, Groq), and
+    `anthropic-ratelimit-requests-remaining` and `…-reset` (a date), and `x-ratelimit-reset` (OpenRouter, a moment).
+    """
+    named = lowered(headers)
+    used_up = [
+        name
+        for name, value in named.items()
+        if "ratelimit" in name and "remaining" in name and _number(value) == 0
+    ]
+    resets = (_seconds(named.get(name.replace("remaining", "reset")), _now(named)) for name in used_up)
+    return max((seconds for seconds in resets if seconds is not None), default=None)
+
+
+def seconds_in(words: str) -> float | None:
+    """Seconds that an error asks us to wait in its words."""
+    asked = _ASKED.search(words)
+    return _span(asked[1]) if asked else None
+
+
+def lowered(headers: Any) -> dict[str, str]:
+    """The headers by their names in lower case; none for what holds no headers."""
     try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(headers.get("retry-after")))
+        return {str(name).lower(): str(value) for name, value in headers.items()}
     except (AttributeError, TypeError, ValueError):
-        return None  # no headers, no such header, or a date, which servers of models do not send
+        return {}
 
 
 def _as_status(value: Any) -> int:
     if isinstance(value, str):
-        value = int(value) if value.isdecimal() else _STATUS_OF.get(value.lower(), 0)
+        value = _STATUS_OF.get(value.lower()) or (int(value) if value.isdecimal() and len(value) < 9 else 0)
     return value if isinstance(value, int) and 400 <= value <= 599 else 0
+
+
+def _minimax(body: Mapping[str, Any]) -> int:
+    match body.get("base_resp"):
+        case {"status_code": int(code)}:
+            return code
+    return 0
+
+
+def _now(headers: Mapping[str, str]) -> float:
+    """The server's time, else ours."""
+    date = _date(headers.get("date", ""))
+    return time.time() if date is None else date
+
+
+def _seconds(value: str | None, now: float) -> float | None:
+    """Of a number of seconds, a span of time, a moment or a date; a moment that has passed is 0 s away."""
+    if value is None:
+        return None
+    value = value.strip()
+    if (number := _number(value)) is not None:
+        moment = number / 1000 if number >= _MOMENT_MS else number
+        return max(0.0, moment - now) if moment >= _MOMENT else number
+    if _WHOLE_SPAN.fullmatch(value):
+        return _span(value)
+    date = _date(value)
+    return None if date is None else max(0.0, date - now)
+
+
+def _number(value: str | None) -> float | None:
+    """What is not negative and not a float of Python's only, like `nan`."""
+    return float(value) if value is not None and _NUMBER.fullmatch(value.strip()) else None
+
+
+def _span(text: str) -> float:
+    return sum(float(number) * _UNITS[unit.lower()[:2]] for number, unit in _PART.findall(text))
+
+
+def _date(value: str) -> float | None:
+    """Seconds since 1970 of a date of HTTP's or of RFC 3339."""
+    for parse in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            date = parse(value)
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        except (TypeError, ValueError, IndexError, OverflowError):
+            continue
+    return None

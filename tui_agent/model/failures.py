@@ -1,0 +1,226 @@
+"""A failure: an exception with its causes, what the server said of it, and how long it asked us to wait.
+
+litellm wraps what providers and HTTP libraries raise, not always in the class that one would expect; so the whole
+chain of causes counts, by the names of the classes, status codes and words. No key and no address of one is ever
+repeated: what a provider said is shortened and masked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tui_agent.files.key_formats import masked
+from tui_agent.files.late_expressions import late
+from tui_agent.model.server_error import ServerError, limits_reset, lowered, retry_after, seconds_in
+
+SAID_CHARACTERS = 240
+#: The module of the errors that litellm raises in place of others.
+_LITELLM = "litellm.exceptions"
+_TAGS = late(r"(?is)<(?:script|style|head).*?</(?:script|style|head)>|<[^>]{0,400}>")
+_TITLE = late(r"(?is)<(title|h1)\b[^>]{0,200}>\s*(.{1,300}?)\s*</\1>")
+_PREFIXES = late(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)(?:: | - ))+")
+#: What OpenRouter says where the words of the provider behind it are in `metadata.raw`.
+_EMPTY_WORDS = late(
+    r"(?i)(?:error from provider(?: \([^)]*\))?: )?provider returned error|upstream error.{0,60}"
+)
+_CREDENTIALS = late(r"(\w{2,12}://)[^/\s@]{1,300}@")
+#: How deep one error is looked for inside another one.
+_DEEPEST = 4
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception with everything that caused it, and what the server itself said if that is known."""
+
+    error: BaseException
+    told: ServerError | None = None
+
+    @cached_property
+    def chain(self) -> tuple[BaseException, ...]:
+        return tuple(_causes(self.error))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(cls.__name__ for error in self.chain for cls in type(error).__mro__)
+
+    @cached_property
+    def raised(self) -> str:
+        """The words of the exceptions."""
+        return "\n".join(str(error) for error in self.chain)
+
+    @cached_property
+    def status(self) -> int:
+        """The HTTP status, 0 if none came: for what never got an answer, litellm makes up a 500."""
+        if self.told is not None:
+            return self.told.status
+        own = [_status(error) for error in self.chain if type(error).__module__ != _LITELLM]
+        made_up = [status for error in self.chain if (status := _status(error)) != 500]
+        return next((status for status in (*reversed(own), *made_up) if status), 0)
+
+    @cached_property
+    def text(self) -> str:
+        """The words and the codes of it, if that is known without what the server repeats of the request."""
+        if self.told is None:
+            return "\n".join((self.raised, *(code for body in self._bodies for code in codes_in(body))))
+        body = self.told.body
+        words = words_in(body) or json.dumps(body, ensure_ascii=False)
+        return "\n".join((words, *codes_in(body)))
+
+    @cached_property
+    def said(self) -> str:
+        """What the provider said, on one line, shortened, without secrets."""
+        if self.told is not None and self.told.is_page and (title := _TITLE.search(self.told.body)):
+            return _one_line(masked(_TAGS.sub(" ", title[2])))
+        words = next((said for body in self._bodies if (said := words_in(body))), "")
+        if self.told is not None and not words:
+            return "it said nothing more"
+        words = words or _PREFIXES.sub("", str(getattr(self.error, "message", self.error)))
+        return _one_line(masked(_CREDENTIALS.sub(r"\1", words)))
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """The headers of the answer by their names in lower case, those that an answer repeats in its body included."""
+        if self.told is not None:
+            return {**self.told.headers, **_repeated(self.told.body)}
+        return next(filter(None, map(lowered, self._headers)), {})
+
+    @cached_property
+    def seconds(self) -> float | None:
+        """Seconds that the provider asked us to wait: by a header, else in its words, else until a limit is reset."""
+        if self.told is not None and self.told.retry_after is not None:
+            return self.told.retry_after
+        for headers in () if self.told is not None else self._headers:
+            if (seconds := retry_after(headers)) is not None:
+                return seconds
+        if (seconds := seconds_in(self.text)) is not None:
+            return seconds
+        return limits_reset(self.headers) if self.status == 429 else None
+
+    @cached_property
+    def _bodies(self) -> list[Any]:
+        told = [self.told.body] if self.told is not None else []
+        return [*told, *(body for error in self.chain if (body := getattr(error, "body", None)) is not None)]
+
+    @property
+    def _headers(self) -> Iterator[Any]:
+        for error in self.chain:
+            yield getattr(getattr(error, "response", None), "headers", None)
+            yield getattr(error, "litellm_response_headers", None)
+            yield getattr(error, "headers", None)
+
+
+def words_in(body: object, deep: int = 0) -> str:
+    """The words in an error's body, in the shapes that servers give it; the innermost of errors in errors."""
+    if deep > _DEEPEST:
+        return ""
+    match body:
+        case str(words):
+            inner = _as_json(words)
+            return words_in(inner, deep + 1) if inner else _TAGS.sub(" ", words).strip()
+        case [dict() as only]:
+            return words_in(only, deep + 1)
+        case {"error": {"metadata": {"raw": str(raw)} as more} as error} if raw.strip():
+            words, inner = str(error.get("message") or ""), words_in(raw, deep + 1)
+            by = f"{name}: " if isinstance(name := more.get("provider_name"), str) else ""
+            return f"{by}{inner}" if _EMPTY_WORDS.match(words) or not words else f"{words} ({by}{inner})"
+        case {"error": {"message": str(words)}} if words.strip():
+            return _unwrapped(words, deep)
+        case {"message": str(words)} | {"error": str(words)} | {"detail": str(words)} if words.strip():
+            return _unwrapped(words, deep)
+        case {"detail": list(parts)} | {"errors": list(parts)} | {"message": list(parts)}:
+            return "; ".join(filter(None, map(_part, parts)))
+        case {"error": {} as inner} | {"detail": {} as inner} if inner:
+            return words_in(inner, deep + 1) or json.dumps(inner, ensure_ascii=False)
+        case {"base_resp": {"status_msg": str(words)}} if words:
+            return words
+        case {"title": str(words)} | {"type": str(words)}:
+            return words
+    return ""
+
+
+def codes_in(body: object, deep: int = 0) -> Iterator[str]:
+    """What a server calls its error, beside the words, each on a line of its own."""
+    if isinstance(body, str):
+        body = _as_json(body)
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
+    if not isinstance(body, dict) or deep > _DEEPEST:
+        return
+    names = ("code", "type", "error_code", "status", "reason", "quotaId")
+    yield from (str(body[name]) for name in names if isinstance(body.get(name), str | int))
+    if isinstance(delay := body.get("retryDelay"), str):
+        yield f"retryDelay {delay}"
+    match body:
+        case {"base_resp": {"status_code": code}}:
+            yield f"base_resp {code}"
+        case {"metadata": {"raw": str(raw)}}:
+            yield from codes_in(raw, deep + 1)
+    if isinstance(words := body.get("message"), str):
+        yield from codes_in(words, deep + 1)
+    for name in ("error", "innererror", "details", "violations"):
+        inner = body.get(name)
+        for one in inner if isinstance(inner, list) else (inner,):
+            yield from codes_in(one, deep + 1) if isinstance(one, dict) else ()
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what caused it, the errors of a group included, each once."""
+    left, seen = [error], set[int]()
+    while left:
+        error = left.pop(0)
+        if error is None or id(error) in seen:
+            continue
+        seen.add(id(error))
+        yield error
+        original = getattr(error, "original_exception", None)
+        left.append(original if isinstance(original, BaseException) else error.__cause__ or error.__context__)
+        if isinstance(error, BaseExceptionGroup):
+            left.extend(error.exceptions)
+
+
+def _status(error: BaseException) -> int:
+    status = getattr(error, "status_code", 0)
+    return status if isinstance(status, int) else 0
+
+
+def _repeated(body: object) -> Mapping[str, str]:
+    """OpenRouter repeats the headers of its limits in the body."""
+    match body:
+        case {"error": {"metadata": {"headers": dict() as headers}}}:
+            return lowered(headers)
+    return {}
+
+
+def _as_json(words: str) -> Any:
+    """The object or the list that the words are, None for anything else."""
+    if not words.lstrip().startswith(("{", "[{")):
+        return None
+    try:
+        return json.loads(words)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unwrapped(words: str, deep: int) -> str:
+    """The words of the error that the words are (Gemini's SDKs and gateways nest them), else the same."""
+    inner = _as_json(words)
+    return (words_in(inner, deep + 1) if inner else "") or words
+
+
+def _part(part: object) -> str:
+    """One fault of several: what is wrong, and where (as FastAPI and pydantic say it)."""
+    match part:
+        case {"msg": str(words), "loc": [*place]}:
+            return f"{'.'.join(map(str, place))}: {words}"
+        case {"msg": str(words)}:
+            return words
+    return words_in(part)
+
+
+def _one_line(words: str) -> str:
+    line = " ".join("".join(c if c.isprintable() else " " for c in words).split()).rstrip(".")
+    return line if len(line) <= SAID_CHARACTERS else line[: SAID_CHARACTERS - 1] + "…"

@@ -1,0 +1,60 @@
+"""Whether a failure says that the request is too long, in the words of every server."""
+
+from __future__ import annotations
+
+from tui_agent.files.late_expressions import late
+from tui_agent.model.failures import Failure
+
+#: How servers say that a request is too long, and what litellm looks for: tests/model/test_too_long.py has them all.
+_TOO_LONG = late(
+    r"""(?ix)
+    context[ _](?:length|window|size|limit|overflow) | maximum[ ](?:context|prompt|input|model)[ ]l(?:ength|imit)
+    | (?:prompt|inputs?)[ ](?:is[ ]|was[ ]|are[ ])?too[ ](?:long|big|large) | prompt:[ ]length
+    | (?:prompt|input)[ ](?:exceeds|cannot[ ]exceed)[ ](?:the[ ])?max | prompt[ ]超长 | length[ ]limit[ ]exceeded
+    | too[ ]many[ ](?:input[ ]|total[ ]|prompt[ ])?tokens | (?:input|prompt)[ ]token[ ]count
+    | tokens?[ ](?:\d+[ ])?(?:exceeds?|exceed[ ]the|cannot[ ]exceed)[ ](?:the[ ])?(?:configured|model|maximum|total)
+    | tokens[ ]\(\d+\)[ ]exceed | exceed(?:s|ed)?[ ](?:the[ ]|max[ ]|model[ ])*(?:message[ ])?tokens?[ ]limit
+    | maximum[ ]number[ ]of[ ]tokens[ ]allowed | exceeds?[ ]max[ ]message[ ]tokens
+    | `?inputs`?[ ]tokens[ ]\+[ ]`?max_new_tokens | `?inputs`?[ ]must[ ]have[ ]less[ ]than
+    | input[ ](?:text[ ])?length[ ](?:should|exceeds|of)| expected[ ]maxLength: | string[ ]too[ ]long
+    | (?:request|body|payload)[ ](?:body[ ]|payload[ ]|size[ ])*(?:is[ ])?(?:too[ ]large|exceeds)
+    | tokens_limit_reached | reduce[ ]the[ ]length | instance[ ]type[ ]with[ ]more[ ]CPU[ ]capacity
+    """
+)
+#: A limit on what goes through in some time: shorter requests do not help, a wait does.
+_RATE = late(r"(?i)rate[ _-]?limit|per (?:minute|min|hour|day|second)|quota|throttl|please wait")
+#: A single request over such a limit: a wait does not help.
+_OVER_ONE = late(r"(?i)request too large")
+#: Other things than the request are too long or too large.
+_OTHER_TOO_LONG = late(r"(?i)invalid '(?!(?:messages|input|prompt)\b)[^']*': string too long")
+#: vLLM: no request is short enough for an answer as long as the window.
+_ANSWER_TOO_LONG = late(
+    r"max(?:_completion)?_tokens'? is too large: (\d+)\. This model's maximum context length is (\d+)"
+)
+#: https://platform.minimax.io/docs/api-reference/errorcode.md and https://docs.z.ai/api-reference/api-code.
+_CODES = late(r"(?m)^(?:base_resp 1039|1261)$")
+_ACCOUNT = late(r"(?is)\((TP[MD])\):? limit:? (\d+).*?requested:? (\d+)")
+
+
+def is_too_long(failure: Failure) -> bool:
+    """Whether a shorter request would be taken."""
+    status, text = failure.status, failure.text
+    if status in (401, 402, 403, 404):
+        return False
+    if status == 413 or _OVER_ONE.search(text) or _CODES.search(text):
+        return True
+    answer = _ANSWER_TOO_LONG.search(text)
+    if _OTHER_TOO_LONG.search(text) or (answer and int(answer[1]) >= int(answer[2])):
+        return False
+    if _RATE.search(text) and status in (0, 429, 500, 503):
+        return False
+    return "ContextWindowExceededError" in failure.names or bool(_TOO_LONG.search(text))
+
+
+def over_account(failure: Failure) -> tuple[int, int, str] | None:
+    """The tokens that the account may send in some time, the tokens of this one request, and "minute" or "day", if
+    the request alone is more: a wait does not help."""
+    sizes = _ACCOUNT.search(failure.text)
+    if sizes is None or int(sizes[3]) <= int(sizes[2]):
+        return None
+    return int(sizes[2]), int(sizes[3]), "day" if sizes[1].upper() == "TPD" else "minute"
