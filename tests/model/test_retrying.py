@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from tui_agent.errors import RateLimited
+from tui_agent.errors import ModelError, RateLimited, Unreachable
 from tui_agent.model.client import Chunk, EndChunk, RetryChunk, TextChunk
 from tui_agent.model.explain import Meaning
 from tui_agent.model.retrying import LONGEST_ASKED_SECONDS, NotNow, with_retries
@@ -82,8 +82,18 @@ async def test_what_the_last_attempt_said_is_kept_as_cut() -> None:
     assert chunks[-2:] == [TextChunk("Well"), end]
 
 
-async def test_a_wait_of_hours_is_told_and_not_begun() -> None:
-    attempts = Attempts(busy(LONGEST_ASKED_SECONDS + 1))
-    with pytest.raises(RateLimited, match="asks to wait 301 s"):
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (LONGEST_ASKED_SECONDS + 1, "5 min 1 s"),
+        (3600, "1 h"),
+        (40_000, "11 h 6 min"),
+        (1e9, "277777 h 46 min"),
+    ],
+)
+@pytest.mark.parametrize("kind", [RateLimited, Unreachable])
+async def test_a_long_wait_is_said_and_not_begun(seconds: float, said: str, kind: type[ModelError]) -> None:
+    attempts = Attempts(Meaning(kind("The server is busy", "wait"), again=True, seconds=seconds))
+    with pytest.raises(kind, match=f"The server is busy, and asks to wait {said}: wait"):
         await everything(attempts)
     assert attempts.made == 1

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
-from tui_agent.errors import ModelError, RateLimited
+from tui_agent.errors import ModelError
 from tui_agent.model.client import Chunk, EndChunk, RetryChunk
 from tui_agent.model.explain import Meaning
 
@@ -75,8 +75,16 @@ def wait_seconds(retry: int, meaning: Meaning) -> float:
 
 def _given_up(retry: int, retries: int, seconds: float, error: ModelError) -> ModelError:
     if retry <= retries:
-        return RateLimited(f"{error.what}, and asks to wait {seconds:.0f} s", error.remedy)
+        return type(error)(f"{error.what}, and asks to wait {_span(seconds)}", error.remedy)
     if not retries:
         return error
     times = "once" if retries == 1 else f"{retries} times"
     return type(error)(f"{error.what}, also after asking again {times}", error.remedy)
+
+
+def _span(seconds: float) -> str:
+    """A wait in the two largest of its units."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = (hours, "h"), (minutes, "min"), (rest, "s")
+    return " ".join([f"{number} {unit}" for number, unit in parts if number][:2]) or "0 s"
