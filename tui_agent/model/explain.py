@@ -69,6 +69,7 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
     facts = {
         "model": model,
         "said": failure.said,
+        "page": failure.page,
         "status": failure.status,
         "keys": _key_names(model),
         "where": _where(model),

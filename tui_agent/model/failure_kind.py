@@ -19,8 +19,10 @@ class FailureKind:
     """One kind. It fits a failure that has one of the `signs` in its words, one of the `statuses` and `when`.
 
     Of `signs` and `statuses`, an empty one fits everything, and words count also if the status is not known. `what` and
-    `remedy` may name the `{model}`, what was `{said}`, the `{status}`, the `{keys}` of the provider, and `{where}` its
-    address is set. `again` is whether to ask again: always, or only if the provider said when.
+    `remedy` may hold the `{model}`, what was `{said}`, the title of the `{page}`, the `{status}`, the `{keys}` of the
+    provider, `{where}` its address is set, and of a request that is too long for the account the `{limit}`, the
+    `{span}` that it is for, and the tokens `{requested}`. `again` is whether to ask again: always, or only if the
+    provider said when.
     """
 
     error: type[ModelError]

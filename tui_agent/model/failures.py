@@ -28,6 +28,8 @@ _EMPTY_WORDS = late(
     r"(?i)(?:error from provider(?: \([^)]*\))?: )?provider returned error|upstream error.{0,60}"
 )
 _CREDENTIALS = late(r"(\w{2,12}://)[^/\s@]{1,300}@")
+#: A page with more letters than this is known by its title.
+_SHORT_PAGE = 80
 #: How deep one error is looked for inside another one.
 _DEEPEST = 4
 
@@ -73,13 +75,18 @@ class Failure:
     @cached_property
     def said(self) -> str:
         """What the provider said, on one line, shortened, without secrets."""
-        if self.told is not None and self.told.is_page and (title := _TITLE.search(self.told.body)):
-            return _one_line(masked(_TAGS.sub(" ", title[2])))
         words = next((said for body in self._bodies if (said := words_in(body))), "")
+        if len(words) > _SHORT_PAGE:
+            words = self._title or words
         if self.told is not None and not words:
             return "it said nothing more"
         words = words or _PREFIXES.sub("", str(getattr(self.error, "message", self.error)))
         return _one_line(masked(_CREDENTIALS.sub(r"\1", words)))
+
+    @property
+    def page(self) -> str:
+        """What the page that came in place of an answer is called, else what it says."""
+        return _one_line(masked(self._title)) or self.said
 
     @cached_property
     def headers(self) -> dict[str, str]:
@@ -99,6 +106,11 @@ class Failure:
         if (seconds := seconds_in(self.text)) is not None:
             return seconds
         return limits_reset(self.headers) if self.status == 429 else None
+
+    @cached_property
+    def _title(self) -> str:
+        title = _TITLE.search(self.told.body) if self.told is not None and self.told.is_page else None
+        return _TAGS.sub(" ", title[2]).strip() if title else ""
 
     @cached_property
     def _bodies(self) -> list[Any]:

@@ -47,13 +47,13 @@ _LONGER = (
 _PAGE_KINDS = (
     FailureKind(
         Unreachable,
-        "A page of a firewall answered in place of the provider of {model} ({said}, status {status})",
+        "A page of a firewall answered in place of the provider of {model} ({page}, status {status})",
         "try another network, without a VPN or a proxy, and check the address{where}",
         when=_is_challenge,
     ),
     FailureKind(
         Unreachable,
-        "A web page answered in place of the provider of {model} ({said}, status {status})",
+        "A web page answered in place of the provider of {model} ({page}, status {status})",
         "sign in to the network in a browser, or check the proxy and the address{where}",
         statuses=_PAGES,
         when=_is_page,

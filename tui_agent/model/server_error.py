@@ -60,9 +60,9 @@ _PAGE = re.compile(
 )
 _UNITS = {"ms": 0.001, "mi": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = r"(?:\d+(?:\.\d+)?\s?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])\s?)+"
-_PART = re.compile(r"(?i)(\d+(?:\.\d+)?)\s?(millis|ms|[smhd])")
-_WHOLE_SPAN = re.compile(f"(?i){_SPAN}")
-_NUMBER = re.compile(r"\d{1,15}(?:\.\d+)?")
+_PART = re.compile(r"(?ai)(\d+(?:\.\d+)?)\s?(millis|ms|[smhd])")
+_WHOLE_SPAN = re.compile(f"(?ai){_SPAN}")
+_NUMBER = re.compile(r"(?a)\d{1,15}(?:\.\d+)?")
 #: "Please try again in 6m0s" (OpenAI, Groq), "Please retry after 20 seconds" (Azure), `"retryDelay": "34s"` (Gemini).
 _ASKED = re.compile(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?({_SPAN})")
 #: A number from here on is a moment in seconds since 1970, from there on in milliseconds.
