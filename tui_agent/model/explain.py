@@ -20,7 +20,7 @@ _TIMEOUT = {"TimeoutError", "TimeoutException", "Timeout", "APITimeoutError"}
 
 @dataclass(frozen=True)
 class Meaning:
-    """What to tell the person, and whether asking again may help: after how many seconds, if the provider said.
+    """What a person reads of it, and whether asking again may help: after how many seconds, if the provider said.
 
     `connection` says that it was the connection that failed.
     """

@@ -1,4 +1,4 @@
-"""What a kind of failure is known by, and what a person is told of it."""
+"""What a kind of failure is known by, and what a person reads of it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Failure:
     """An exception with everything that caused it, and what the server itself said if that is known."""
 
     error: BaseException
-    told: ServerError | None = None
+    refused: ServerError | None = None
 
     @cached_property
     def chain(self) -> tuple[BaseException, ...]:
@@ -57,8 +57,8 @@ class Failure:
     @cached_property
     def status(self) -> int:
         """The HTTP status, 0 if none came: for what never got an answer, litellm makes up a 500."""
-        if self.told is not None:
-            return self.told.status
+        if self.refused is not None:
+            return self.refused.status
         own = [_status(error) for error in self.chain if type(error).__module__ != _LITELLM]
         made_up = [status for error in self.chain if (status := _status(error)) != 500]
         return next((status for status in (*reversed(own), *made_up) if status), 0)
@@ -66,9 +66,9 @@ class Failure:
     @cached_property
     def text(self) -> str:
         """The words and the codes of it, if that is known without what the server repeats of the request."""
-        if self.told is None:
+        if self.refused is None:
             return "\n".join((self.raised, *(code for body in self._bodies for code in codes_in(body))))
-        body = self.told.body
+        body = self.refused.body
         words = words_in(body) or json.dumps(body, ensure_ascii=False)
         return "\n".join((words, *codes_in(body)))
 
@@ -78,7 +78,7 @@ class Failure:
         words = next((said for body in self._bodies if (said := words_in(body))), "")
         if len(words) > _SHORT_PAGE:
             words = self._title or words
-        if self.told is not None and not words:
+        if self.refused is not None and not words:
             return "it said nothing more"
         words = words or _PREFIXES.sub("", str(getattr(self.error, "message", self.error)))
         return _one_line(masked(_CREDENTIALS.sub(r"\1", words)))
@@ -91,16 +91,16 @@ class Failure:
     @cached_property
     def headers(self) -> dict[str, str]:
         """The headers of the answer by their names in lower case, those that an answer repeats in its body included."""
-        if self.told is not None:
-            return {**self.told.headers, **_repeated(self.told.body)}
+        if self.refused is not None:
+            return {**self.refused.headers, **_repeated(self.refused.body)}
         return next(filter(None, map(lowered, self._headers)), {})
 
     @cached_property
     def seconds(self) -> float | None:
         """Seconds that the provider asked us to wait: by a header, else in its words, else until a limit is reset."""
-        if self.told is not None and self.told.retry_after is not None:
-            return self.told.retry_after
-        for headers in () if self.told is not None else self._headers:
+        if self.refused is not None and self.refused.retry_after is not None:
+            return self.refused.retry_after
+        for headers in () if self.refused is not None else self._headers:
             if (seconds := retry_after(headers)) is not None:
                 return seconds
         if (seconds := seconds_in(self.text)) is not None:
@@ -109,13 +109,18 @@ class Failure:
 
     @cached_property
     def _title(self) -> str:
-        title = _TITLE.search(self.told.body) if self.told is not None and self.told.is_page else None
+        title = (
+            _TITLE.search(self.refused.body) if self.refused is not None and self.refused.is_page else None
+        )
         return _TAGS.sub(" ", title[2]).strip() if title else ""
 
     @cached_property
     def _bodies(self) -> list[Any]:
-        told = [self.told.body] if self.told is not None else []
-        return [*told, *(body for error in self.chain if (body := getattr(error, "body", None)) is not None)]
+        answered = [self.refused.body] if self.refused is not None else []
+        return [
+            *answered,
+            *(body for error in self.chain if (body := getattr(error, "body", None)) is not None),
+        ]
 
     @property
     def _headers(self) -> Iterator[Any]:

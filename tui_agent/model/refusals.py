@@ -20,13 +20,15 @@ from tui_agent.model.too_long import is_too_long, over_account
 
 
 def _is_page(failure: Failure) -> bool:
-    return failure.told is not None and failure.told.is_page
+    return failure.refused is not None and failure.refused.is_page
 
 
 def _is_challenge(failure: Failure) -> bool:
     """Cloudflare's https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/"""
     signed = "challenge" in failure.headers.get("cf-mitigated", "")
-    return signed or (_is_page(failure) and bool(_CHALLENGE.search(str(failure.told and failure.told.body))))
+    return signed or (
+        _is_page(failure) and bool(_CHALLENGE.search(str(failure.refused and failure.refused.body)))
+    )
 
 
 _CHALLENGE = late(

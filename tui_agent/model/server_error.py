@@ -1,4 +1,4 @@
-"""An error as a server of models tells it: its status, real or as its kind would have it, and how long to wait."""
+"""An error as a server of models gives it: its status, real or as its kind would have it, and how long to wait."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ServerError:
 
     @property
     def is_page(self) -> bool:
-        """Whether the body is a web page: somebody else answered, or it was asked at a wrong address."""
+        """Whether the body is a web page: another server answered, or the address is wrong."""
         return isinstance(self.body, str) and bool(_PAGE.match(self.body))
 
 
