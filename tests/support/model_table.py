@@ -11,83 +11,17 @@ import msgspec
 
 from tui_agent.model import table
 from tui_agent.model.litellm_client import abilities, litellm
-from tui_agent.model.table import KnownModel, KnownProvider, ModelTable, Price
+from tui_agent.model.rules import providers
+from tui_agent.model.table import KnownModel, ModelTable, OffPeak, Price
 
-#: Providers that are reached directly; a test sends the same requests through litellm and compares what arrives.
-PROVIDERS = {
-    "openai": KnownProvider(
-        "openai",
-        "https://api.openai.com/v1",
-        ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-        ("OPENAI_API_KEY",),
-        variables={"OpenAI-Organization": "OPENAI_ORGANIZATION", "OpenAI-Project": "OPENAI_PROJECT"},
-    ),
-    "anthropic": KnownProvider(
-        "anthropic",
-        "https://api.anthropic.com",
-        ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
-        ("ANTHROPIC_API_KEY",),
-    ),
-    "deepseek": KnownProvider(
-        "openai", "https://api.deepseek.com/beta", ("DEEPSEEK_API_BASE",), ("DEEPSEEK_API_KEY",)
-    ),
-    "xai": KnownProvider("openai", "https://api.x.ai/v1", ("XAI_API_BASE",), ("XAI_API_KEY",)),
-    "groq": KnownProvider(
-        "openai", "https://api.groq.com/openai/v1", ("GROQ_API_BASE",), ("GROQ_API_KEY",), schema=False
-    ),
-    "openrouter": KnownProvider(
-        "openai",
-        "https://openrouter.ai/api/v1",
-        ("OPENROUTER_API_BASE",),
-        ("OPENROUTER_API_KEY", "OR_API_KEY"),
-        body={"usage": {"include": True}},
-    ),
-    "hosted_vllm": KnownProvider(
-        "openai",
-        "",
-        ("HOSTED_VLLM_API_BASE",),
-        ("HOSTED_VLLM_API_KEY",),
-        key="fake-api-key",
-        drops=("thinking_blocks",),
-    ),
-    "llamafile": KnownProvider(
-        "openai",
-        "http://127.0.0.1:8080/v1",
-        ("LLAMAFILE_API_BASE",),
-        ("LLAMAFILE_API_KEY",),
-        key="fake-api-key",
-    ),
-    "lm_studio": KnownProvider(
-        "openai", "", ("LM_STUDIO_API_BASE",), ("LM_STUDIO_API_KEY",), key="fake-api-key"
-    ),
-}
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)(k?)_tokens$")
-#: A usage for every price: input, output, from a cache, into one.
-USAGES = [
-    (1_000, 0, 0, 0),
-    (1_000, 7, 900, 0),
-    (1_000, 7, 0, 900),
-    (150_000, 9, 9_000, 0),
-    (205_000, 9, 5, 0),
-]
-USAGES += [(300_000, 9, 5, 0), (100_000, 1, 0, 0), (128_000, 1, 0, 0), (200_000, 1, 0, 0), (272_000, 1, 0, 0)]
 
 
 def made() -> ModelTable:
     """The table as litellm would have it now."""
-    providers = {
-        name: msgspec.structs.replace(one, models=dict(_models(name))) for name, one in PROVIDERS.items()
-    }
-    return ModelTable(importlib.metadata.version("litellm"), rules(), providers)
-
-
-def rules() -> tuple[str, ...]:
-    from litellm.litellm_core_utils.fallback_generalizations import get_fallback_generalization_rules
-
-    litellm()
-    return (
-        *(rule["pattern"] for rule in get_fallback_generalization_rules() if rule.get("model_info")),
-        r"^ft:",
+    models = {name: dict(_models(name)) for name in providers()}
+    return ModelTable(
+        importlib.metadata.version("litellm"), {name: known for name, known in models.items() if known}
     )
 
 
@@ -96,122 +30,81 @@ def _models(provider: str) -> Iterator[tuple[str, KnownModel]]:
         info = litellm().model_cost[key]
         name = key.removeprefix(f"{provider}/")
         if info.get("litellm_provider") == provider and info.get("mode") in ("chat", "responses"):
-            yield name, _model(f"{provider}/{name}", provider, info)
+            yield name, _model(f"{provider}/{name}", info)
 
 
-def _model(name: str, provider: str, info: dict[str, Any]) -> KnownModel:
+def _model(name: str, info: dict[str, Any]) -> KnownModel:
     known = abilities(name)
-    if not known.known:
-        return KnownModel(0, 0, "l")
-    letters = "".join(
-        letter
-        for letter, able in (
-            ("t", known.tools),
-            ("s", known.schema),
-            ("c", known.cache_marks),
-            ("v", known.sees),
-            ("o", provider == "anthropic" and takes_output_format(name)),
-            ("r", provider == "openai" and bridged(name, tools=True)),
-        )
-        if able
-    )
-    model = KnownModel(known.window, info.get("max_output_tokens") or 0, letters, _prices(provider, info))
-    told = bool(info.get("supports_system_messages", provider != "openai" or not is_o_series(name)))
-    by_the_hour = bool(info.get("off_peak_pricing"))  # the table knows no clock
-    if bridged(name, tools=False) or not told or not model.prices or by_the_hour or not agrees(name, model):
-        return msgspec.structs.replace(model, can=letters + "l", prices=())
-    return model
+    letters = (("t", known.tools), ("s", known.schema), ("v", known.sees))
+    can = "".join(letter for letter, able in letters if able)
+    window = info.get("max_input_tokens") or info.get("max_tokens") or 0
+    output = info.get("max_output_tokens") or 0
+    ends = str(info.get("deprecation_date") or "")
+    return KnownModel(int(window), int(output), can, prices(info), ends, off_peak(info))
 
 
-def takes_output_format(name: str) -> bool:
-    """Whether litellm hands a schema on as it is, and does not make a function of it."""
-    shape = {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"type": "object"}}}
-    options = litellm().utils.get_optional_params(
-        model=name.partition("/")[2], custom_llm_provider="anthropic", response_format=shape
-    )
-    return "output_format" in options and "tools" not in options
-
-
-def is_o_series(name: str) -> bool:
-    """Whether litellm treats it as one of the models that took no system prompt at first."""
-    return litellm().OpenAIOSeriesConfig().is_model_o_series_model(name.partition("/")[2])
-
-
-def bridged(name: str, *, tools: bool) -> bool:
-    """Whether litellm sends a request for a chat to another interface of the provider's."""
-    from litellm.main import responses_api_bridge_check
-
-    provider, _, model = name.partition("/")
-    given = [{"type": "function", "function": {"name": "f"}}] if tools else None
-    info, _ = responses_api_bridge_check(model, provider, tools=given, api_base=PROVIDERS[provider].address)
-    return info.get("mode") == "responses"
-
-
-def _prices(provider: str, info: dict[str, Any]) -> tuple[Price, ...]:
+def prices(info: dict[str, Any]) -> tuple[Price, ...]:
+    """The steps of a price, as litellm's table has them: in ranges, or under names that end with a size."""
+    if tiers := info.get("tiered_pricing"):
+        return tuple(_price({**info, **tier}, "", int(tier["range"][0]) or -1, None) for tier in tiers)
     if info.get("input_cost_per_token") is None or info.get("output_cost_per_token") is None:
         return ()
     found = (match for key in info if info[key] is not None and (match := _ABOVE.match(key)))
     steps = sorted(
         (int(match[1]) * (1000 if match[2] else 1), f"_above_{match[1]}{match[2]}_tokens") for match in found
     )
-    prices: list[Price] = []
+    made: list[Price] = []
     for above, suffix in [(-1, ""), *steps]:
-        before = prices[-1] if prices else None
-
-        def one(key: str, otherwise: float, suffix: str = suffix) -> float:
-            value = info.get(key + suffix)
-            return otherwise if value is None else value
-
-        given = one("input_cost_per_token", before.input if before else 0.0)
-        inclusive = provider == "xai" and above > 0
-        prices.append(
-            Price(
-                above - 1 if inclusive else above,
-                given,
-                one("output_cost_per_token", before.output if before else 0.0),
-                one("cache_read_input_token_cost", before.cached if before else given),
-                one("cache_creation_input_token_cost", before.made if before else given),
-            )
-        )
-    return tuple(prices)
+        inclusive = info.get("litellm_provider") == "xai" and above > 0
+        made.append(_price(info, suffix, above - 1 if inclusive else above, made[-1] if made else None))
+    return tuple(made)
 
 
-def agrees(name: str, model: KnownModel) -> bool:
-    """Whether the prices of the table give what litellm says for every kind of usage."""
-    return all(abs((model.cost(*usage) or 0) - litellm_cost(name, *usage)) < 1e-9 for usage in USAGES)
+def _price(info: dict[str, Any], suffix: str, above: int, before: Price | None) -> Price:
+    def one(key: str, otherwise: float) -> float:
+        value = info.get(key + suffix)
+        return otherwise if value is None else value
+
+    given = one("input_cost_per_token", before.input if before else 0.0)
+    output = one("output_cost_per_token", before.output if before else 0.0)
+    cached = one("cache_read_input_token_cost", before.cached if before else given)
+    written = one("cache_creation_input_token_cost", before.written if before else given)
+    long = info.get(f"cache_creation_input_token_cost_above_1hr{suffix}")
+    if long is None:
+        base = info.get("cache_creation_input_token_cost_above_1hr")
+        # an hour costs as many times more as it does in short requests
+        long = written if base is None else base * written / info["cache_creation_input_token_cost"]
+    return Price(above, given, output, cached, written, long)
 
 
-def litellm_cost(name: str, input: int, output: int, cached: int, made: int) -> float:
-    from litellm.types.utils import PromptTokensDetailsWrapper, Usage
-
-    details = PromptTokensDetailsWrapper(cached_tokens=cached, cache_creation_tokens=made)
-    more = {"cache_read_input_tokens": cached, "cache_creation_input_tokens": made}
-    more = more if name.startswith("anthropic/") else {}
-    usage = Usage(
-        prompt_tokens=input,
-        completion_tokens=output,
-        total_tokens=input + output,
-        prompt_tokens_details=details,
-        **more,  # ty: ignore[invalid-argument-type]
-    )
-    return sum(
-        litellm().cost_per_token(
-            model=name, prompt_tokens=input, completion_tokens=output, usage_object=usage
-        )
-    )
+def off_peak(info: dict[str, Any]) -> OffPeak | None:
+    """The hours in which a model costs less."""
+    given = info.get("off_peak_pricing")
+    if not given:
+        return None
+    spans = []
+    for window in given["windows"]:
+        hours = window["hours_utc"]
+        days = tuple(window.get("weekdays") or range(1, 8))
+        for span in [hours] if isinstance(hours, str) else hours:
+            begin, end = span.split("-")
+            spans.append((days, _minute(begin), _minute(end) or 1440))
+    return OffPeak(tuple(spans), _price({**info, **given}, "", -1, None))
 
 
-def encoded(models: ModelTable) -> bytes:
+def _minute(clock: str) -> int:
+    hours, minutes = clock.split(":")
+    return int(hours) * 60 + int(minutes)
+
+
+def encoded(made: ModelTable) -> bytes:
     """A line a model, so that a newer litellm is a small difference."""
     parts = []
-    for name, provider in models.providers.items():
-        bare = msgspec.json.encode(msgspec.structs.replace(provider, models={})).decode()
-        known = (f'"{key}":{msgspec.json.encode(one).decode()}' for key, one in provider.models.items())
-        listed = "{\n" + ",\n".join(known) + "\n}"
-        parts.append(f'"{name}":{bare.removesuffix("{}}")}{listed}}}')
+    for name, known in made.models.items():
+        lines = (f'"{key}":{msgspec.json.encode(one).decode()}' for key, one in known.items())
+        parts.append(f'"{name}":{{\n' + ",\n".join(lines) + "\n}")
     joined = ",\n".join(parts)
-    listed = msgspec.json.encode(models.rules).decode()
-    return f'{{"litellm":"{models.litellm}","rules":{listed},"providers":{{\n{joined}\n}}}}\n'.encode()
+    return f'{{"litellm":"{made.litellm}","models":{{\n{joined}\n}}}}\n'.encode()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-Message = dict[str, Any]
+from tui_agent.model.parts import CallPart, Message, Part, TextPart, message_of, parts_of
+
 #: Of the room that condensing makes, how much the newest messages may keep as they are.
 KEPT_SHARE = 0.3
 
@@ -112,8 +113,6 @@ def limit_reached(
     return ""
 
 
-Message = dict[str, Any]
-
 _QUERY = "<user_query>\n"
 _EDITOR = re.compile(r"<additional_data>\n.*\n</additional_data>", re.DOTALL)
 _PATHS = re.compile(r"<file_contents path=(\"[^\"\n]*\"|'[^'\n]*')")
@@ -180,18 +179,21 @@ def _without_content(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_changes(message: Message, keep: Collection[str]) -> Message:
-    content = str(message.get("content") or "")
-    slim = {**message, "content": _slim(content, "fileChanges", keep)}
-    if message.get("tool_calls"):
-        slim["tool_calls"] = [_slim_call(call, keep) for call in message["tool_calls"]]
-    return slim
+    """A part that is emptied loses what the provider made of it; the others go back as they came."""
+    parts = [_slim_part(part, keep) for part in parts_of(message)]
+    origin = {"origin": message["origin"]} if "origin" in message else {}
+    return message_of(parts) | origin
 
 
-def _slim_call(call: dict[str, Any], keep: Collection[str]) -> dict[str, Any]:
-    function = call["function"]
-    if function["name"] != "propose_changes":
-        return call
-    return {**call, "function": {**function, "arguments": _slim(function["arguments"], "changes", keep)}}
+def _slim_part(part: Part, keep: Collection[str]) -> Part:
+    match part:
+        case TextPart(text) if (slim := _slim(text, "fileChanges", keep)) != text:
+            return TextPart(slim)
+        case CallPart(id, "propose_changes", arguments) if (
+            slim := _slim(arguments, "changes", keep)
+        ) != arguments:
+            return CallPart(id, part.name, slim, part.native)
+    return part
 
 
 def _slim(text: str, key: str, keep: Collection[str]) -> str:

@@ -69,11 +69,12 @@ class ChildModel:
             self._warming = asyncio.create_task(self._warm(), name="model: warm up")
 
     async def abilities(self, model: str) -> Abilities:
-        if (route := self._route(model)) is not None:
+        route = self._route(model)
+        if route is not None and (route.known is not None or not route.rules.lists_models):
             return table.abilities(model, route)
         if model not in self._abilities:
             await self.start()
-            answer = await self._ask("abilities", {"model": model})
+            answer = await self._ask("abilities", {"model": model, "direct": route is not None})
             self._abilities[model] = msgspec.convert(answer, Abilities)
         return self._abilities[model]
 
@@ -104,17 +105,9 @@ class ChildModel:
         return route
 
     def _directly(self, request: ModelRequest) -> bool:
-        """Whether this request goes directly."""
+        """Whether this request goes directly: uploaded files are those of litellm's Files API."""
         route = self._route(request.model)
-        return route is not None and (
-            self._transport == "direct"
-            or table.served(
-                route,
-                tools=bool(request.tools),
-                schema=request.schema is not None,
-                files=bool(request.files),
-            )
-        )
+        return route is not None and (self._transport == "direct" or not request.files)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         direct = self._directly(request)
@@ -131,7 +124,7 @@ class ChildModel:
         except ChildFailed as error:
             if not said:
                 raise ModelError(error.what, error.remedy) from error
-            yield EndChunk("cut", why=f"{error.what} in the middle of the answer")
+            yield EndChunk("cut", f"{error.what} in the middle of the answer")
 
     async def reach(self, environment: Mapping[str, str]) -> None:
         """Add variables to what the child inherits, also in the one that runs. Raises a `ModelError`."""

@@ -11,15 +11,19 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from tui_agent.model.parts import Message, Origin, Part
+from tui_agent.model.rules import Effort
+
+__all__ = ["Message"]
+
 Pass = Literal["plan", "main", "condense", "subtask", "draft"]
 #: `cut`: the stream ended before the model did; `length`: the model ran out of room.
 EndReason = Literal["stop", "tool_calls", "length", "refused", "cut"]
-Message = dict[str, Any]
 
 
 class ModelRequest(Struct, frozen=True):
-    """One request. `messages` and `tools` are in the shapes of the OpenAI chat API, as litellm takes them; `images`
-    beside a message's content ({`media_type`, `data` in base 64}) go out as parts of it where the model can see.
+    """One request. `messages` are as `parts` describes them and `tools` as in the OpenAI chat API; `images` beside a
+    message's content ({`media_type`, `data` in base 64}) go out as parts of it if the model can see.
 
     `schema` is a JSON schema that the reply must follow, for providers that can hold a model to one;
     `timeout` is in seconds from when the request is sent, or from the last sign of life after that.
@@ -38,6 +42,16 @@ class ModelRequest(Struct, frozen=True):
     options: dict[str, Any] = {}
     most: int = 0
     schema_form: str = ""
+    #: How much the model thinks; see the setting.
+    effort: Effort = "auto"
+    #: None leaves it to the provider.
+    temperature: float | None = None
+    #: The same for all requests that begin alike: a provider may keep what it has read under this key.
+    session: str = ""
+    #: How long the provider is asked to keep what it has read.
+    cache: Literal["short", "long"] = "short"
+    #: Optional parts that the server has refused: see `completion.OPTIONAL`.
+    without: frozenset[str] = frozenset()
 
 
 class TextChunk(Struct, frozen=True, tag="text"):
@@ -58,12 +72,19 @@ class CallChunk(Struct, frozen=True, tag="call"):
 
 
 class UsageChunk(Struct, frozen=True, tag="usage"):
-    """Tokens as the provider counted them; `cost` in dollars, None where the price is not known."""
+    """Tokens as the provider counted them; `cost` in dollars, None if the price is not known.
+
+    Of `input`, `cached` were read from a cache and `written` put into one, `written_long` of these for an hour. Of
+    `output`, `thinking` were not shown as text.
+    """
 
     input: int
     output: int
     cached: int = 0
     cost: float | None = None
+    written: int = 0
+    written_long: int = 0
+    thinking: int = 0
 
 
 class ProgressChunk(Struct, frozen=True, tag="progress"):
@@ -92,14 +113,16 @@ class SentChunk(Struct, frozen=True, tag="sent"):
 
 
 class EndChunk(Struct, frozen=True, tag="end"):
-    """The stream is over. `thinking` is what the provider wants back in a tool loop, as it came.
+    """The stream is over. `parts` is the whole reply in its order, with what the provider wants back; without parts
+    it is the text and the calls that came.
 
     `why` says in a sentence without its full stop what ended an answer that the model did not end itself.
     """
 
     reason: EndReason
-    thinking: tuple[dict[str, Any], ...] = ()
     why: str = ""
+    parts: tuple[Part, ...] = ()
+    origin: Origin | None = None
 
 
 Chunk = (

@@ -1,19 +1,22 @@
-"""One chat completion, whatever carries it: sent in the form that the model takes, read piece by piece."""
+"""One reply of a model, whatever carries it: a request in an accepted form, and the reply read as it comes."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+import re
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
-from tui_agent.errors import ContextTooLong, SchemaRefused
+from tui_agent.errors import ContextTooLong, EmptyReply, ModelError, Refused, SchemaRefused, Unreachable
 from tui_agent.model.client import (
     Abilities,
     Chunk,
     EndChunk,
+    EndReason,
     Message,
     ModelRequest,
     ProgressChunk,
@@ -21,77 +24,139 @@ from tui_agent.model.client import (
 )
 from tui_agent.model.event_stream import Wire, watch
 from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
+from tui_agent.model.parts import Origin
 from tui_agent.model.retrying import NotNow
-from tui_agent.model.servers import SchemaForm, response_format
-from tui_agent.model.translate import Translator
+from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
-#: A server that says that it is there, and nothing else, is waited for so many times as long as a silent one.
+#: A server that says that it is there, and nothing else, is waited for so many times as long as a silent one; a model
+#: that thinks may be silent as long.
 KEPT_ALIVE = 5
-#: One of these is in what a server says that takes no schema.
-_SCHEMA_SIGNS = ("schema", "response_format", "grammar", "guided", "structured output")
 #: A limit is set again once so much of it has passed: not for each of a thousand events in a moment.
 WORTH_EXTENDING = 0.01
 #: Once the model has said why it ended, only the count of its tokens is still to come.
 _LAST_WORDS_SECONDS = 5.0
+#: Parts of a request that it can do without, and how servers name them if they refuse them. The first that is named
+#: is left out, and the request is sent again.
+OPTIONAL = {
+    "schema": re.compile(
+        r"(?i)schema|response_format|grammar|guided|structured output|output_config\.format"
+    ),
+    "summary": re.compile(r"(?i)reasoning\.summary|reasoning summar"),
+    "items": re.compile(
+        r"(?i)thinking|signature|reasoning_content|reasoning_details|encrypted[_ ]content|different conversation"
+        r"|reasoning' was provided|item with id|item '(?:rs|msg|fc)_"
+    ),
+    "effort": re.compile(r"(?i)effort|reasoning|thinking|output_config"),
+    "temperature": re.compile(r"(?i)temperature|sampling"),
+}
+
+
+class Answering(Protocol):
+    """A reply that comes: its chunks event by event, and what reads it."""
+
+    reader: ReplyReader
+    origin: Origin
+
+    async def __anext__(self) -> list[Chunk]: ...
+
+    async def aclose(self) -> None: ...
 
 
 class Transport(Protocol):
-    """What carries requests to providers."""
+    """Carries requests to providers."""
 
     async def abilities(self, model: str) -> Abilities: ...
 
-    async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> Any:
-        """The pieces of the answer, in the shape of litellm's `ModelResponseStream`, as an iterator that can be closed.
+    async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> Answering:
+        """The reply that follows the schema `shape`. Raises whatever it may: `explain` says what that means."""
+        ...
 
-        `shape` is a `response_format`. Raises whatever it may: `explain` says what that means.
-        """
+    async def cost(self, model: str, usage: UsageChunk) -> float | None:
+        """Dollars; None if the price is not known."""
+        ...
 
-    def cost(self, model: str, usage: Any) -> float | None:
-        """Dollars; None where nobody knows the price."""
+
+class Refusals:
+    """The optional parts that servers have refused: by model, and of items those of the messages that held them."""
+
+    def __init__(self) -> None:
+        self._by_model: dict[str, frozenset[str]] = {}
+        self._messages: set[bytes] = set()
+
+    def add(self, request: ModelRequest, part: str) -> None:
+        if part == "items":
+            self._messages.update(map(msgspec.json.encode, filter(_has_items, request.messages)))
+        else:
+            self._by_model[request.model] = self._by_model.get(request.model, frozenset()) | {part}
+
+    def left_out(self, request: ModelRequest) -> ModelRequest:
+        """The request without everything that was refused before."""
+        without = request.without | self._by_model.get(request.model, frozenset())
+        messages = request.messages
+        if self._messages:
+            messages = tuple(
+                {name: value for name, value in message.items() if name != "origin"}
+                if _has_items(message) and msgspec.json.encode(message) in self._messages
+                else message
+                for message in messages
+            )
+        temperature = None if "temperature" in without else request.temperature
+        return replace(request, messages=messages, without=without, temperature=temperature)
+
+
+def _has_items(message: Message) -> bool:
+    """Whether a message may hold items that its provider wants back."""
+    return "origin" in message
 
 
 async def complete(
-    transport: Transport, request: ModelRequest, schema_rejected: set[str]
+    transport: Transport, request: ModelRequest, refusals: Refusals
 ) -> AsyncGenerator[Chunk, None]:
-    """The answer to `request`. Raises `NotNow` where asking again may help, else a `ModelError`.
+    """The reply to `request`. Raises `NotNow` if asking again may help, else a `ModelError`.
 
-    An answer that breaks off after its first word ends as cut, without an error. A server that takes no JSON schema is
-    asked again without one, and remembered in `schema_rejected`.
+    A reply that breaks off after its first word ends as cut, without an error. A server that refuses an optional part
+    is asked again without it, and remembered in `refusals`.
     """
-    translator, wire = Translator(request.model), Wire()
+    wire = Wire()
     watch(wire)
-    stream = await _opened(transport, request, schema_rejected, wire)
-    usage: UsageChunk | None = None
+    stream = await _opened(transport, request, refusals, wire)
+    reader = stream.reader
     try:
-        while (piece := await _next(stream, request, wire)) is not None:
-            for chunk in translator.chunks(piece):
+        while (chunks := await _next(stream, request, wire)) is not None:
+            for chunk in chunks:
                 yield chunk
-            if progress := getattr(piece, "progress", None):
+            if progress := getattr(reader, "progress", None):
                 yield ProgressChunk(*progress)
-            usage = _usage(transport, request.model, piece) or usage
     except Exception as error:
         _log.info("the answer broke off", exc_info=True)
-        held = request.schema and request.schema_form and not translator.said
-        if held and _rejects_schema(error, request, wire):
+        held = request.schema and request.schema_form and not reader.said
+        if held and "schema" in _refused(error, request, wire):
             raise _schema_refused(request) from error
-        if _reason(stream) is None:
-            yield _broken(error, translator, request, wire)
+        if reader.reason is None:
+            yield _broken(error, stream, request, wire)
             return
         # whatever happened after the model's last word took nothing from its answer
     finally:
-        await _close(stream)
-    if usage is not None and (wire.usage or not wire.checked):
-        yield usage  # else it was made up on the way
-    yield translator.end(_reason(stream))
+        await stream.aclose()
+    if reader.usage is not None and (wire.usage or not wire.checked):  # else it was made up on the way
+        cost = await transport.cost(request.model, reader.usage)
+        yield replace(reader.usage, cost=cost)
+    yield _end(stream, request.model)
 
 
-async def _next(stream: Any, request: ModelRequest, wire: Wire) -> Any | None:
-    """The next piece, None after the last. Raises `TimeoutError` after a silence of the request's time-out."""
-    seconds = request.timeout if _reason(stream) is None else min(request.timeout, _LAST_WORDS_SECONDS)
+async def _next(stream: Answering, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
+    """The next chunks, None after the last. Raises `TimeoutError` after a silence of the request's time-out."""
+    reader = stream.reader
+    seconds = request.timeout * KEPT_ALIVE if reader.thinks else request.timeout
+    if reader.reason is not None:
+        seconds = min(request.timeout, _LAST_WORDS_SECONDS)
     async with asyncio.timeout(seconds) as limit:
         _extend(limit, wire, seconds)
-        return await anext(stream, None)
+        try:
+            return await anext(stream)
+        except StopAsyncIteration:
+            return None
 
 
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
@@ -114,122 +179,132 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
     wire.on_keep_alive = kept_alive
 
 
-async def _opened(transport: Transport, request: ModelRequest, schema_rejected: set[str], wire: Wire) -> Any:
+async def _opened(transport: Transport, request: ModelRequest, refusals: Refusals, wire: Wire) -> Answering:
     known = await transport.abilities(request.model)
-    messages = with_images(request.messages, sees=known.sees)
-    if takes_marks(known):
-        messages = marked(messages)
-    request = replace(request, messages=tuple(messages))
-    wanted = request.schema is not None and request.model not in schema_rejected
-    # a model that nobody knows (a local server's, say) is tried with a schema
-    shape = None
+    wanted = request.schema is not None
+    # a model that is not known (a local server's, say) is tried with a schema
     if wanted and request.schema_form == "guided_json":
-        request = replace(request, options={**request.options, "guided_json": request.schema})
-    elif wanted and (request.schema_form or known.schema or not known.known):
-        schema = request.schema or {}
-        form: SchemaForm = "json_object" if request.schema_form == "json_object" else "json_schema"
-        shape = response_format(schema, form, is_strict(schema))
+        request = replace(request, options={**request.options, "guided_json": request.schema}, schema=None)
+    elif wanted and not (request.schema_form or known.schema or not known.known):
+        request = replace(request, schema=None)
     try:
-        try:
-            return await _open(transport, request, wire, shape)
-        except Exception as error:
-            held = shape is not None or "guided_json" in request.options
-            if not held or not _rejects_schema(error, request, wire):
-                raise
-            if request.schema_form:
-                raise _schema_refused(request) from error
-            _log.info("the server takes no schema", exc_info=True)
-            schema_rejected.add(request.model)
-            wire.error = None
-            return await _open(transport, request, wire, None)
-    except SchemaRefused:
+        while True:
+            request = refusals.left_out(request)
+            shape = None if "schema" in request.without else request.schema
+            try:
+                return await _open(transport, request, wire, shape)
+            except Exception as error:
+                refused = [part for part in _refused(error, request, wire) if part not in request.without]
+                if not refused:
+                    raise
+                if refused[0] == "schema" and request.schema_form:
+                    raise _schema_refused(request) from error
+                _log.info("the server refuses the %s", refused[0], exc_info=True)
+                refusals.add(request, refused[0])
+                wire.error = None
+    except ModelError:
         raise
     except Exception as error:
         meaning = _meaning(error, request, wire)
         raise (NotNow(meaning) if meaning.again else meaning.error) from error
 
 
-async def _open(transport: Transport, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> Any:
+async def _open(
+    transport: Transport, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None
+) -> Answering:
     async with asyncio.timeout(None) as limit:  # getting ready for a first request is not waiting
         _extend(limit, wire, request.timeout)
         return await transport.open(request, wire, shape)
 
 
-def takes_marks(known: Abilities) -> bool:
-    """Every model of Anthropic's does, also one that nobody has heard of yet."""
-    return known.model.startswith("anthropic/") or known.cache_marks
+def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
+    """The optional parts of the request that the server names in its refusal.
+
+    A local server that ends with a fault is tried without the schema too.
+    """
+    status = wire.error.status if wire.error else getattr(error, "status_code", 0)
+    has_schema = request.schema is not None or "guided_json" in request.options
+    if isinstance(_meaning(error, request, wire).error, ContextTooLong):
+        return []
+    if request.schema_form and has_schema and wire.error and status == 500:  # litellm makes up others
+        return ["schema"]
+    if status not in (400, 422, 403, 404):
+        return []
+    words = f"{error} {wire.error.body if wire.error else ''}"
+    present = {
+        "schema": has_schema and status in (400, 422),
+        "summary": status in (400, 403, 404),
+        "items": status == 400 and any(map(_has_items, request.messages)),
+        "effort": status in (400, 422),
+        "temperature": status in (400, 422) and request.temperature is not None,
+    }
+    return [part for part, sign in OPTIONAL.items() if present[part] and sign.search(words)]
 
 
-def is_strict(schema: Any) -> bool:
-    """Whether every object in it names all its properties as required and allows no others."""
-    match schema:
-        case {"type": "object", "properties": properties}:
-            closed = schema.get("additionalProperties") is False
-            return (
-                closed and set(schema.get("required", ())) == set(properties) and _all_strict(schema.values())
-            )
-        case dict():
-            return schema.get("type") != "object" and _all_strict(schema.values())
-        case list():
-            return _all_strict(schema)
-    return True
-
-
-def _all_strict(values: Any) -> bool:
-    return all(is_strict(value) for value in values)
-
-
-def with_images(messages: Sequence[Message], *, sees: bool) -> list[Message]:
-    """The messages, each with its images as parts behind its text, where the model can see."""
-    if not any("images" in message for message in messages):
-        return list(messages)
-    return [_with_parts(message, message.get("images") or () if sees else ()) for message in messages]
-
-
-def _with_parts(message: Message, images: Sequence[dict[str, str]]) -> Message:
-    plain = {key: value for key, value in message.items() if key != "images"}
-    if not images:
-        return plain
-    urls = [f"data:{image['media_type']};base64,{image['data']}" for image in images]
-    parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    return {**plain, "content": [{"type": "text", "text": plain["content"]}, *parts]}
-
-
-def _usage(transport: Transport, model: str, piece: Any) -> UsageChunk | None:
-    usage = getattr(piece, "usage", None)
-    if usage is None:
-        return None
-    details = getattr(usage, "prompt_tokens_details", None)
-    return UsageChunk(
-        input=usage.prompt_tokens or 0,
-        output=usage.completion_tokens or 0,
-        cached=getattr(details, "cached_tokens", None) or 0,
-        cost=transport.cost(model, usage),
-    )
-
-
-def _reason(stream: Any) -> str | None:
-    """Why the model ended, by its own word: litellm says "stop" for a stream that was cut off, too."""
-    return getattr(stream, "received_finish_reason", None) or getattr(
-        stream, "intermittent_finish_reason", None
-    )
-
-
-def _broken(error: Exception, translator: Translator, request: ModelRequest, wire: Wire) -> EndChunk:
+def _broken(error: Exception, stream: Answering, request: ModelRequest, wire: Wire) -> EndChunk:
     """The end of an answer that broke off: as cut if anything had come, and else as the error that it is.
 
-    Raises `NotNow` where the server says that it is overloaded, with the end that the answer would have had.
+    Raises `NotNow` if the server says that it is overloaded, with the end that the answer would have had.
     """
     meaning = _meaning(error, request, wire)
-    if not translator.said:
+    if not stream.reader.said:
         raise (NotNow(meaning) if meaning.again else meaning.error) from error
     why = meaning.error.what
     if wire.error is not None or wire.broken or meaning.connection:
         why = broke_off(request.model, wire)
-    end = translator.cut(why)
+    end = _cut(stream, why)
     if meaning.again:
         raise NotNow(meaning, end) from error
     return end
+
+
+def _cut(stream: Answering, why: str) -> EndChunk:
+    """The end of an answer that something else ended than the model."""
+    return EndChunk("cut", why, stream.reader.parts(), stream.origin)
+
+
+def _end(stream: Answering, model: str) -> EndChunk:
+    """The end of an answer, with the reason that the provider gave. Raises a `ModelError` for one without a word."""
+    reader = stream.reader
+    if reader.refusal and not reader.said:
+        what = f"{model} declined, saying: {reader.refusal.strip()}"
+        raise Refused(what, "change the request, or choose another model")
+    if not reader.said:
+        raise _nothing(model, reader)
+    if reader.failure:
+        return _cut(
+            stream, f"The provider of {model} ended the answer because of an error ({reader.failure})"
+        )
+    if reader.reason is None:
+        return _cut(stream, f"The server of {model} ended the answer before the model did")
+    return EndChunk(reader.reason, _why(model, reader.reason), reader.parts(), stream.origin)
+
+
+def _why(model: str, reason: EndReason) -> str:
+    match reason:
+        case "length":
+            return f"{model} reached the limit on the length of its answers"
+        case "refused":
+            return f"The content filter of {model}'s provider ended the answer"
+    return ""
+
+
+def _nothing(model: str, reader: ReplyReader) -> ModelError:
+    match reader.reason:
+        case None if reader.failure:
+            what = f"The provider of {model} ended the answer because of an error ({reader.failure})"
+            return Unreachable(what, "send the request again")
+        case None:
+            return Unreachable(
+                f"The server of {model} ended the answer before its first word", "send the request again"
+            )
+        case "refused":
+            what = f"{model} refused to answer (content filter)"
+            return Refused(what, "change the request, or choose another model")
+        case "length":
+            what = f"{model} ran out of room before its first word"
+            return EmptyReply(what, "send the request again with fewer files, or choose another model")
+    return EmptyReply(f"{model} sent an empty answer", "send the request again, or choose another model")
 
 
 def _meaning(error: Exception, request: ModelRequest, wire: Wire) -> Meaning:
@@ -238,37 +313,5 @@ def _meaning(error: Exception, request: ModelRequest, wire: Wire) -> Meaning:
     return explain(error, request.model, wire)
 
 
-def _rejects_schema(error: Exception, request: ModelRequest, wire: Wire) -> bool:
-    """By its words; a local server that ends with a fault is tried without the schema too."""
-    status = wire.error.status if wire.error else getattr(error, "status_code", 0)
-    if isinstance(_meaning(error, request, wire).error, ContextTooLong):
-        return False
-    if request.schema_form and wire.error and status == 500:  # said by the server: litellm makes up others
-        return True
-    words = f"{error} {wire.error.body if wire.error else ''}"
-    return status in (400, 422) and any(sign in words for sign in _SCHEMA_SIGNS)
-
-
 def _schema_refused(request: ModelRequest) -> SchemaRefused:
     return SchemaRefused(f"The server of {request.model} does not take the schema", "ask it without")
-
-
-async def _close(stream: Any) -> None:
-    if close := getattr(stream, "aclose", None):
-        await close()
-
-
-MARK = {"cache_control": {"type": "ephemeral"}}
-
-
-def marked(messages: Sequence[Message]) -> list[Message]:
-    """The messages with their breakpoints; the ones that are given stay as they are."""
-    places = _places(messages)
-    return [{**message, **MARK} if place in places else message for place, message in enumerate(messages)]
-
-
-def _places(messages: Sequence[Message]) -> set[int]:
-    last = len(messages) - 1
-    replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
-    before = replies[-1] - 1 if replies else -1
-    return {place for place in (0, before, last) if place >= 0 and messages[place].get("content")}

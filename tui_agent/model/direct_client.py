@@ -1,4 +1,4 @@
-"""Requests straight to a provider over HTTP, in the model's child only: light, for the wires that most speak."""
+"""Requests straight to a provider over HTTP, in the model's child only."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from functools import cache
 from typing import Any
 
 import httpx
+from msgspec.structs import replace
 
-from tui_agent.model import anthropic_wire, openai_wire, table
-from tui_agent.model.client import Abilities, ModelRequest
+from tui_agent.model import catalogue, table
+from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.event_stream import Wire, watch_transports
-from tui_agent.model.pieces import StreamPiece
-from tui_agent.model.table import Route
+from tui_agent.model.parts import Origin
+from tui_agent.model.rules import WireName
+from tui_agent.model.table import KnownModel, Route
+from tui_agent.model.wires import chat, generate, messages, responses
+from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
+from tui_agent.model.wires.reader import Rendered, ReplyReader
 
-_WIRES: dict[str, Any] = {"openai": openai_wire, "anthropic": anthropic_wire}
-_READERS: dict[str, Any] = {"openai": openai_wire.ChatReader, "anthropic": anthropic_wire.MessageReader}
 #: Ours ends a wait first, so that the client's own limit is never what a person hears of.
 _MARGIN_SECONDS = 30.0
+#: Statuses of a server that does not have an interface.
+_NO_INTERFACE = (404, 405, 501)
 
 
 class RejectedRequest(Exception):
@@ -34,29 +39,50 @@ class RejectedRequest(Exception):
 
 
 class DirectTransport:
-    """What carries requests to a model that `table.route` knows a way to."""
+    """Carries requests to a model that `table.route` has a way to."""
+
+    def __init__(self) -> None:
+        #: Addresses of other servers that have no Responses interface.
+        self._chat_only: set[str] = set()
 
     async def abilities(self, model: str) -> Abilities:
-        return table.abilities(model, _route(model))
+        route = _route(model)
+        return table.abilities(model, route, await _known(route))
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> DirectStream:
         route = _route(request.model)
         if not route.key:
             raise RejectedRequest(0, "no api key")
-        speaks = _WIRES[route.provider.wire]
+        name: WireName = "chat" if route.address in self._chat_only else route.wire
+        try:
+            return await self._send(request, route, name, wire, shape)
+        except RejectedRequest as error:
+            if name != "responses" or route.own or not route.rules.wire_elsewhere:
+                raise
+            if error.status_code not in _NO_INTERFACE or not _names_no_model(error):
+                raise
+            self._chat_only.add(route.address)
+            wire.error = None
+            return await self._send(request, route, "chat", wire, shape)
+
+    async def _send(
+        self, request: ModelRequest, route: Route, name: WireName, wire: Wire, shape: dict[str, Any] | None
+    ) -> DirectStream:
+        known = await _known(route)
+        path, rendered, origin = render(request, route, name, shape, known)
+        rules = route.rules
         headers = {
-            **speaks.headers(route),
-            **route.provider.headers,
-            **{name: value for name, of in route.provider.variables.items() if (value := os.environ.get(of))},
+            rules.auth: f"Bearer {route.key}" if rules.auth == "Authorization" else route.key,
+            **rules.headers,
+            **{header: value for header, of in rules.variables.items() if (value := os.environ.get(of))},
             "Content-Type": "application/json",
             "Accept": "application/json",
         }
-        if shape is not None and route.provider.wire == "anthropic":
-            headers["anthropic-beta"] = anthropic_wire.SHAPED
         sent = client().build_request(
             "POST",
-            address(route.address, speaks.PATH),
-            content=_encoded(speaks.body(request, route, shape)),
+            address(route.address, path),
+            params={"alt": "sse"} if name == "generate" else None,
+            content=_encoded(rendered.body),
             headers=headers,
             timeout=request.timeout * KEPT_ALIVE + _MARGIN_SECONDS,
         )
@@ -68,37 +94,85 @@ class DirectTransport:
             await response.aclose()
             wire.broken = "sent a body that holds no answer"
             raise RejectedRequest(0, wire.broken)
-        return DirectStream(response, wire.events, _READERS[route.provider.wire]())
+        return DirectStream(response, wire.events, reader(name, route), origin)
 
-    def cost(self, model: str, usage: Any) -> float | None:
-        known = _route(model).known
-        details = usage.prompt_tokens_details
-        if known is None:
-            return None
-        counts = details.cached_tokens, details.cache_creation_tokens
-        return known.cost(usage.prompt_tokens, usage.completion_tokens, *counts)
+    async def cost(self, model: str, usage: UsageChunk) -> float | None:
+        route = _route(model)
+        return table.cost(route, usage, await _known(route))
 
 
 class DirectStream:
-    """The pieces of an answer. `received_finish_reason` is what the model said of its end, None until then."""
+    """The chunks of a reply, event by event."""
 
-    def __init__(self, response: Any, events: AsyncIterator[dict[str, Any]], reader: Any) -> None:
+    def __init__(
+        self,
+        response: httpx.Response,
+        events: AsyncIterator[dict[str, Any]],
+        reader: ReplyReader,
+        origin: Origin,
+    ) -> None:
+        self.reader = reader
+        self.origin = origin
         self._response = response
         self._events = events
-        self._reader = reader
-
-    @property
-    def received_finish_reason(self) -> str | None:
-        return self._reader.reason
 
     def __aiter__(self) -> DirectStream:
         return self
 
-    async def __anext__(self) -> StreamPiece:
-        return self._reader.piece(await anext(self._events))
+    async def __anext__(self) -> list[Chunk]:
+        return self.reader.read(await anext(self._events))
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+def render(
+    request: ModelRequest,
+    route: Route,
+    name: WireName,
+    shape: dict[str, Any] | None,
+    known: KnownModel | None = None,
+) -> tuple[str, Rendered, Origin]:
+    """The path and the body of a request, and the origin of its reply."""
+    rules = replace(route.rules, levels=()) if "effort" in request.without else route.rules
+    origin = route.origin(name)
+    talk = _conversation(request, route, origin, known or route.known)
+    match name:
+        case "responses":
+            return responses.PATH, responses.render(request, talk, rules, route.model, shape), origin
+        case "messages":
+            most = known.output if known else route.known.output if route.known else 0
+            rendered = messages.render(request, talk, rules, route.model, shape, most)
+            made = Origin(origin.wire, origin.provider, origin.family, rendered.prefix)
+            return messages.PATH, rendered, made
+        case "generate":
+            return (
+                generate.path(route.model),
+                generate.render(request, talk, rules, route.model, shape),
+                origin,
+            )
+    return chat.PATH, chat.render(request, talk, rules, route.model, shape), origin
+
+
+def _conversation(
+    request: ModelRequest, route: Route, origin: Origin, known: KnownModel | None
+) -> Conversation:
+    marks = cache_marks(request.messages) if route.rules.cache == "marks" else frozenset()
+    # a model that is not known may see: whether it does is for its server to say
+    sees = known is None or "v" in known.can
+    return conversation(request.messages, route.rules, origin, sees=sees, marks=marks)
+
+
+def reader(name: WireName, route: Route) -> ReplyReader:
+    """What reads a reply."""
+    match name:
+        case "responses":
+            return responses.Reader()
+        case "messages":
+            return messages.Reader()
+        case "generate":
+            return generate.Reader()
+    return chat.Reader(route.rules)
 
 
 def _route(model: str) -> Route:
@@ -106,6 +180,18 @@ def _route(model: str) -> Route:
     if route is None:  # it was decided by the same words before
         raise LookupError(f"there is no direct way to {model}")
     return route
+
+
+async def _known(route: Route) -> KnownModel | None:
+    """A model that only its provider's own list has."""
+    if route.known is not None or not route.rules.lists_models:
+        return route.known
+    return await catalogue.model(client(), route)
+
+
+def _names_no_model(error: RejectedRequest) -> bool:
+    """Whether a "not found" is about the interface and not about the model."""
+    return error.status_code != 404 or "model" not in str(error).lower()
 
 
 def address(base: str, path: str) -> str:
@@ -139,6 +225,11 @@ async def ready() -> DirectTransport:
 
     await asyncio.to_thread(client)
     await anyio.lowlevel.checkpoint()
+    return _transport()
+
+
+@cache
+def _transport() -> DirectTransport:
     return DirectTransport()
 
 

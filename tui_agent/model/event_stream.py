@@ -32,6 +32,8 @@ _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
+#: Types of events that end a stream.
+_LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomplete"))
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 #: So begins what takes the place of a stream: an object of JSON, or a web page.
 _WHOLE_BODY = (b"{", b"<")
@@ -243,9 +245,8 @@ class _Checked(httpx.AsyncByteStream):
             self._wire.on_keep_alive()
             return ()
         self._wire.on_sign_of_life()
-        self._over = value.get("type") == "message_stop"
-        if value.get("usage"):
-            self._wire.usage = True
+        self._over = value.get("type") in _LAST_EVENTS
+        self._wire.usage = self._wire.usage or _holds_usage(value)
         return [(kind, data.replace("\n", " "), value)]  # JSON has no newline inside a string
 
     def _body(self, body: bytes) -> dict[str, Any]:
@@ -330,9 +331,17 @@ def _fields(event: bytes) -> tuple[str, str]:
     return kind, "\n".join(data).strip()
 
 
+def _holds_usage(value: dict[str, Any]) -> bool:
+    """Whether the server counted the tokens: each interface says so in a place of its own."""
+    inner = (value.get("response"), value.get("x_groq"))
+    return any(
+        one.get("usage") or one.get("usageMetadata") for one in (value, *inner) if isinstance(one, dict)
+    )
+
+
 def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
     """A whole answer as the events that a stream would have had. Raises `BrokenStream` for anything else."""
-    wire.usage = wire.usage or bool(body.get("usage"))
+    wire.usage = wire.usage or _holds_usage(body)
     match body:
         case {"choices": [{"message": dict()}, *_]}:
             events = _of_completion(body)

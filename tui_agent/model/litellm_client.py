@@ -6,15 +6,26 @@ import asyncio
 import inspect
 import logging
 import os
+import re
 import socket
 import sys
 from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
-from tui_agent.model.client import Abilities, ModelRequest
+from msgspec.structs import replace
+
+from tui_agent.errors import ModelError
+from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
+from tui_agent.model.effort import accepts_temperature, level_of
 from tui_agent.model.event_stream import Wire, watch_transports
+from tui_agent.model.parts import CallPart, Origin, ThinkingPart
+from tui_agent.model.providers import LOCAL_ADDRESSES
+from tui_agent.model.rules import Rules, family_of, rules_of
+from tui_agent.model.wires import chat, reader
+from tui_agent.model.wires.conversation import Said, cache_marks, conversation
+from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
 #: Providers that keep what they have seen only where the request marks it.
@@ -91,50 +102,216 @@ async def _fail(model: str) -> None:
 
 
 class LitellmTransport:
-    """What carries requests to every provider that litellm knows."""
+    """Carries requests to every provider that litellm serves."""
 
     async def abilities(self, model: str) -> Abilities:
         return await asyncio.to_thread(abilities, model)
 
-    async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> Any:
+    async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> LitellmStream:
+        provider, rules, origin = await asyncio.to_thread(_served, request.model)
         options: dict[str, Any] = {}
         if request.tools:
             options["tools"] = list(request.tools)
             options |= _plain_tools()
         if shape is not None:
-            options["response_format"] = shape
+            options["response_format"] = chat.schema_format(shape, request)
         if request.most:
             options["max_tokens"] = request.most
+        if request.temperature is not None and accepts_temperature(rules, request.effort):
+            options["temperature"] = request.temperature
+        local = provider in LOCAL_ADDRESSES
+        level = level_of(rules, request.effort)
+        if level and "effort" not in request.without and not (local and request.effort == "auto"):
+            options["reasoning_effort"] = level
         if request.options:
             # litellm speaks Ollama's own API to it, and knows its options by name
-            ollama = request.model.startswith(("ollama/", "ollama_chat/"))
-            options |= request.options if ollama else {"extra_body": request.options}
-        return await litellm().acompletion(
-            model=request.model,
-            messages=list(request.messages),
-            stream=True,
-            stream_options={"include_usage": True},
-            timeout=request.timeout * KEPT_ALIVE + _LITELLM_MARGIN_SECONDS,
-            num_retries=0,
-            max_retries=0,
-            **options,
-        )
-
-    def cost(self, model: str, usage: Any) -> float | None:
+            options |= request.options if provider.startswith("ollama") else {"extra_body": request.options}
         try:
-            return sum(
-                litellm().cost_per_token(
-                    model=model,
-                    prompt_tokens=usage.prompt_tokens,
-                    completion_tokens=usage.completion_tokens,
-                    usage_object=usage,
-                )
+            pieces = await litellm().acompletion(
+                model=request.model,
+                messages=await asyncio.to_thread(_messages, request, rules, origin),
+                stream=True,
+                stream_options={"include_usage": True},
+                timeout=request.timeout * KEPT_ALIVE + _LITELLM_MARGIN_SECONDS,
+                num_retries=0,
+                max_retries=0,
+                **options,
             )
+        except Exception as error:  # litellm raises plain exceptions, too
+            if missing := _without_module(request.model, error):
+                raise missing from error
+            raise
+        return LitellmStream(pieces, origin)
+
+    async def cost(self, model: str, usage: UsageChunk) -> float | None:
+        try:
+            return await asyncio.to_thread(_cost, model, usage)
         except (
             Exception
         ) as error:  # litellm raises plain exceptions here: whatever it is, the price is unknown
             _unknown(model, "price", error)
             return None
+
+
+def _served(model: str) -> tuple[str, Rules, Origin]:
+    """The provider by litellm's name, the rules for the model, and the origin of its replies."""
+    try:
+        name, provider = litellm().get_llm_provider(model)[:2]
+    except Exception:  # litellm raises plain exceptions here; the request itself says what is wrong
+        provider, _, name = model.rpartition("/")
+    return provider, rules_of(provider, name), Origin("litellm", provider, family_of(provider, name))
+
+
+def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[str, Any]]:
+    """The messages in the shape of the OpenAI chat API, with the fields that litellm knows for thinking."""
+    known = abilities(request.model)
+    marks = cache_marks(request.messages) if known.cache_marks else frozenset()
+    sees = known.sees or not known.known
+    talk = conversation(request.messages, rules, origin, sees=sees, marks=marks)
+    rules = replace(rules, cache="marks" if known.cache_marks else "", thinking_field="reasoning_content")
+    rendered = chat.messages(talk, rules, request.cache)
+    said = iter([turn for turn in talk.turns if isinstance(turn, Said) and (turn.text or turn.calls)])
+    calls = (call for turn in talk.turns if isinstance(turn, Said) for call in turn.calls)
+    full = {call.id: call.native["id"] for call in calls if call.native}
+    for message in rendered:
+        if message["role"] == "tool":
+            message["tool_call_id"] = full.get(message["tool_call_id"], message["tool_call_id"])
+        if message["role"] == "assistant":
+            blocks = [block for part in next(said).thinking for block in reader.items(part.native)]
+            if blocks:
+                message["thinking_blocks"] = blocks
+            for call in message.get("tool_calls") or ():
+                call["id"] = full.get(call["id"], call["id"])
+    return rendered
+
+
+def _without_module(model: str, error: Exception) -> ModelError | None:
+    """A sentence about a package that one of litellm's routes needs; None if none is missing."""
+    found = _MODULE.search(str(error))
+    if found is None:
+        return None
+    return ModelError(
+        f"{model} needs the package {found[1] or found[2]}, which is not installed",
+        "run `pip install 'tui-agent[providers]'` and start tui-agent again",
+    )
+
+
+_MODULE = re.compile(r"No module named '([\w.]+)'|pip install (?:--upgrade )?['\"]?([\w-]+)")
+
+
+def _cost(model: str, usage: UsageChunk) -> float:
+    from litellm.types.utils import PromptTokensDetailsWrapper, Usage
+
+    counted = Usage(
+        prompt_tokens=usage.input,
+        completion_tokens=usage.output,
+        total_tokens=usage.input + usage.output,
+        prompt_tokens_details=PromptTokensDetailsWrapper(
+            cached_tokens=usage.cached, cache_creation_tokens=usage.written
+        ),
+        cache_read_input_tokens=usage.cached,
+        cache_creation_input_tokens=usage.written,
+    )
+    return sum(
+        litellm().cost_per_token(
+            model=model, prompt_tokens=usage.input, completion_tokens=usage.output, usage_object=counted
+        )
+    )
+
+
+class LitellmStream:
+    """The chunks of a reply that comes through litellm."""
+
+    def __init__(self, pieces: Any, origin: Origin) -> None:
+        self.reader: ReplyReader = LitellmReader(pieces)
+        self.origin = origin
+        self._pieces = pieces
+
+    def __aiter__(self) -> LitellmStream:
+        return self
+
+    async def __anext__(self) -> list[Chunk]:
+        return self.reader.read(await anext(self._pieces))
+
+    async def aclose(self) -> None:
+        if close := getattr(self._pieces, "aclose", None):
+            await close()
+
+
+#: What litellm puts between the id of a call and the signature that Gemini wants back.
+_SIGNATURE = "__thought__"
+
+
+class LitellmReader(ReplyReader):
+    """Reads litellm's `ModelResponseStream`s. `pieces` is where they come from."""
+
+    def __init__(self, pieces: Any = None) -> None:
+        super().__init__()
+        self._pieces = pieces
+        self._blocks: list[dict[str, Any]] = []
+        self._unsigned = False
+
+    def read(self, event: Any) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        for choice in event.choices[:1]:
+            delta = choice.delta
+            for block in getattr(delta, "thinking_blocks", None) or ():
+                self._keep_block(dict(block))
+            if refusal := getattr(delta, "refusal", None):
+                self.refusal += refusal
+            chunks += self.think((chat.THINKING, 0), getattr(delta, "reasoning_content", None))
+            chunks += self.text((chat.TEXT, 0), delta.content)
+            for call in delta.tool_calls or ():
+                chunks += self._call(call)
+        if usage := getattr(event, "usage", None):
+            self.usage = _counted(usage)
+        # litellm says "stop" for a stream that was cut off, too: only the provider's own word counts
+        word = getattr(self._pieces, "received_finish_reason", None)
+        word = word or getattr(self._pieces, "intermittent_finish_reason", None)
+        if word:
+            self.end(word)
+        return chunks
+
+    def end(self, word: str) -> None:
+        """Take the provider's word for its reason."""
+        self.failure = word if word in chat.FAILURES else ""
+        self.reason = None if self.failure else chat.REASONS.get(word, "stop")
+
+    def _call(self, call: Any) -> list[Chunk]:
+        place = (chat.CALLS, call.index or 0)
+        name = str(call.id or "")
+        chunks = self.call(place, name.partition(_SIGNATURE)[0], call.function.name, call.function.arguments)
+        if _SIGNATURE in name:
+            self.keep(place, CallPart, {"id": name}, len(name))
+        return chunks
+
+    def _keep_block(self, block: dict[str, Any]) -> None:
+        """Blocks of thought come in pieces; a signature, or another kind of block, ends one."""
+        size = len(block.get("signature") or "") + len(block.get("data") or "")
+        if block.get("type") != "thinking":
+            self._blocks.append(block)
+            self._unsigned = False
+        else:
+            if not self._unsigned:
+                self._blocks.append({"type": "thinking", "thinking": ""})
+            self._blocks[-1]["thinking"] += block.get("thinking") or ""
+            if signature := block.get("signature"):
+                self._blocks[-1]["signature"] = signature
+            self._unsigned = not block.get("signature")
+        self.keep((chat.THINKING, 0), ThinkingPart, self._blocks, size)
+
+
+def _counted(usage: Any) -> UsageChunk:
+    details = getattr(usage, "prompt_tokens_details", None)
+    made = getattr(usage, "completion_tokens_details", None)
+    given, output = reader.count(usage.prompt_tokens), reader.count(usage.completion_tokens)
+    return UsageChunk(
+        given,
+        output,
+        min(reader.count(getattr(details, "cached_tokens", None)), given),
+        written=min(reader.count(getattr(details, "cache_creation_tokens", None)), given),
+        thinking=min(reader.count(getattr(made, "reasoning_tokens", None)), output),
+    )
 
 
 @cache

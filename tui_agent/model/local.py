@@ -37,6 +37,7 @@ from tui_agent.model.client import (
     TokenCount,
     UsageChunk,
 )
+from tui_agent.model.parts import calls_of, text_of
 from tui_agent.model.provider_files import TakesFiles
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.server_memory import ServerMemory
@@ -378,5 +379,4 @@ def in_words(server: ServerModel, window: int) -> str:
 
 
 def _text(message: Message) -> str:
-    calls = message.get("tool_calls")
-    return f"{message.get('content') or ''}{calls or ''}"
+    return text_of(message) + "".join(f"{call.name}{call.arguments}" for call in calls_of(message))

@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -44,6 +44,7 @@ from tui_agent.model.client import (
     TokenCount,
     UsageChunk,
 )
+from tui_agent.model.parts import text_of
 from tui_agent.model.tokens import estimate
 
 VERSION = 1
@@ -121,13 +122,6 @@ def asked(messages: Sequence[Message]) -> str:
         if message.get("role") == "user" and (found := _QUERY.findall(text_of(message))):
             return found[-1]
     return text_of(messages[-1]) if messages else ""
-
-
-def text_of(message: Message) -> str:
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "".join(part.get("text", "") for part in content if isinstance(part, dict))
 
 
 def folded(words: str) -> str:
@@ -221,7 +215,7 @@ def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
 
 def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
     """The same chunks, masked. What is appended to one text (or to one call) is looked at as one text."""
-    clean = [(seconds, _thinking_masked(chunk)) for seconds, chunk in chunks]
+    clean = [(seconds, _bare(chunk)) for seconds, chunk in chunks]
     growing: dict[tuple[type[Chunk], int], list[int]] = {}
     for number, (_, chunk) in enumerate(clean):
         if type(chunk) in _TEXTS:
@@ -235,14 +229,9 @@ def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
     return clean
 
 
-def _thinking_masked(chunk: Chunk) -> Chunk:
-    if not isinstance(chunk, EndChunk):
-        return chunk
-    return EndChunk(chunk.reason, tuple(_all_masked(block) for block in chunk.thinking))
-
-
-def _all_masked(block: dict[str, Any]) -> dict[str, Any]:
-    return {name: masked(value) if isinstance(value, str) else value for name, value in block.items()}
+def _bare(chunk: Chunk) -> Chunk:
+    """The end of a reply without its parts: they are what came before it once more, and items for one provider."""
+    return EndChunk(chunk.reason, chunk.why) if isinstance(chunk, EndChunk) else chunk
 
 
 __all__ = ["RecordedModel", "Recorder"]

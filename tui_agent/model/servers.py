@@ -15,7 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.files.late_expressions import late
+from tui_agent.model.parts import Message, Origin
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
+from tui_agent.model.rules import Rules
 
 Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
 #: How a reply is held to a schema: as OpenAI does it, by llama.cpp's older way, by vLLM's older way, or not at all;
@@ -283,10 +285,14 @@ def response_format(schema: dict[str, Any], form: SchemaForm, strict: bool = Tru
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": strict}}
 
 
-async def why_silent(address: str, name: str, messages: Sequence[Mapping[str, Any]], key: str = "") -> str:
+async def why_silent(address: str, name: str, messages: Sequence[Message], key: str = "") -> str:
     """Why a server ended its answer to `messages` without a word, as it says when it need not stream; "" where it
     does not say so."""
-    body = {"model": name, "messages": list(messages), "stream": False, "max_tokens": 1}
+    from tui_agent.model.wires import chat
+    from tui_agent.model.wires.conversation import conversation
+
+    talk = conversation(messages, Rules(), Origin(), sees=False)
+    body = {"model": name, "messages": chat.messages(talk, Rules()), "stream": False, "max_tokens": 1}
     try:
         await fetch(f"{address}/chat/completions", body, key=key, timeout=TRIAL_SECONDS)
     except ServerRefusal as error:

@@ -1,98 +1,90 @@
-"""What is known of providers and models without litellm: addresses, keys, windows, abilities and prices.
+"""The models of providers that are reached directly, and the way to each: address, key, rules, window and prices.
 
-`models.json` is made from litellm by `make models`; a test asks litellm about every model in it.
+`models.json` is made from litellm's price table by `make models`; a test compares the two.
 """
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from tui_agent.model.client import Abilities
+from tui_agent.model.client import Abilities, UsageChunk
+from tui_agent.model.parts import Origin
+from tui_agent.model.rules import Rules, WireName, family_of, providers, rules_of
 
 PATH = Path(__file__).with_name("models.json")
+#: tools, schema, vision.
+Ability = Literal["t", "s", "v"]
+#: Versions of Azure's API that are its v1 interface, which speaks Responses.
+_AZURE_V1 = ("", "v1", "preview", "latest")
 
 
 class Price(Struct, frozen=True, array_like=True):
-    """Dollars a token, where a request has more than `above` tokens; `made` is for what a cache takes in."""
+    """Dollars a token in requests of more than `above` tokens. `written` is for tokens that a cache takes in, and
+    `written_long` for those that it keeps for an hour."""
 
     above: int
     input: float
     output: float
     cached: float
-    made: float
+    written: float
+    written_long: float
+
+
+class OffPeak(Struct, frozen=True, array_like=True):
+    """Another price in some hours: on weekdays (Monday is 1), from a minute of the day (UTC) to before another."""
+
+    spans: tuple[tuple[tuple[int, ...], int, int], ...]
+    price: Price
+
+    def holds(self, now: float) -> bool:
+        """Whether it is the price at a time in seconds since 1970."""
+        at = time.gmtime(now)
+        minute = at.tm_hour * 60 + at.tm_min
+        return any(at.tm_wday + 1 in days and begin <= minute < end for days, begin, end in self.spans)
 
 
 class KnownModel(Struct, frozen=True, array_like=True):
-    """`window` and `output` in tokens, 0 where unknown. `can` holds a letter for each ability, see `Ability`."""
+    """`window` and `output` in tokens, 0 if unknown. `can` holds a letter for each ability, see `Ability`."""
 
     window: int
     output: int
     can: str
     #: The cheapest first.
     prices: tuple[Price, ...] = ()
+    #: The day on which the provider ends the model, as `2026-12-01`; "" if it has not said so.
+    ends: str = ""
+    off_peak: OffPeak | None = None
 
-    @property
-    def abilities(self) -> dict[str, Any]:
-        """As the fields of `Abilities`, but for the name."""
-        return {
-            "window": self.window,
-            "tools": "t" in self.can,
-            "schema": "s" in self.can,
-            "cache_marks": "c" in self.can,
-            "sees": "v" in self.can,
-            "known": True,
-            "prices": (self.prices[0].input, self.prices[0].output) if self.prices else None,
-        }
-
-    def cost(self, input: int, output: int, cached: int, made: int) -> float | None:
-        """Dollars for so many tokens, of which some came from a cache and some were put into it."""
-        price = next((price for price in reversed(self.prices) if input > price.above), None)
+    def cost(self, usage: UsageChunk, now: float | None = None) -> float | None:
+        """Dollars for a usage at a time in seconds since 1970; None if the price is not known."""
+        price = next((price for price in reversed(self.prices) if usage.input > price.above), None)
         if price is None:
             return None
-        fresh = max(0, input - cached - made)
-        return fresh * price.input + cached * price.cached + made * price.made + output * price.output
-
-
-#: tools, schema, cache marks, vision; `o`: a schema goes into `output_format`; `r`: with tools it is asked through
-#: the Responses API where the provider's own server is; `l`: it is always left to litellm.
-Ability = Literal["t", "s", "c", "v", "o", "r", "l"]
-
-
-class KnownProvider(Struct, frozen=True):
-    """How one is reached. The first of the variables that is set counts.
-
-    `key` is what is sent where there is none, `""` where there must be one. `drops` are the fields of messages that
-    it is not sent, `body` is added to each request.
-    """
-
-    wire: Literal["openai", "anthropic"]
-    address: str
-    addresses: tuple[str, ...]
-    keys: tuple[str, ...]
-    key: str = ""
-    drops: tuple[str, ...] = ()
-    body: dict[str, Any] = {}
-    headers: dict[str, str] = {}
-    #: Headers whose values are variables of the environment.
-    variables: dict[str, str] = {}
-    #: Whether it takes a schema as we send it.
-    schema: bool = True
-    models: dict[str, KnownModel] = {}
+        if self.off_peak is not None and self.off_peak.holds(time.time() if now is None else now):
+            price = self.off_peak.price
+        fresh = max(0, usage.input - usage.cached - usage.written)
+        return (
+            fresh * price.input
+            + usage.cached * price.cached
+            + (usage.written - usage.written_long) * price.written
+            + usage.written_long * price.written_long
+            + usage.output * price.output
+        )
 
 
 class ModelTable(Struct, frozen=True):
-    """`rules` are expressions for names that litellm knows something of though it does not know the model."""
+    """The models by provider and name, as of a version of litellm."""
 
     litellm: str
-    rules: tuple[str, ...]
-    providers: dict[str, KnownProvider]
+    models: dict[str, dict[str, KnownModel]]
 
 
 @cache
@@ -101,72 +93,33 @@ def table() -> ModelTable:
 
 
 class Route(Struct, frozen=True):
-    """A model at its provider: what it is called there, where that is, and what is known of it."""
+    """A model at its provider: its name there, the rules for it, where it is, and what is known of it."""
 
+    provider: str
     model: str
-    provider: KnownProvider
+    rules: Rules
     address: str
     key: str
-    known: KnownModel | None
+    known: KnownModel | None = None
 
     @property
     def own(self) -> bool:
-        """Whether it is the provider's own server that answers."""
-        return self.address.rstrip("/") == self.provider.address
+        """Whether the provider's own server answers."""
+        return self.address.rstrip("/") == self.rules.address
 
     @property
-    def abilities(self) -> dict[str, Any]:
-        return self.known.abilities if self.known else {}
+    def wire(self) -> WireName:
+        """The request format: at other addresses that of servers that imitate the provider."""
+        if self.own or self.rules.responses_only or not self.rules.wire_elsewhere:
+            return self.rules.wire
+        return self.rules.wire_elsewhere
+
+    def origin(self, wire: str) -> Origin:
+        """The origin of replies of the model."""
+        return Origin(wire, self.provider, family_of(self.provider, self.model))
 
 
-def route(name: str, environment: Mapping[str, str]) -> Route | None:
-    """How a model is reached directly; None where that is left to litellm, whatever is asked.
-
-    A model that the table does not have is reached directly only at an address that the person has set.
-    """
-    if any(environment.get(variable) for variable in _FOR_LITELLM):
-        return None
-    prefix, slash, model = name.partition("/")
-    if not slash:
-        found = ((key, one) for key, one in table().providers.items() if name in one.models)
-        prefix, provider = next(found, ("", None))
-        model = name
-    else:
-        provider = table().providers.get(prefix)
-    if provider is None or not model:
-        return None
-    address = next((value for one in provider.addresses if (value := environment.get(one))), provider.address)
-    if not address:
-        return None
-    known = provider.models.get(model)
-    made = Route(
-        model,
-        provider,
-        address,
-        next((value for one in provider.keys if (value := environment.get(one))), provider.key),
-        known,
-    )
-    if known is None and ((made.own and provider.models) or _has_a_rule(name)):
-        return None
-    return None if known is not None and "l" in known.can else made
-
-
-def served(made: Route, *, tools: bool, schema: bool, files: bool) -> bool:
-    """Whether a request of this kind can go directly."""
-    can = made.known.can if made.known else ""
-    if files or (tools and "r" in can and made.own):
-        return False
-    if schema and (made.known is None or "s" in can):
-        return made.provider.schema and (made.provider.wire == "openai" or "o" in can)
-    return True
-
-
-def _has_a_rule(name: str) -> bool:
-    parts = name, name.partition("/")[2], name.rpartition("/")[2]
-    return any(re.search(rule, part, re.IGNORECASE) for rule in table().rules for part in parts)
-
-
-#: Settings of TLS, of litellm itself and of ways to sign in that only litellm keeps.
+#: Settings of TLS, of litellm itself and of ways to sign in that only litellm knows.
 _FOR_LITELLM = (
     "SSL_SECURITY_LEVEL",
     "SSL_ECDH_CURVE",
@@ -177,5 +130,114 @@ _FOR_LITELLM = (
 )
 
 
-def abilities(name: str, made: Route) -> Abilities:
-    return Abilities(name, **made.abilities)
+def route(name: str, environment: Mapping[str, str]) -> Route | None:
+    """The direct way to a model; None if it is left to litellm."""
+    if any(environment.get(variable) for variable in _FOR_LITELLM):
+        return None
+    found = split(name)
+    if found is None:
+        return None
+    provider, model = found
+    rules = rules_of(provider, model)
+    address = next((value for one in rules.addresses if (value := environment.get(one))), rules.address)
+    if provider == "azure":
+        address = _azure_address(address, environment.get("AZURE_API_VERSION", ""))
+    if not address:
+        return None
+    key = next((value for one in rules.keys if (value := environment.get(one))), rules.key)
+    return Route(provider, model, rules, address, key, table().models.get(provider, {}).get(model))
+
+
+def split(name: str) -> tuple[str, str] | None:
+    """The provider and its name for a model, written as `provider/name` or by a name that the table has."""
+    prefix, slash, model = name.partition("/")
+    if slash:
+        return (prefix, model) if prefix in providers() and model else None
+    found = (provider for provider in ("openai", "anthropic") if name in table().models.get(provider, {}))
+    provider = next(found, "")
+    return (provider, name) if provider else None
+
+
+def rules_for(name: str) -> Rules:
+    """The rules for a model by its full name; those of any model for one that litellm serves."""
+    provider, model = split(name) or ("", name)
+    return rules_of(provider, model)
+
+
+def _azure_address(base: str, version: str) -> str:
+    """The v1 interface of a resource; "" for the older one, which litellm serves."""
+    path = urlsplit(base).path.rstrip("/")
+    if not base or version not in _AZURE_V1 or (path and not path.endswith("/openai/v1")):
+        return ""
+    return base.rstrip("/") if path else f"{base.rstrip('/')}/openai/v1"
+
+
+def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilities:
+    """What is known of a model; `known` is newer than the table."""
+    known = known or made.known
+    if known is None:
+        # a new model of a provider's own can do what its others can; of other servers nothing is known
+        able = made.own and bool(table().models.get(made.provider))
+        return Abilities(name, tools=able, sees=able)
+    return Abilities(
+        name,
+        window=known.window,
+        tools="t" in known.can,
+        schema="s" in known.can and made.rules.schema,
+        cache_marks=made.rules.cache == "marks",
+        known=True,
+        sees="v" in known.can,
+        prices=(known.prices[0].input, known.prices[0].output) if known.prices else None,
+    )
+
+
+def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> float | None:
+    """Dollars for a usage: those that the provider reported, else by price; None if neither is known."""
+    if usage.cost is not None:
+        return usage.cost
+    known = known or made.known
+    return known.cost(usage) if known else None
+
+
+def from_listing(entry: Any) -> tuple[str, KnownModel] | None:
+    """A model of OpenRouter's list, https://openrouter.ai/docs/api-reference/list-available-models; None for what is
+    not an entry of it."""
+    match entry:
+        case {"id": str(name)}:
+            pricing = entry.get("pricing") if isinstance(entry.get("pricing"), dict) else {}
+            given, made = _dollars(pricing.get("prompt")), _dollars(pricing.get("completion"))
+            cached, written = (
+                _dollars(pricing.get("input_cache_read")),
+                _dollars(pricing.get("input_cache_write")),
+            )
+            prices: tuple[Price, ...] = ()
+            if given is not None and made is not None:
+                cached = given if cached is None else cached
+                written = given if written is None else written
+                prices = (Price(-1, given, made, cached, written, written),)
+            supported = entry.get("supported_parameters") or ()
+            architecture = entry.get("architecture")
+            inputs = architecture.get("input_modalities") if isinstance(architecture, dict) else ()
+            letters = (
+                ("t", "tools" in supported),
+                ("s", "structured_outputs" in supported),
+                ("v", "image" in (inputs or ())),
+            )
+            top = entry.get("top_provider")
+            output = top.get("max_completion_tokens") if isinstance(top, dict) else 0
+            can = "".join(letter for letter, able in letters if able)
+            window = entry.get("context_length")
+            return name, KnownModel(_tokens(window), _tokens(output), can, prices)
+    return None
+
+
+def _tokens(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _dollars(value: Any) -> float | None:
+    try:
+        dollars = float(value)
+    except (TypeError, ValueError):
+        return None
+    return dollars if 0 <= dollars < 1 else None

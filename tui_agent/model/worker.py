@@ -143,7 +143,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     from tui_agent.model import completion, counter, direct_client, uploading
     from tui_agent.model.retrying import with_retries
 
-    schema_rejected: set[str] = set()
+    refusals = completion.Refusals()
     importing, politely = asyncio.Lock(), Politely()
 
     def import_litellm(model: str) -> LitellmTransport:
@@ -179,16 +179,15 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         await (directly() if params["direct"] else through_litellm(warm=params["model"]))
 
     async def abilities(params: dict[str, Any], send: Send) -> Abilities:
-        return await (await through_litellm()).abilities(params["model"])
+        transport = await (directly() if params["direct"] else through_litellm())
+        return await transport.abilities(params["model"])
 
     async def stream(params: dict[str, Any], send: Send) -> None:
         request = msgspec.convert(params["request"], ModelRequest)
         request = replace(request, messages=tuple(uploading.with_files(request.messages, request.files)))
         transport = await (directly() if params["direct"] else through_litellm())
         await send(SentChunk())
-        attempts = with_retries(
-            lambda: completion.complete(transport, request, schema_rejected), params["retries"]
-        )
+        attempts = with_retries(lambda: completion.complete(transport, request, refusals), params["retries"])
         out = JoinedChunks(send)
         async with aclosing(attempts) as chunks:
             try:

@@ -27,6 +27,7 @@ from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.text import decode
 from tui_agent.model.client import Message, ModelRequest
+from tui_agent.model.parts import CallPart, TextPart, ThinkingPart, calls_of, message_of, parts_of, text_of
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.state import State
@@ -147,10 +148,17 @@ def _sent(message: Message, blob: str, tokens: int, sizes: Sizes | None) -> Sent
 
 
 def _countable(message: Message) -> str:
-    """What a message costs: its words, and those of its calls."""
-    calls = message.get("tool_calls")
-    content = str(message.get("content") or "")
-    return content + json.dumps(calls, ensure_ascii=False) if calls else content
+    """The text by which a message is counted: its words, its calls, and thinking that goes back."""
+    if message["role"] != "assistant":
+        return text_of(message)
+    words = []
+    for part in parts_of(message):
+        match part:
+            case CallPart(id, name, arguments):
+                words.append(f"{id} {name} {arguments}")
+            case TextPart(text) | ThinkingPart(text):
+                words.append(text)
+    return "\n".join(words)
 
 
 async def _system(
@@ -198,9 +206,8 @@ def in_words(messages: Sequence[Message]) -> list[Message]:
             case "user":
                 carried.append(message)
             case "assistant":
-                calls = "\n".join(call["function"]["arguments"] for call in message.get("tool_calls") or ())
-                text = "\n\n".join(part for part in (message.get("content") or "", calls) if part)
-                carried.append({"role": "assistant", "content": text})
+                parts = [text_of(message), *(call.arguments for call in calls_of(message))]
+                carried.append(message_of([TextPart("\n\n".join(filter(None, parts)))]))
             case "tool":
                 carried.append({"role": "user", "content": message["content"]})
     return carried
@@ -298,11 +305,8 @@ def _transcript(messages: Sequence[Message], room: int) -> str:
 
 
 def _words(message: Message) -> str:
-    calls = "\n".join(
-        f"{call['function']['name']}({call['function']['arguments']})"
-        for call in message.get("tool_calls") or ()
-    )
-    text = "\n".join(part for part in (str(message.get("content") or ""), calls) if part)
+    calls = (f"{call.name}({call.arguments})" for call in calls_of(message))
+    text = "\n".join(part for part in (text_of(message), *calls) if part)
     return text if len(text) <= MOST_OF_A_MESSAGE else f"{text[:MOST_OF_A_MESSAGE]}\n[…]"
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Any
 
 from msgspec.structs import replace
 
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
-from tui_agent.answers.values import Delta, Reply
+from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.errors import (
     BadKey,
     ContextTooLong,
@@ -22,7 +21,8 @@ from tui_agent.errors import (
     SchemaRefused,
     Unreachable,
 )
-from tui_agent.model.client import CallChunk, Chunk, ReasoningChunk, TextChunk
+from tui_agent.model.client import CallChunk, Chunk, Message, ReasoningChunk, TextChunk
+from tui_agent.model.parts import CallPart, Part, TextPart, message_of
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import Emit
@@ -208,21 +208,24 @@ class _ReplyAnswer(Answer):
             )
         return replace(reply, why=self.why if reply.cut else "")
 
-    def message(self, reply: Reply) -> dict[str, Any]:
-        """The reply as the next request carries it."""
-        message: dict[str, Any] = {"role": "assistant", "content": self.text}
-        if reply.calls:
-            message["tool_calls"] = [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
-                }
-                for call in reply.calls
-            ]
-        if self.end and self.end.thinking:
-            message["thinking_blocks"] = list(self.end.thinking)
-        return message
+    def message(self, reply: Reply) -> Message:
+        """The reply as the conversation keeps it: its parts in their order, its calls as they were read."""
+        came = self.end.parts if self.end else ()
+        parts: list[Part] = [] if came else [TextPart(self.text)] if self.text else []
+        calls = list(reply.calls)
+        for part in came:
+            if not isinstance(part, CallPart):
+                parts.append(part)
+            elif calls and self._tools:
+                call = calls.pop(0)
+                parts.append(_as_read(part, call))
+        parts += [CallPart(call.id, call.name, call.arguments) for call in calls]
+        return message_of(parts, self.end.origin if self.end else None)
+
+
+def _as_read(part: CallPart, call: ToolCall) -> CallPart:
+    """A call under the id by which it is answered, and with the arguments that were read."""
+    return replace(part, id=call.id, name=call.name, arguments=call.arguments)
 
 
 def _bounded(reply: Reply, letters: int) -> Reply:

@@ -16,6 +16,7 @@ from textual.widgets import OptionList, Static, TextArea
 
 from tui_agent.context.known import Touch
 from tui_agent.log.exchanges import Exchange
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.store.usage import Usage
@@ -183,11 +184,13 @@ def _message(text: str) -> str:
         message = json.loads(text)
     except ValueError:
         return text
-    if not isinstance(message, dict) or not isinstance(message.get("content"), str):
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         return json.dumps(message, ensure_ascii=False, indent=2)
-    others = {name: value for name, value in message.items() if name not in ("role", "content")}
+    others = {name: value for name, value in message.items() if name not in ("role", "content", "parts")}
+    if rest := [part for part in message.get("parts") or () if part.get("type") != "text"]:
+        others["parts"] = rest
     more = f"\n{json.dumps(others, ensure_ascii=False, indent=2)}" if others else ""
-    return f"[{message.get('role')}]\n{message['content']}{more}"
+    return f"[{message['role']}]\n{text_of(message)}{more}"
 
 
 async def show_context(app: App[object], session: Session) -> None:

@@ -1,0 +1,284 @@
+"""OpenAI's chat completions, as most providers and local servers understand them.
+
+https://platform.openai.com/docs/api-reference/chat. Providers differ in how thinking comes and goes back; `rules.toml`
+says how.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
+from tui_agent.model.effort import accepts_temperature, parameters
+from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
+from tui_agent.model.rules import Rules
+from tui_agent.model.servers import SchemaForm, response_format
+from tui_agent.model.wires.conversation import Asked, Conversation, Result, Said
+from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
+
+PATH = "/chat/completions"
+#: The thinking of a message that has none, for providers that demand some: an empty text counts as none.
+NO_THINKING = " "
+MARK = "cache_control"
+THINKING, TEXT, CALLS = 0, 1, 2
+REASONS: dict[str, EndReason] = {
+    "stop": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "content_filter": "refused",
+}
+#: Words by which providers say that a fault of theirs ended the reply.
+FAILURES = frozenset({"error", "network_error", "insufficient_system_resource", "abort", "aborted"})
+
+
+def render(
+    request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
+) -> Rendered:
+    """The body of a request; `shape` is the schema that the reply has to follow."""
+    body: dict[str, Any] = {"model": model, "messages": messages(talk, rules, request.cache), "stream": True}
+    if rules.stream_usage:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools:
+        body["tools"] = list(request.tools)
+    if shape is not None:
+        body["response_format"] = schema_format(shape, request)
+    if request.most:
+        body[rules.output_limit] = request.most
+    body |= parameters(rules, request.effort, request.most)
+    if request.temperature is not None and accepts_temperature(rules, request.effort):
+        body["temperature"] = request.temperature
+    if rules.cache == "key" and request.session:
+        body["prompt_cache_key"] = request.session
+    return Rendered({**body, **request.options, **rules.body})
+
+
+def schema_format(shape: dict[str, Any], request: ModelRequest) -> dict[str, Any]:
+    """The `response_format` that holds a reply to a schema, in the form that the server accepts."""
+    form: SchemaForm = "json_object" if request.schema_form == "json_object" else "json_schema"
+    return response_format(shape, form, is_strict(shape))
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether every object in a schema names all its properties as required and allows no others."""
+    match schema:
+        case {"type": "object", "properties": properties}:
+            closed = schema.get("additionalProperties") is False
+            required = set(schema.get("required", ())) == set(properties)
+            return closed and required and all(map(is_strict, schema.values()))
+        case dict():
+            return schema.get("type") != "object" and all(map(is_strict, schema.values()))
+        case list():
+            return all(map(is_strict, schema))
+    return True
+
+
+def messages(talk: Conversation, rules: Rules, cache: str = "short") -> list[dict[str, Any]]:
+    """The conversation as chat messages."""
+    mark: dict[str, Any] = {"type": "ephemeral"}
+    if cache == "long" and rules.long_cache:
+        mark["ttl"] = "1h"
+    rendered: list[dict[str, Any]] = []
+    if talk.system:
+        system = {"role": "system", "content": talk.system}
+        rendered.append(_marked(system, mark) if rules.cache == "marks" else system)
+    for turn in talk.turns:
+        match turn:
+            case Asked():
+                message = {"role": "user", "content": _content(turn)}
+                rendered.append(_marked(message, mark) if turn.mark else message)
+            case Result(id, _, content):
+                message = {"role": "tool", "tool_call_id": id, "content": content}
+                rendered.append(_marked(message, mark) if turn.mark else message)
+            case Said():
+                rendered += _said(turn, rules)
+    return rendered
+
+
+def _marked(message: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    return {**message, "content": [*parts[:-1], {**parts[-1], MARK: mark}]} if parts and content else message
+
+
+def _content(turn: Asked) -> Any:
+    if not turn.images:
+        return turn.content
+    text = [{"type": "text", "text": turn.content}] if isinstance(turn.content, str) and turn.content else []
+    parts = text if isinstance(turn.content, str) else list(turn.content)
+    urls = [f"data:{image['media_type']};base64,{image['data']}" for image in turn.images]
+    return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
+
+
+def _said(turn: Said, rules: Rules) -> list[dict[str, Any]]:
+    """A reply as one message; nothing of one that holds thinking alone."""
+    if not turn.text and not turn.calls:
+        return []
+    message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
+    match rules.thinking_field:
+        case "content" if turn.thinking:
+            message["content"] = [_part(part) for part in turn.parts if not isinstance(part, CallPart)]
+        case "reasoning_details":
+            details = [detail for part in turn.thinking for detail in items(part.native)]
+            message |= {"reasoning_details": details} if details else {}
+        case "reasoning_content" | "reasoning" as field:
+            thinking = "".join(part.text for part in turn.thinking)
+            if thinking:
+                message[field] = thinking
+            elif rules.thinking_required and turn.calls:
+                message[field] = NO_THINKING
+    if turn.calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+                **mapping(call.native),
+            }
+            for call in turn.calls
+        ]
+    return [message]
+
+
+def _part(part: TextPart | ThinkingPart) -> dict[str, Any]:
+    if isinstance(part, ThinkingPart):
+        return {"type": "thinking", "thinking": [{"type": "text", "text": part.text}]}
+    return {"type": "text", "text": part.text}
+
+
+class Reader(ReplyReader):
+    """Reads the chunks of a chat completion."""
+
+    def __init__(self, rules: Rules) -> None:
+        super().__init__()
+        self.progress: tuple[int, int] | None = None
+        self._rules = rules
+        self._details: list[dict[str, Any]] = []
+        #: The newest call of each index, its place and its id.
+        self._calls_at: dict[Any, tuple[Place, Any]] = {}
+        self._count = 0
+
+    def read(self, event: dict[str, Any]) -> list[Chunk]:
+        usage = event.get("usage") or mapping(event.get("x_groq")).get("usage")
+        if isinstance(usage, dict):
+            self.usage = self._counted(usage)
+        self.progress = _progress(event)
+        if self.progress is not None:
+            return []
+        choices = items(event.get("choices"))
+        if not choices:
+            return []
+        reason = choices[0].get("finish_reason")
+        if isinstance(reason, str) and reason:
+            self.failure = reason if reason in FAILURES else ""
+            self.reason = None if self.failure else REASONS.get(reason, "stop")
+        return self._delta(mapping(choices[0].get("delta")))
+
+    def _delta(self, delta: dict[str, Any]) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        details = items(delta.get("reasoning_details"))
+        if details:
+            self._keep_details(details)
+        thinking = delta.get("reasoning_content") or delta.get("reasoning")
+        thinking = thinking or "".join(str(one.get("text") or one.get("summary") or "") for one in details)
+        chunks += self.think((THINKING, 0), thinking)
+        content = delta.get("content")
+        for part in [{"type": "text", "text": content}] if isinstance(content, str) else items(content):
+            if part.get("type") == "thinking":
+                inner = part.get("thinking")
+                words = (
+                    inner
+                    if isinstance(inner, str)
+                    else "".join(str(p.get("text") or "") for p in items(inner))
+                )
+                chunks += self.think((THINKING, 0), words)
+            else:
+                chunks += self.text((TEXT, 0), part.get("text"))
+        if isinstance(refusal := delta.get("refusal"), str):
+            self.refusal += refusal
+        for call in items(delta.get("tool_calls")):
+            chunks += self._call(call)
+        return chunks
+
+    def _call(self, call: dict[str, Any]) -> list[Chunk]:
+        place = self._place(call.get("index"), call.get("id"))
+        function = mapping(call.get("function"))
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        chunks = self.call(place, call.get("id"), function.get("name"), arguments)
+        if extra := call.get("extra_content"):  # Google's compatible interface keeps signatures there
+            self.keep(place, CallPart, {"extra_content": extra}, len(str(extra)))
+        return chunks
+
+    def _place(self, index: Any, id: Any) -> Place:
+        """The place of a call; a second id under an index that is taken begins another call."""
+        taken = self._calls_at.get(index)
+        if taken is not None and (not id or not taken[1] or taken[1] == id):
+            self._calls_at[index] = (taken[0], taken[1] or id)
+            return taken[0]
+        place = (CALLS, self._count)
+        self._count += 1
+        self._calls_at[index] = (place, id)
+        return place
+
+    def _keep_details(self, details: list[dict[str, Any]]) -> None:
+        """Fragments of one entry have its index and type: texts are joined, the newest of the other fields count."""
+        for detail in details:
+            entry = next((one for one in self._details if _is_one(one, detail)), None)
+            if entry is None:
+                self._details.append(dict(detail))
+            else:
+                for name, value in detail.items():
+                    joined = name in ("text", "summary", "data") and isinstance(value, str)
+                    if joined and isinstance(entry.get(name), str):
+                        entry[name] += value
+                    elif value is not None:
+                        entry[name] = value
+        size = sum(len(value) for one in details for value in one.values() if isinstance(value, str))
+        self.keep((THINKING, 0), ThinkingPart, self._details, size)
+
+    def _counted(self, usage: dict[str, Any]) -> UsageChunk:
+        details = mapping(usage.get("prompt_tokens_details"))
+        cached = (
+            details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or usage.get("cached_tokens")
+        )
+        written = details.get("cache_creation_tokens") or details.get("cache_write_tokens")
+        thinking = count(mapping(usage.get("completion_tokens_details")).get("reasoning_tokens"))
+        given, output = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+        if self._rules.thinking_uncounted:
+            total = count(usage.get("total_tokens"))
+            output = total - given if total >= given + output else output + thinking
+        cost = _dollars(usage.get("cost"))
+        if cost is not None and usage.get("is_byok"):  # the person pays the provider apart
+            cost += _dollars(mapping(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
+        return UsageChunk(
+            given,
+            output,
+            min(count(cached), given),
+            cost,
+            written=count(written),
+            thinking=min(thinking, output),
+        )
+
+
+def _dollars(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value < 1e6 else None
+
+
+def _is_one(entry: dict[str, Any], detail: dict[str, Any]) -> bool:
+    """Whether a fragment continues an entry."""
+    same = entry.get("type") == detail.get("type") and entry.get("index") == detail.get("index")
+    if not same or (entry.get("id") and detail.get("id") and entry["id"] != detail["id"]):
+        return False
+    return "index" in detail or not (entry.get("signature") or detail.get("type") == "reasoning.encrypted")
+
+
+def _progress(event: dict[str, Any]) -> tuple[int, int] | None:
+    """The progress that llama.cpp reports while it reads a request."""
+    match event.get("prompt_progress"):
+        case {"processed": int(read), "total": int(total)}:
+            return read, total
+    return None

@@ -1,0 +1,200 @@
+"""Gemini's `streamGenerateContent`.
+
+https://ai.google.dev/api/generate-content, https://ai.google.dev/gemini-api/docs/thought-signatures
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
+from tui_agent.model.effort import accepts_temperature, parameters
+from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
+from tui_agent.model.rules import Rules
+from tui_agent.model.wires.conversation import Asked, Conversation, Result, Said, whole_text
+from tui_agent.model.wires.messages import arguments
+from tui_agent.model.wires.reader import Rendered, ReplyReader, count, items, mapping
+
+#: The signature of a call that has none; Google documents it for calls that another model made.
+NO_SIGNATURE = "skip_thought_signature_validator"
+_REASONS: dict[str, EndReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
+#: Reasons that are faults, not decisions about the content.
+_FAILURES = frozenset(
+    (
+        "MALFORMED_FUNCTION_CALL",
+        "UNEXPECTED_TOOL_CALL",
+        "TOO_MANY_TOOL_CALLS",
+        "MISSING_THOUGHT_SIGNATURE",
+        "MALFORMED_RESPONSE",
+        "OTHER",
+        "FINISH_REASON_UNSPECIFIED",
+    )
+)
+
+
+def path(model: str) -> str:
+    return f"/models/{model}:streamGenerateContent"
+
+
+def render(
+    request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
+) -> Rendered:
+    """The body of a request; `shape` is the schema that the reply has to follow."""
+    body: dict[str, Any] = {"contents": _contents(talk.turns, rules)}
+    if talk.system:
+        body["systemInstruction"] = {"parts": [{"text": talk.system}]}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [_tool(tool["function"]) for tool in request.tools]}]
+    config: dict[str, Any] = {}
+    if thinking := parameters(rules, request.effort):
+        config["thinkingConfig"] = thinking
+    if shape is not None:
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": shape}
+    if request.most:
+        config["maxOutputTokens"] = request.most
+    if request.temperature is not None and accepts_temperature(rules, request.effort):
+        config["temperature"] = request.temperature
+    if config:
+        body["generationConfig"] = config
+    return Rendered({**body, **rules.body})
+
+
+def _tool(function: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": function["description"]} if function.get("description") else {}
+    parameters = function.get("parameters")
+    schema = {"parametersJsonSchema": parameters} if parameters and parameters.get("properties") else {}
+    return {"name": function["name"], **described, **schema}
+
+
+def _contents(turns: Sequence[Asked | Result | Said], rules: Rules) -> list[dict[str, Any]]:
+    """The turns; results of one reply are one turn of their own, as many parts as there were calls."""
+    contents: list[dict[str, Any]] = []
+    before: Asked | Result | Said | None = None
+    native_ids: dict[str, str] = {}
+    for turn in turns:
+        match turn:
+            case Asked():
+                contents.append({"role": "user", "parts": _asked(turn)})
+            case Result(id, name, content):
+                answer: dict[str, Any] = {"name": name, "response": {"result": content}}
+                if id in native_ids:
+                    answer["id"] = native_ids[id]
+                if isinstance(before, Result):
+                    contents[-1]["parts"].append({"functionResponse": answer})
+                else:
+                    contents.append({"role": "user", "parts": [{"functionResponse": answer}]})
+            case Said():
+                own = {call.id: mapping(call.native).get("id") for call in turn.calls}
+                native_ids |= {id: own_id for id, own_id in own.items() if own_id}
+                if parts := _said(turn.parts, rules):
+                    contents.append({"role": "model", "parts": parts})
+        before = turn
+    return contents
+
+
+def _asked(turn: Asked) -> list[dict[str, Any]]:
+    text = whole_text(turn)
+    pictures = [{"inlineData": {"mimeType": it["media_type"], "data": it["data"]}} for it in turn.images]
+    return [*([{"text": text}] if text else []), *pictures]
+
+
+def _said(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
+    rendered: list[dict[str, Any]] = []
+    calls = [part for part in parts if isinstance(part, CallPart)]
+    unsigned = rules.thinking_required and not any(
+        mapping(call.native).get("thoughtSignature") for call in calls
+    )
+    for part in parts:
+        signature = mapping(part.native).get("thoughtSignature")
+        match part:
+            case TextPart(text) if text:
+                rendered.append({"text": text})
+            case CallPart():
+                id = mapping(part.native).get("id")
+                call = {"name": part.name, "args": arguments(part), **({"id": id} if id else {})}
+                rendered.append({"functionCall": call})
+                if unsigned and part is calls[0]:
+                    signature = NO_SIGNATURE
+            case _:
+                continue
+        if signature:
+            rendered[-1]["thoughtSignature"] = signature
+    return rendered
+
+
+class Reader(ReplyReader):
+    """Reads the chunks of a reply. Parts have no numbers: text goes on with the part before it if that is text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: type[Part] | None = None
+        self._number = 0
+
+    def read(self, event: dict[str, Any]) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        self.thinks = not self.said
+        if usage := mapping(event.get("usageMetadata")):
+            self.usage = _counted(usage)
+        feedback = mapping(event.get("promptFeedback"))
+        if isinstance(feedback.get("blockReason"), str):
+            self.refusal = f"the prompt was blocked ({feedback['blockReason']})"
+        for candidate in items(event.get("candidates"))[:1]:
+            for part in items(mapping(candidate.get("content")).get("parts")):
+                chunks += self._part(part)
+            reason = candidate.get("finishReason")
+            if isinstance(reason, str) and reason:
+                self._end(reason)
+        return chunks
+
+    def _part(self, part: dict[str, Any]) -> list[Chunk]:
+        signature = part.get("thoughtSignature") or part.get("thought_signature")
+        native = {"thoughtSignature": signature} if isinstance(signature, str) and signature else {}
+        call = part.get("functionCall")
+        if isinstance(call, dict):
+            place = self._next(CallPart)
+            id = call.get("id")
+            chunks = self.call(place, id, call.get("name"), _arguments(call.get("args")))
+            native |= {"id": id} if isinstance(id, str) and id else {}
+            if native:
+                self.keep(place, CallPart, native, len(str(signature or "")))
+            return chunks
+        kind = ThinkingPart if part.get("thought") is True else TextPart
+        text = part.get("text")
+        if not isinstance(text, str) or (not text and self._last is not kind):
+            return []
+        place = (
+            self._next(kind)
+            if self._last is not kind or self.native((self._number, 0))
+            else (self._number, 0)
+        )
+        if native and kind is TextPart:
+            self.keep(place, TextPart, native, len(str(signature)))
+        return self.think(place, text) if kind is ThinkingPart else self.text(place, text)
+
+    def _next(self, kind: type[Part]) -> tuple[int, int]:
+        self._number += 1
+        self._last = kind
+        return (self._number, 0)
+
+    def _end(self, reason: str) -> None:
+        if reason in _FAILURES:
+            self.failure = reason
+            return
+        calls = any(isinstance(part, CallPart) for part in self.parts())
+        self.reason = _REASONS.get(reason, "refused")
+        if self.reason == "stop" and calls:
+            self.reason = "tool_calls"
+
+
+def _arguments(args: Any) -> str:
+    return json.dumps(args if isinstance(args, dict) else {}, ensure_ascii=False)
+
+
+def _counted(usage: dict[str, Any]) -> UsageChunk:
+    given = count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount"))
+    thinking = count(usage.get("thoughtsTokenCount"))
+    output = count(usage.get("candidatesTokenCount")) + thinking
+    cached = count(usage.get("cachedContentTokenCount"))
+    return UsageChunk(given, output, min(cached, given), thinking=thinking)

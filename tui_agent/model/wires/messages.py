@@ -1,0 +1,303 @@
+"""Anthropic's Messages.
+
+https://docs.anthropic.com/en/api/messages, https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
+from tui_agent.model.effort import accepts_temperature, parameters
+from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
+from tui_agent.model.rules import Rules
+from tui_agent.model.wires.conversation import Asked, Conversation, Result, Said, whole_text
+from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, mapping
+
+PATH = "/v1/messages"
+#: The longest reply of a model that is not known, in tokens.
+MOST_TOKENS = 8_192
+_MARK = "cache_control"
+_REASONS: dict[str, EndReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+#: Keywords that a schema for structured output may not hold.
+_REFUSED_KEYWORDS = frozenset(
+    (
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minimum",
+        "maximum",
+        "multipleOf",
+        "pattern",
+        "uniqueItems",
+    )
+)
+
+
+def render(
+    request: ModelRequest,
+    talk: Conversation,
+    rules: Rules,
+    model: str,
+    shape: dict[str, Any] | None,
+    most: int = 0,
+) -> Rendered:
+    """The body of a request; `shape` is the schema that the reply has to follow, `most` the model's longest reply."""
+    limit = request.most or most or MOST_TOKENS
+    mark: dict[str, Any] = {"type": "ephemeral"}
+    if request.cache == "long" and rules.long_cache:
+        mark["ttl"] = "1h"
+    body: dict[str, Any] = {"model": model, "max_tokens": limit, "stream": True}
+    if talk.system:
+        body["system"] = [{"type": "text", "text": talk.system, _MARK: mark}]
+    if request.tools:
+        body["tools"] = [_tool(tool["function"]) for tool in request.tools]
+    asked = parameters(rules, request.effort, limit)
+    if rules.effort == "budget" and not _may_think(talk.turns):
+        asked = {}
+    body |= asked
+    if shape is not None:
+        output = {"type": "json_schema", "schema": accepted_schema(shape)}
+        body["output_config"] = {**body.get("output_config", {}), "format": output}
+    if request.temperature is not None and accepts_temperature(rules, request.effort):
+        body["temperature"] = request.temperature
+    head = {name: body.get(name) for name in ("system", "tools")}
+    body["messages"], prefix = _messages(talk.turns, mark, head if rules.thinking_bound else None)
+    return Rendered(body, prefix)
+
+
+def accepted_schema(schema: Any) -> Any:
+    """The schema without the keywords that structured output refuses; a list of values takes no list of types."""
+    match schema:
+        case {"properties": dict(properties)}:
+            inner = {name: accepted_schema(one) for name, one in properties.items()}
+            rest = {
+                name: accepted_schema(one) for name, one in schema.items() if name not in _REFUSED_KEYWORDS
+            }
+            return {**rest, "properties": inner}
+        case dict():
+            kept = {
+                name: accepted_schema(one) for name, one in schema.items() if name not in _REFUSED_KEYWORDS
+            }
+            if "enum" in kept and isinstance(kept.get("type"), list):
+                del kept["type"]
+            return kept
+        case list():
+            return [accepted_schema(one) for one in schema]
+    return schema
+
+
+def _tool(function: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": function["description"]} if function.get("description") else {}
+    return {
+        "name": function["name"],
+        **described,
+        "input_schema": function.get("parameters") or {"type": "object"},
+    }
+
+
+def _may_think(turns: Sequence[Asked | Result | Said]) -> bool:
+    """Whether the reply in whose loop of calls the request is begins with thinking, as fixed budgets demand."""
+    if not turns or not isinstance(turns[-1], Result):
+        return True
+    last = next((turn for turn in reversed(turns) if isinstance(turn, Said)), None)
+    return last is None or (bool(last.parts) and _is_signed(last.parts[0]))
+
+
+def _messages(
+    turns: Sequence[Asked | Result | Said], mark: dict[str, Any], head: dict[str, Any] | None
+) -> tuple[list[dict[str, Any]], str]:
+    """The turns of both sides, and the digest of all of them behind `head`, None for models that bind nothing.
+
+    Turns of one side in a row are one message. Thinking that is bound to another beginning is left out.
+    """
+    rendered: list[dict[str, Any]] = []
+    digest = _Prefix(head) if head is not None else None
+    for turn in turns:
+        role = "assistant" if isinstance(turn, Said) else "user"
+        match turn:
+            case Said():
+                bound = digest is not None and turn.prefix != digest.after(rendered)
+                blocks = [block for part in turn.parts if (block := _block(part, bound))]
+            case Result(id, _, content, marked):
+                text = {"content": content} if content else {}
+                blocks = [
+                    {"type": "tool_result", "tool_use_id": id, **text, **({_MARK: mark} if marked else {})}
+                ]
+            case Asked():
+                blocks = _asked(turn)
+                if turn.mark and blocks:
+                    blocks[-1] = {**blocks[-1], _MARK: mark}
+        if not blocks:
+            continue
+        if rendered and rendered[-1]["role"] == role:
+            rendered[-1]["content"] += blocks
+        else:
+            rendered.append({"role": role, "content": blocks})
+    return rendered, digest.after(rendered) if digest is not None else ""
+
+
+class _Prefix:
+    """The digest of a conversation that grows, without cache marks."""
+
+    def __init__(self, head: dict[str, Any]) -> None:
+        self._digest = hashlib.sha256(_plain(head))
+        self._taken = 0
+
+    def after(self, messages: Sequence[dict[str, Any]]) -> str:
+        """The digest of the head and of all messages."""
+        # the last message may still grow: it is hashed apart until another follows
+        while self._taken < len(messages) - 1:
+            self._digest.update(_plain(messages[self._taken]))
+            self._taken += 1
+        whole = self._digest.copy()
+        for message in messages[self._taken :]:
+            whole.update(_plain(message))
+        return whole.hexdigest()[:32]
+
+
+def _plain(value: Any) -> bytes:
+    return json.dumps(_unmarked(value), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _unmarked(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _unmarked(one) for name, one in value.items() if name != _MARK}
+        case list():
+            return [_unmarked(one) for one in value]
+    return value
+
+
+def _is_signed(part: Part) -> bool:
+    return isinstance(part, ThinkingPart) and isinstance(part.native, dict)
+
+
+def _block(part: Part, bound: bool) -> dict[str, Any] | None:
+    """A part of a reply as a block; None for thinking that may not go back."""
+    match part:
+        case ThinkingPart():
+            return part.native if _is_signed(part) and not bound else None
+        case TextPart(text):
+            return {"type": "text", "text": text} if text.strip() else None
+        case CallPart():
+            return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments(part)}
+    return None
+
+
+def arguments(call: CallPart) -> dict[str, Any]:
+    """The arguments of a call as an object."""
+    try:
+        given = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _asked(turn: Asked) -> list[dict[str, Any]]:
+    text = whole_text(turn)
+    pictures = [
+        {"type": "image", "source": {"type": "base64", "media_type": it["media_type"], "data": it["data"]}}
+        for it in turn.images
+    ]
+    return [*([{"type": "text", "text": text}] if text.strip() else []), *pictures]
+
+
+class Reader(ReplyReader):
+    """Reads the events of a message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: dict[str, Any] = {}
+        #: Signed blocks while their pieces come, by place.
+        self._signatures: dict[Place, list[str]] = {}
+
+    def read(self, event: dict[str, Any]) -> list[Chunk]:
+        at = event.get("index")
+        place = (at if isinstance(at, int) and at >= 0 else 0, 0)
+        match event:
+            case {"type": "message_start"}:
+                self._count(mapping(event.get("message")).get("usage"))
+                self.thinks = True
+            case {"type": "content_block_start", "content_block": dict(block)}:
+                return self._begun(place, block)
+            case {"type": "content_block_delta", "delta": dict(delta)}:
+                return self._grown(place, delta)
+            case {"type": "content_block_stop"}:
+                self._ended(place)
+            case {"type": "message_delta"}:
+                reason = mapping(event.get("delta")).get("stop_reason")
+                if isinstance(reason, str):
+                    self.reason = _REASONS.get(reason, "stop")
+                self._count(event.get("usage"))
+        return []
+
+    def _begun(self, place: Place, block: dict[str, Any]) -> list[Chunk]:
+        match block:
+            case {"type": "tool_use"}:
+                self.thinks = False
+                given = block.get("input")
+                text = json.dumps(given, ensure_ascii=False) if given else ""
+                return self.call(place, block.get("id"), block.get("name"), text)
+            case {"type": "text"}:
+                self.thinks = False
+                return self.text(place, block.get("text"))
+            case {"type": "thinking"}:
+                self.thinks = True
+                self._signatures[place] = []
+                self._sign(place, block.get("signature"))
+                return self.think(place, block.get("thinking"))
+            case {"type": "redacted_thinking", "data": str(data)}:
+                self.keep(place, ThinkingPart, {"type": "redacted_thinking", "data": data}, len(data))
+        return []
+
+    def _grown(self, place: Place, delta: dict[str, Any]) -> list[Chunk]:
+        match delta:
+            case {"type": "text_delta"}:
+                return self.text(place, delta.get("text"))
+            case {"type": "input_json_delta"} if self.has(place):
+                return self.call(place, arguments=delta.get("partial_json"))
+            case {"type": "thinking_delta"}:
+                return self.think(place, delta.get("thinking"))
+            case {"type": "signature_delta"}:
+                self._sign(place, delta.get("signature"))
+        return []
+
+    def _sign(self, place: Place, signature: Any) -> None:
+        if isinstance(signature, str) and signature:
+            pieces = self._signatures.setdefault(place, [])
+            pieces.append(signature)
+            self.keep(place, ThinkingPart, None, len(signature))
+
+    def _ended(self, place: Place) -> None:
+        """Thinking goes back only as a whole block with its signature."""
+        if pieces := self._signatures.pop(place, []):
+            block = {"type": "thinking", "thinking": self.words(place), "signature": "".join(pieces)}
+            self.keep(place, ThinkingPart, block)
+
+    def _count(self, usage: Any) -> None:
+        self._counts |= {name: value for name, value in mapping(usage).items() if value is not None}
+        read = count(self._counts.get("cache_read_input_tokens"))
+        written = count(self._counts.get("cache_creation_input_tokens"))
+        hour = count(mapping(self._counts.get("cache_creation")).get("ephemeral_1h_input_tokens"))
+        details = mapping(self._counts.get("output_tokens_details"))
+        self.usage = UsageChunk(
+            count(self._counts.get("input_tokens")) + read + written,
+            count(self._counts.get("output_tokens")),
+            read,
+            written=written,
+            written_long=min(hour, written),
+            thinking=count(details.get("thinking_tokens") or details.get("reasoning_tokens")),
+        )

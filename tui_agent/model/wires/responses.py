@@ -1,0 +1,205 @@
+"""OpenAI's Responses, without anything kept at the provider: reasoning comes encrypted and goes back in its place.
+
+https://platform.openai.com/docs/api-reference/responses, https://platform.openai.com/docs/guides/reasoning
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
+from tui_agent.model.effort import accepts_temperature, parameters
+from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
+from tui_agent.model.rules import Rules
+from tui_agent.model.wires.chat import is_strict
+from tui_agent.model.wires.conversation import Asked, Conversation, Result, Said, whole_text
+from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
+
+PATH = "/responses"
+_INCOMPLETE: dict[str, EndReason] = {"max_output_tokens": "length", "content_filter": "refused"}
+
+
+def render(
+    request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
+) -> Rendered:
+    """The body of a request; `shape` is the schema that the reply has to follow."""
+    body: dict[str, Any] = {"model": model, "input": _input(talk.turns), "stream": True, "store": False}
+    if talk.system:
+        body["instructions"] = talk.system
+    if request.tools:
+        body["tools"] = [_tool(tool["function"]) for tool in request.tools]
+    if rules.effort:
+        body["include"] = ["reasoning.encrypted_content"]
+    if level := parameters(rules, request.effort).get("reasoning_effort"):
+        summary = {"summary": "auto"} if level != "none" and "summary" not in request.without else {}
+        body["reasoning"] = {"effort": level, **summary}
+    if shape is not None:
+        strict = {"name": "reply", "schema": shape, "strict": is_strict(shape)}
+        body["text"] = {"format": {"type": "json_schema", **strict}}
+    if request.most and rules.output_limit:
+        body["max_output_tokens"] = request.most
+    if request.temperature is not None and accepts_temperature(rules, request.effort):
+        body["temperature"] = request.temperature
+    if rules.cache == "key" and request.session:
+        body["prompt_cache_key"] = request.session
+    return Rendered({**body, **rules.body})
+
+
+def _tool(function: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": function["description"]} if function.get("description") else {}
+    parameters = function.get("parameters") or {"type": "object", "properties": {}}
+    # without a word on strictness the schema would be made strict, which ours are not
+    return {
+        "type": "function",
+        "name": function["name"],
+        **described,
+        "parameters": parameters,
+        "strict": False,
+    }
+
+
+def _input(turns: Sequence[Asked | Result | Said]) -> list[dict[str, Any]]:
+    given: list[dict[str, Any]] = []
+    for turn in turns:
+        match turn:
+            case Asked():
+                given.append({"type": "message", "role": "user", "content": _content(turn)})
+            case Result(id, _, content):
+                given.append({"type": "function_call_output", "call_id": id, "output": content})
+            case Said(parts):
+                given += [
+                    item for place, part in enumerate(parts) if (item := _item(part, parts[place + 1 :]))
+                ]
+    return given
+
+
+def _content(turn: Asked) -> Any:
+    text = whole_text(turn)
+    if not turn.images:
+        return text
+    urls = [f"data:{image['media_type']};base64,{image['data']}" for image in turn.images]
+    return [
+        *([{"type": "input_text", "text": text}] if text else []),
+        *({"type": "input_image", "image_url": url} for url in urls),
+    ]
+
+
+def _item(part: Part, later: Sequence[Part]) -> dict[str, Any] | None:
+    """A part as an item: as it came, if nothing of it has changed. Reasoning needs an item that it led to."""
+    native = mapping(part.native)
+    match part:
+        case ThinkingPart():
+            followed = any(not isinstance(one, ThinkingPart) for one in later)
+            return native if followed and native.get("encrypted_content") else None
+        case CallPart(id, name, arguments):
+            fresh = {"type": "function_call", "call_id": id, "name": name, "arguments": arguments}
+            return native if {**native, **fresh} == native else fresh
+        case TextPart(text):
+            if text and text == _text(native):
+                return native
+            said = {"type": "output_text", "text": text, "annotations": []}
+            return {"type": "message", "role": "assistant", "content": [said]} if text else None
+    return None
+
+
+def _text(item: dict[str, Any]) -> str:
+    return "".join(part["text"] for part in items(item.get("content")) if isinstance(part.get("text"), str))
+
+
+class Reader(ReplyReader):
+    """Reads the events of a response. Items are known by their index: some servers give one item several ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers: dict[str, int] = {}
+
+    def read(self, event: dict[str, Any]) -> list[Chunk]:
+        place = self._place(event)
+        match event.get("type"):
+            case "response.created" | "response.in_progress" | "response.queued":
+                self.thinks = True
+            case "response.output_item.added":
+                return self._added(place, mapping(event.get("item")))
+            case "response.output_text.delta":
+                return self.text(place, event.get("delta"))
+            case "response.refusal.delta" if isinstance(event.get("delta"), str):
+                self.refusal += event["delta"]
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                return self.think(place, event.get("delta"))
+            case "response.reasoning_summary_part.added" if self.words(place):
+                return self.think(place, "\n\n")
+            case "response.function_call_arguments.delta" if self.has(place):
+                return self.call(place, arguments=event.get("delta"))
+            case "response.output_item.done":
+                return self._done(place, mapping(event.get("item")))
+            case "response.completed" | "response.incomplete":
+                return self._completed(mapping(event.get("response")))
+        return []
+
+    def _place(self, event: dict[str, Any]) -> Place:
+        index = event.get("output_index")
+        if isinstance(index, int) and index >= 0:
+            return (index, 0)
+        name = str(event.get("item_id") or mapping(event.get("item")).get("id") or "")
+        return (self._numbers.setdefault(name, len(self._numbers)), 0)
+
+    def _added(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
+        self.thinks = item.get("type") == "reasoning"
+        if item.get("type") == "function_call":
+            return self.call(place, item.get("call_id"), item.get("name"), item.get("arguments"))
+        return []
+
+    def _done(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
+        """The whole item; a server may send it without pieces before it."""
+        chunks: list[Chunk] = []
+        item = {name: value for name, value in item.items() if value is not None}
+        size = len(str(item.get("encrypted_content") or ""))
+        match item.get("type"):
+            case "reasoning":
+                if not self.words(place):
+                    parts = [*items(item.get("summary")), *items(item.get("content"))]
+                    chunks = self.think(place, "\n\n".join(str(part.get("text") or "") for part in parts))
+                self.keep(place, ThinkingPart, item, size)
+            case "message":
+                if not self.words(place):
+                    chunks = self.text(place, _text(item))
+                    self.refusal += "".join(
+                        str(part.get("refusal") or "") for part in items(item.get("content"))
+                    )
+                if self.has(place):
+                    self.keep(place, TextPart, item)
+            case "function_call":
+                given = "" if self.words(place) else item.get("arguments")
+                chunks = self.call(place, item.get("call_id"), item.get("name"), given)
+                self.keep(place, CallPart, item)
+        return chunks
+
+    def _completed(self, response: dict[str, Any]) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        for index, item in enumerate(items(response.get("output"))):
+            if not self.has((index, 0)):
+                chunks += self._done((index, 0), item)
+        usage = mapping(response.get("usage"))
+        if usage:
+            self.usage = _counted(usage)
+        why = mapping(response.get("incomplete_details")).get("reason")
+        if response.get("status") == "incomplete" or why:
+            self.reason = _INCOMPLETE.get(str(why), "length")
+        else:
+            calls = any(isinstance(part, CallPart) for part in self.parts())
+            self.reason = "tool_calls" if calls else "stop"
+        return chunks
+
+
+def _counted(usage: dict[str, Any]) -> UsageChunk:
+    details = mapping(usage.get("input_tokens_details"))
+    given, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    thinking = count(mapping(usage.get("output_tokens_details")).get("reasoning_tokens"))
+    return UsageChunk(
+        given,
+        output,
+        min(count(details.get("cached_tokens")), given),
+        written=min(count(details.get("cache_write_tokens")), given),
+        thinking=min(thinking, output),
+    )
