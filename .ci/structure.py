@@ -2,7 +2,7 @@
 
     structure.py [ROOT]     prints each offence with its place, then the counts; 1 where there is any
 
-No file over 400 lines, no class over 25 public methods (inherited ones of ours counted), no public class name twice,
+No file over 600 lines, no class over 25 public methods (inherited ones of ours counted), no public class name twice,
 no import cycle inside the package, however late the import, and no turn of phrase from the word list in a string, a
 docstring, a comment or a document. Read as text: nothing is imported.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 PACKAGE = "tui_agent"
 #: The rehearsal's sample project, which belongs to nobody's tree.
 SAMPLE = f"{PACKAGE}/rehearsal/project"
-LINES, METHODS = 400, 25
+LINES, METHODS = 600, 25
 #: Turns of phrase that plain English does without: negated nouns, old-fashioned adverbs, verbs for “is”.
 WORDS = re.compile(
     r"""\b(?:anew|of\ late|for\ ever|to\ the\ letter|gone\ on\ with|shall

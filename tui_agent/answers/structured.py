@@ -11,10 +11,11 @@ from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
 from tui_agent.answers.reply_builder import KEYS, ReplyBuilder, summary_of
 from tui_agent.answers.schema import Function, Schema, camel
-from tui_agent.answers.text_calls import CallFilter
+from tui_agent.answers.text_calls import CallFilter, TextCall
 from tui_agent.answers.thoughts import ThoughtFilter, after_thought
-from tui_agent.answers.tools import take_call
+from tui_agent.answers.tools import CallPieces, take_call
 from tui_agent.answers.values import Delta, Refusal, Reply
+from tui_agent.model.client import CallChunk
 
 _SIGN = re.compile(r'["{}\[\],:]')
 #: A whole string, the beginning of one, opening brackets in a row, or a closing one.
@@ -173,6 +174,8 @@ class StructuredReader:
         self._gap = False
         self._thoughts = ThoughtFilter()
         self._calls = CallFilter(self._functions)
+        #: Native function calls, which a model may make although none were offered.
+        self._native = CallPieces()
         #: What was thought, of an answer that is finished.
         self.thought = ""
         #: What of the summary and the message has been on the screen, in pieces.
@@ -188,6 +191,19 @@ class StructuredReader:
             return [*thoughts, *self._spaced(self._scanned(text))]
         self._held += text
         return [*thoughts, *self._before()]
+
+    def call(self, chunk: CallChunk) -> None:
+        """A piece of a native function call."""
+        self._native.add(chunk)
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether native function calls have come."""
+        return bool(self._native.calls)
+
+    def _take_calls(self, builder: ReplyBuilder) -> None:
+        for call in self._native.calls:
+            take_call(TextCall(call.name, call.arguments), self._functions, builder)
 
     @property
     def held(self) -> int:
@@ -256,6 +272,7 @@ class StructuredReader:
         self.thought = self._thoughts.thought + before
         if bare != text:
             again = StructuredReader(self._response, tuple(self._functions.values()))
+            again._native = self._native
             again.feed(bare)
             return again.finish(cut)
         read = objects.read_at(text, self._start) if self._start >= 0 else objects.ReadObject({})
@@ -269,6 +286,7 @@ class StructuredReader:
 
     def _object(self, text: str, read: objects.ReadObject, cut: bool) -> Reply:
         builder = ReplyBuilder(self._response)
+        self._take_calls(builder)
         builder.faults.extend(_faults(read, cut, self._keys))
         builder.faults.extend(self._off(read))
         value = {camel(key): entry for key, entry in read.value.items()}
@@ -298,6 +316,7 @@ class StructuredReader:
 
     def _prose(self, text: str, cut: bool, read: objects.ReadObject) -> Reply:
         builder = ReplyBuilder(self._response)
+        self._take_calls(builder)
         found = text_calls.find(text, self._functions)
         for call in found.calls:
             take_call(call, self._functions, builder)

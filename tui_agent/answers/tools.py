@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -35,21 +35,50 @@ class _Call:
         #: Whether an earlier call has its id.
         self.repeated = False
 
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+
+class CallPieces:
+    """The native function calls of a reply, in order, put together from their pieces."""
+
+    def __init__(self) -> None:
+        self.calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+
+    def add(self, chunk: CallChunk) -> None:
+        """A second id under an index that is taken begins another call."""
+        call = self._by_index.get(chunk.index)
+        if call is None or (chunk.id and call.id and chunk.id != call.id):
+            call = self._by_index[chunk.index] = _Call()
+            self.calls.append(call)
+        call.id = call.id or chunk.id
+        call.name = call.name or chunk.name
+        if chunk.arguments:
+            call.pieces.append(chunk.arguments)
+
 
 class ToolsReader:
     """Takes text and pieces of calls of `functions` as they come; `response` is the schema to check with.
 
-    A call without an id, or with that of another, gets one that begins with `prefix`.
+    A call without an id, or with that of another or one that is `taken`, gets one that begins with `prefix`.
     """
 
-    def __init__(self, response: Schema | None, functions: Sequence[Function], prefix: str = "call") -> None:
+    def __init__(
+        self,
+        response: Schema | None,
+        functions: Sequence[Function],
+        prefix: str = "call",
+        taken: Collection[str] = (),
+    ) -> None:
+        self._taken = taken
         self._response = response
         self._functions = {function.name: function for function in functions}
         self._prefix = prefix
         self._text: list[str] = []
         self._half = ""
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
+        self._native = CallPieces()
         self._thoughts = ThoughtFilter()
         self._calls_in_text = CallFilter(self._functions)
         #: What was thought, of an answer that is finished.
@@ -67,15 +96,8 @@ class ToolsReader:
         return [*thoughts, Delta("message", joined(said))] if said else thoughts
 
     def call(self, chunk: CallChunk) -> None:
-        """A piece of a call. A second id under an index that is taken begins another call."""
-        call = self._by_index.get(chunk.index)
-        if call is None or (chunk.id and call.id and chunk.id != call.id):
-            call = self._by_index[chunk.index] = _Call()
-            self._calls.append(call)
-        call.id = call.id or chunk.id
-        call.name = call.name or chunk.name
-        if chunk.arguments:
-            call.pieces.append(chunk.arguments)
+        """A piece of a native function call."""
+        self._native.add(chunk)
 
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
@@ -83,10 +105,10 @@ class ToolsReader:
         before, text = after_thought(joined("".join(self._text)))
         self.thought = self._thoughts.thought + before
         builder = ReplyBuilder(self._response)
-        found = InText(text) if self._calls else text_calls.find(text, self._functions)
-        made = self._calls or [_Call(call.name, call.arguments) for call in found.calls]
+        found = InText(text) if self._native.calls else text_calls.find(text, self._functions)
+        made = self._native.calls or [_Call(call.name, call.arguments) for call in found.calls]
         self._name(made)
-        last = self._calls[-1] if self._calls else None
+        last = self._native.calls[-1] if self._native.calls else None
         calls = tuple(self._read(call, builder, cut and call is last) for call in made)
         summary, said = builder.take_reply(found.reply or {})
         message = "\n\n".join(part.strip() for part in (found.prose, said) if part.strip())
@@ -95,16 +117,17 @@ class ToolsReader:
 
     def _name(self, calls: list[_Call]) -> None:
         """Each call gets an id of its own, under which it is answered."""
-        taken: set[str] = set()
+        seen: set[str] = set()
         for number, call in enumerate(calls, 1):
-            call.repeated = call.id in taken
-            if not call.id or call.repeated:
+            call.repeated = bool(call.id) and call.id in seen
+            seen.add(call.id)
+            if not call.id or call.repeated or call.id in self._taken:
                 call.id = f"{self._prefix}_{number}"
-            taken.add(call.id)
+                seen.add(call.id)
 
     def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
         """The call; what was read of its arguments goes into `builder` as well."""
-        raw = "".join(call.pieces).strip()
+        raw = call.arguments.strip()
         name = _NOT_IN_NAMES.sub("_", call.name.strip())[:_LONGEST_NAME] or "unknown"
         function = self._functions.get(call.name)
         own = ReplyBuilder(self._response)

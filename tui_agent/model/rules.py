@@ -16,11 +16,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from tui_agent.settings.schema import Effort
+
 PATH = Path(__file__).with_name("rules.toml")
+__all__ = ["Effort"]
 WireName = Literal["chat", "responses", "messages", "generate", "litellm"]
 #: Levels of effort, the lowest first. A person chooses among those of `Effort`; the others are words of providers.
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-Effort = Literal["auto", "none", "low", "medium", "high", "max"]
 #: How a level is asked for, by wire and generation of models; see `effort.parameters`.
 EffortForm = Literal[
     "",

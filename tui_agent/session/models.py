@@ -123,7 +123,7 @@ class ModelAccess:
     async def test(self) -> str:
         """Ask the model for one word; how long that took and what it cost. Raises a `ModelError`."""
         begun, usage = time.monotonic(), None
-        request = ModelRequest(self.name, ({"role": "user", "content": TEST},), timeout=30.0)
+        request = ModelRequest(self.name, ({"role": "user", "content": TEST},), timeout=30.0, effort="none")
         async for chunk in self.model.stream(request):
             if isinstance(chunk, UsageChunk):
                 usage = chunk

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from tui_agent.settings.schema import CheckCommand, Settings
+from tui_agent.settings.schema import CheckCommand, ModelOptions, Settings
 
-Value = str | int | float | bool | tuple[str | CheckCommand, ...]
+Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions, ...]
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
@@ -78,6 +78,10 @@ def wanted(key: str) -> str:
             return f"a number {_range(low, high)}"
         case msgspec.inspect.LiteralType(values=values):
             return "one of " + ", ".join(f'"{value}"' for value in values)
+        case msgspec.inspect.VarTupleType(item_type=msgspec.inspect.StructType(cls=cls)) if (
+            cls is ModelOptions
+        ):
+            return 'tables with name and options, such as [{name = "openai/*", effort = "high"}]'
         case msgspec.inspect.VarTupleType(item_type=msgspec.inspect.StructType()):
             return 'tables with name and command, such as [{name = "tests", command = "pytest -q"}]'
         case msgspec.inspect.VarTupleType(item_type=item):

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+Effort = Literal["auto", "none", "low", "medium", "high", "max"]
 Share = Annotated[float, Meta(ge=0.05, le=1.0)]
 Count = Annotated[int, Meta(ge=0)]
 Dollars = Annotated[float, Meta(ge=0.0)]
@@ -114,12 +115,24 @@ class SubTaskSettings(Struct, frozen=True):
     """Seconds without a word after which a sub-task is shown as silent."""
 
 
+class ModelOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of the models whose full name fits `name`, a glob; an option that is left out is that of all models."""
+
+    name: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,200}$")]
+    effort: Effort | None = None
+    max_output: Count | None = None
+    temperature: Annotated[float, Meta(ge=-1.0, le=2.0)] | None = None
+
+
 class ModelsSettings(Struct, frozen=True):
     transport: Literal["auto", "litellm", "direct"] = "auto"
-    """How providers are reached: auto is directly where their wire is OpenAI's or Anthropic's, else through litellm."""
+    """How providers are reached: auto is directly if their interface is known, else through litellm."""
 
     fallbacks: tuple[str, ...] = ()
     """Models to ask, in order, when the main one cannot be reached or stays overloaded, by their litellm names."""
+
+    options: tuple[ModelOptions, ...] = ()
+    """Effort, max_output and temperature of some models, a [[models.options]] each; of several that fit, the last."""
 
     local_window: Annotated[int, Meta(ge=1024, le=100_000_000)] = 32_768
     """The largest window, in tokens, that a local server is asked for where it lets us choose (Ollama's num_ctx)."""
@@ -225,6 +238,15 @@ class Settings(Struct, frozen=True):
 
     protocol: Literal["auto", "tools", "structured"] = "auto"
     """How the model answers: tools (function calls), structured (one JSON object), or auto (as it can)."""
+
+    effort: Effort = "auto"
+    """How much the model thinks: auto (as the provider's own tool), none, low, medium, high, or max (its highest)."""
+
+    max_output: Count = 0
+    """The most tokens of one reply, thinking included; 0 leaves it to the provider."""
+
+    temperature: Annotated[float, Meta(ge=-1.0, le=2.0)] = -1.0
+    """How much chance a reply has, from 0 to 2; -1 leaves it to the provider. Models that think may not accept any."""
 
     max_steps: Annotated[int, Meta(ge=1, le=100)] = 8
     """How many requests one turn may make."""

@@ -62,6 +62,7 @@ from tui_agent.store.review_events import (
 )
 from tui_agent.store.session_events import (
     DraftChanged,
+    EffortChosen,
     GitStatusRead,
     IndexChanged,
     KeepingChanged,
@@ -123,6 +124,7 @@ AnyLasting = (
     | SessionRenamed
     | SessionForked
     | ModelChosen
+    | EffortChosen
     | NoticeGiven
     | PasteKept
     | MessageQueued

@@ -50,6 +50,13 @@ def _model(state: State, event: e.ModelChosen) -> State:
     return replace(state, model=model)
 
 
+def _effort(state: State, event: e.EffortChosen) -> State:
+    if event.once:
+        return replace(state, model=replace(state.model, once=event.effort))
+    efforts = {**state.model.efforts, event.model: event.effort}
+    return replace(state, model=replace(state.model, efforts=efforts))
+
+
 def _model_status(state: State, event: e.ModelStatusChanged) -> State:
     return replace(state, model=replace(state.model, status=event.status))
 
@@ -113,6 +120,7 @@ FOLDS = {
     e.KeepingChanged: _keeping,
     e.SessionRenamed: _renamed,
     e.ModelChosen: _model,
+    e.EffortChosen: _effort,
     e.ModelStatusChanged: _model_status,
     e.NoticeGiven: _notice,
     e.LayoutChanged: _layout,

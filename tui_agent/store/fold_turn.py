@@ -48,7 +48,8 @@ def _started(state: State, event: e.TurnStarted) -> State:
     memory = state.input.memory if asks_to_go_on(event.request, event.turn) else ""
     state = replace(
         state,
-        turn=TurnSlice(number=event.turn, phase="planning", request=event.request),
+        turn=TurnSlice(number=event.turn, phase="planning", request=event.request, effort=state.model.once),
+        model=replace(state.model, once="") if state.model.once else state.model,
         plan=PlanSlice(turn=event.turn),
         reply=ReplySlice(turn=event.turn),
         input=replace(

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import field
 
+from tui_agent.settings.schema import Effort
 from tui_agent.store.event import Growing, Lasting, Passing
 from tui_agent.store.state import LayoutSlice
 
@@ -60,6 +61,14 @@ class ModelChosen(Lasting, frozen=True):
     #: The kind of a local server, and how many requests it works on at once (0 where nobody knows).
     server: str = ""
     slots: int = 0
+
+
+class EffortChosen(Lasting, frozen=True):
+    """The person chose how much a model thinks: from now on, or with `once` in the next turn alone."""
+
+    model: str
+    effort: Effort
+    once: bool = False
 
 
 class ModelStatusChanged(Passing, frozen=True):

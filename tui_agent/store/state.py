@@ -14,6 +14,7 @@ from tui_agent.answers.values import NextStep
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt
+from tui_agent.settings.schema import Effort
 from tui_agent.store.checks import CheckMark, CheckResult, ChecksSlice, applied_content, content_of, marks
 from tui_agent.store.commands import CommandResult, CommandsSlice
 from tui_agent.store.conversation import ConversationSlice
@@ -77,6 +78,9 @@ class ModelSlice(Struct, frozen=True):
     server: str = ""
     slots: int = 0
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
+    #: The effort that the person chose in this session, by the model's name, and the one for the next turn alone.
+    efforts: dict[str, Effort] = field(default_factory=dict)
+    once: Effort | Literal[""] = ""
 
     @property
     def small(self) -> bool:
@@ -117,6 +121,8 @@ class TurnSlice(Struct, frozen=True):
     proposes: bool = False
     #: The calls of tools that are being done: what each is about, by its id.
     calls: dict[str, str] = field(default_factory=dict)
+    #: The effort of this turn alone; "" for that of the model.
+    effort: Effort | Literal[""] = ""
 
     @property
     def running(self) -> bool:

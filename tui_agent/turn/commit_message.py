@@ -29,6 +29,7 @@ async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
         messages=({"role": "system", "content": _WORDS}, {"role": "user", "content": changes}),
         purpose="draft",
         timeout=float(context.settings.request_timeout),
+        effort="none",
     )
     tokens = sum((await context.model.count(request.model, [_WORDS, changes])).counts)
     check_limits(context, tokens)

@@ -278,6 +278,7 @@ async def _summarise(context: TurnContext, messages: Sequence[Message], shares: 
         ({"role": "system", "content": context.prompt_words["condense"]}, {"role": "user", "content": text}),
         purpose="condense",
         timeout=float(context.settings.request_timeout),
+        effort="none",
     )
     tokens = sum((await context.model.count(model, [text])).counts)
     check_limits(context, tokens)

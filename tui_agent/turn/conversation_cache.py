@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Message
 from tui_agent.store.conversation import SentMessage
+
+#: Seconds after which providers forget a conversation that they keep for five minutes.
+LONG_PAUSE = 270.0
 
 
 class Kept(Struct, frozen=True):
@@ -22,8 +26,19 @@ class Kept(Struct, frozen=True):
 class ConversationCache:
     """Remembers the messages of one conversation. One thread at a time uses it."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._kept: dict[str, Kept] = {}
+        self._clock = clock
+        self._sent = -LONG_PAUSE
+
+    @property
+    def paused(self) -> bool:
+        """Whether the last request of this process was so long ago that a provider has forgotten it."""
+        return self._clock() - self._sent >= LONG_PAUSE
+
+    def note_sent(self) -> None:
+        """A request goes out now."""
+        self._sent = self._clock()
 
     def read(self, blobs: Blobs, messages: Sequence[SentMessage]) -> list[Kept]:
         """The messages in order; the ones of other conversations are forgotten. Raises `FileError`."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Literal
 
+from msgspec import Struct
+
 from tui_agent.model.client import Abilities
-from tui_agent.settings.schema import Settings
+from tui_agent.settings.schema import Effort, Settings
 from tui_agent.store.events import ModelChosen
-from tui_agent.store.state import ModelSlice
+from tui_agent.store.state import ModelSlice, State
 
 #: What a model holds whose window nobody knows, in tokens.
 UNKNOWN_WINDOW = 32_000
@@ -32,6 +35,26 @@ def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
         server=abilities.server,
         slots=abilities.slots,
     )
+
+
+class Asking(Struct, frozen=True):
+    """How a model is asked: effort, the most tokens of a reply (0: no limit), temperature (None: the provider's)."""
+
+    effort: Effort = "auto"
+    most: int = 0
+    temperature: float | None = None
+
+
+def asking(settings: Settings, state: State, name: str) -> Asking:
+    """How a model is asked now: as chosen for this turn, for it in this session, in its options, or in general."""
+    effort, most, temperature = settings.effort, settings.max_output, settings.temperature
+    for options in settings.models.options:
+        if fnmatchcase(name, options.name):
+            effort = options.effort or effort
+            most = most if options.max_output is None else options.max_output
+            temperature = temperature if options.temperature is None else options.temperature
+    effort = state.turn.effort or state.model.efforts.get(name, effort)
+    return Asking(effort, most, None if temperature < 0 else temperature)
 
 
 def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:

@@ -100,7 +100,13 @@ async def _planner(context: TurnContext, words: Words, request: str) -> ModelReq
         return None
     shape = schema.strict(context.planning_schema) if abilities.schema else None
     asked = ModelRequest(
-        name, (), purpose="plan", schema=shape, timeout=float(context.settings.request_timeout)
+        name,
+        (),
+        purpose="plan",
+        schema=shape,
+        timeout=float(context.settings.request_timeout),
+        effort="none",
+        session=context.state().session.id,
     )
     tools = head_of(context).tools if _is_ending(context, asked) else ()
     return replace(asked, tools=tools, schema=None) if tools else asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -22,7 +23,7 @@ from tui_agent.errors import (
     Unreachable,
 )
 from tui_agent.model.client import CallChunk, Chunk, Message, ReasoningChunk, TextChunk
-from tui_agent.model.parts import CallPart, Part, TextPart, message_of
+from tui_agent.model.parts import CallPart, Part, TextPart, calls_of, message_of
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import Emit
@@ -93,6 +94,11 @@ async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) 
             size = _Size(context)
 
 
+def _calls_in(messages: Sequence[Message]) -> frozenset[str]:
+    """The ids of all calls of a conversation."""
+    return frozenset(call.id for message in messages for call in calls_of(message))
+
+
 class _Size:
     """How large a request to one model may be, in tokens: less and less where the provider finds it too long."""
 
@@ -134,7 +140,9 @@ async def _ask_once(context: TurnContext, composed: Composed, earlier: Earlier, 
     model = composed.request.model
     paid = await open_request(context, model, tokens, "main")
     await emit(replace(composed.event, paid=paid))
-    answer = _ReplyAnswer(context, composed.event.protocol == "tools")
+    earlier_calls = await asyncio.to_thread(_calls_in, composed.request.messages)
+    answer = _ReplyAnswer(context, composed.event.protocol == "tools", earlier_calls)
+    context.sent.note_sent()
     await exchange(context, composed.request, paid, answer, emit)
     earlier.add(composed.event)
     reply = await asyncio.to_thread(answer.finish, model)
@@ -149,9 +157,10 @@ async def _ask_once(context: TurnContext, composed: Composed, earlier: Earlier, 
 class _ReplyAnswer(Answer):
     """A reply of the main model: it is read while it comes, and what the person reads of it is shown."""
 
-    def __init__(self, context: TurnContext, tools: bool) -> None:
+    def __init__(self, context: TurnContext, tools: bool, earlier_calls: frozenset[str]) -> None:
         self._context = context
         self._tools = tools
+        self._earlier_calls = earlier_calls
         self.forget()
 
     def forget(self) -> None:
@@ -159,7 +168,9 @@ class _ReplyAnswer(Answer):
         self.reasoning = ""
         schema, turn = self._context.schema, self._context.state().turn
         self.reader = (
-            ToolsReader(schema, self._context.functions, f"call_{turn.number}_{turn.step}")
+            ToolsReader(
+                schema, self._context.functions, f"call_{turn.number}_{turn.step}", self._earlier_calls
+            )
             if self._tools
             else StructuredReader(schema, self._context.functions)
         )
@@ -173,7 +184,7 @@ class _ReplyAnswer(Answer):
                 shown = [e.ReplyStreamed(delta.part, delta.text) for delta in self._read(text)]
                 hidden = letters - sum(len(event.text) for event in shown)
                 return [*shown, e.ReplyStreamed("", letters=hidden)] if hidden > 0 else [*shown]
-            case CallChunk() if isinstance(self.reader, ToolsReader):
+            case CallChunk():
                 self.reader.call(chunk)
                 return [e.ReplyStreamed("", letters=letters)]
             case ReasoningChunk(text):
@@ -202,7 +213,8 @@ class _ReplyAnswer(Answer):
         reply = _bounded(self.reader.finish(cut=self.cut), self.letters)
         if self.end and self.end.reason == "refused" and not reply.changes:
             raise Refused(f"{model} declined to answer", "reword the request, or choose another model")
-        if not self.text.strip() and not reply.calls:
+        native = isinstance(self.reader, StructuredReader) and self.reader.has_calls
+        if not self.text.strip() and not reply.calls and not native:
             raise EmptyReply(
                 f"{model} sent an empty answer", "send the request again, or choose another model"
             )
@@ -216,9 +228,10 @@ class _ReplyAnswer(Answer):
         for part in came:
             if not isinstance(part, CallPart):
                 parts.append(part)
-            elif calls and self._tools:
-                call = calls.pop(0)
-                parts.append(_as_read(part, call))
+            elif not self._tools:  # calls that were not offered are words of the reply
+                parts.append(TextPart(f"{part.name}({part.arguments})"))
+            elif calls:
+                parts.append(_as_read(part, calls.pop(0)))
         parts += [CallPart(call.id, call.name, call.arguments) for call in calls]
         return message_of(parts, self.end.origin if self.end else None)
 

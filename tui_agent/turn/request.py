@@ -24,6 +24,7 @@ from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.conversation_cache import shared_beginning
+from tui_agent.turn.model_choice import asking
 from tui_agent.turn.pastes import with_pastes
 
 GO_ON = "Here is what you asked for. Go on with the request."
@@ -133,6 +134,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         model=state.model.name,
         protocol=state.model.protocol,
     )
+    asked = asking(context.settings, state, state.model.name)
     request = ModelRequest(
         model=state.model.name,
         messages=(*(one.message for one in earlier), *new),
@@ -141,6 +143,11 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         schema=head.schema,
         timeout=float(context.settings.request_timeout),
         files=context.provider_files.ids if context.provider_files else (),
+        most=asked.most,
+        effort=asked.effort,
+        temperature=asked.temperature,
+        session=state.session.id,
+        cache="long" if context.part or context.sent.paused else "short",
     )
     return Composed(
         written, request, event, sum(len(text.encode(errors="replace")) for text in (*texts, head.text))
