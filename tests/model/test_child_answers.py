@@ -114,8 +114,10 @@ async def test_the_request_holds_what_was_given_and_nothing_else(
     }
 
 
-@pytest.mark.parametrize(("name", "sees"), [("openai/gpt-4o", True), ("openai/test-model", False)])
-async def test_an_image_goes_out_where_the_model_can_see(
+@pytest.mark.parametrize(
+    ("name", "sees"), [("openai/gpt-4o", True), ("openai/test-model", True), ("openai/gpt-3.5-turbo", False)]
+)
+async def test_an_image_is_sent_unless_the_model_is_known_not_to_see(
     model: ChildModel, provider: Provider, name: str, sees: bool
 ) -> None:
     message = {"role": "user", "content": "Look", "images": [{"media_type": "image/png", "data": "AAAA"}]}

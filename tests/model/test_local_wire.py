@@ -13,12 +13,15 @@ from support.local_servers import NAMES, WireModel, local_server
 from support.provider import Provider
 
 from tui_agent.errors import Unreachable
-from tui_agent.model import openai_wire, servers, table
+from tui_agent.model import servers, table
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import EndChunk, ModelRequest, Pass, ProgressChunk
+from tui_agent.model.direct_client import render
 from tui_agent.model.local import LOCAL_TIMEOUT_SECONDS, WAITS, LocalModels
+from tui_agent.model.rules import Rules
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import Kind, SchemaForm, ServerModel
+from tui_agent.model.wires.chat import Reader
 
 ASKED = ModelRequest("llamafile/tiny", ({"role": "user", "content": "Hi"},))
 
@@ -27,16 +30,18 @@ def test_a_local_name_needs_no_key_and_goes_to_no_provider() -> None:
     route = table.route("llamafile/tiny", {"OPENAI_API_KEY": "sk-mine", "OPENAI_API_BASE": "http://paid"})
     assert route is not None and (route.address, route.key) == ("http://127.0.0.1:8080/v1", "fake-api-key")
     request = ModelRequest(ASKED.model, ASKED.messages, options={"cache_prompt": True}, most=99)
-    body = openai_wire.body(request, route, None)
+    path, rendered, _ = render(request, route, route.wire, None)
+    body = rendered.body
+    assert path == "/chat/completions"
     assert (body["cache_prompt"], body["max_tokens"], body["model"]) == (True, 99, "tiny")
 
 
 def test_progress_is_read_from_the_stream() -> None:
     event = {"prompt_progress": {"total": 900, "cache": 0, "processed": 300, "time_ms": 12}}
     delta = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]}
-    reader = openai_wire.ChatReader()
-    assert reader.piece({**delta, **event}).progress == (300, 900)
-    assert reader.piece(delta).progress is None
+    reader = Reader(Rules())
+    assert reader.read({**delta, **event}) == [] and reader.progress == (300, 900)
+    assert reader.read(delta) == [] and reader.progress is None
 
 
 async def test_requests_to_one_slot_wait_for_each_other(

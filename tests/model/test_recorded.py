@@ -25,6 +25,7 @@ from tui_agent.model.client import (
     TokenCount,
     UsageChunk,
 )
+from tui_agent.model.parts import ThinkingPart
 from tui_agent.model.recording import RecordedModel, Recorder, asked
 
 
@@ -113,12 +114,12 @@ async def test_secrets_are_masked_however_they_are_spread(tmp_path: Path) -> Non
         CallChunk(0, "c", "write", '{"api_key": "hunter'),
         TextChunk("DEF0123456789 now"),
         CallChunk(0, arguments='2hunter2"}'),
-        EndChunk("stop", ({"type": "thinking", "thinking": "ghp_abcdefghijklmnop0123456789"},)),
+        EndChunk("stop", parts=(ThinkingPart("ghp_abcdefghijklmnop0123456789", {"signature": "signed"}),)),
     )
     path = tmp_path / "r.jsonl"
     await answer(Recorder(Scripted(chunks), path), request("my key is sk-proj-abcDEF0123456789"))
     written = path.read_text()
-    for part in ("abcDEF", "DEF012", "hunter", "ghp_"):
+    for part in ("abcDEF", "DEF012", "hunter", "ghp_", "signed"):
         assert part not in written
     (kept,) = RecordedModel(path).recording.exchanges
     assert kept.ask == f"my key is {MASK}"

@@ -28,11 +28,15 @@ from tui_agent.model.client import (
     TokenCount,
     UsageChunk,
 )
-from tui_agent.model.completion import complete
+from tui_agent.model.completion import Refusals, complete
 from tui_agent.model.direct_client import DirectTransport
+from tui_agent.model.parts import Origin
 from tui_agent.model.retrying import with_retries
+from tui_agent.model.rules import Rules
 from tui_agent.model.servers import Kind, address_of, fetch, root_of
 from tui_agent.model.tokens import estimate
+from tui_agent.model.wires import chat
+from tui_agent.model.wires.conversation import conversation
 
 #: A model of each, the variable of its address, and what is behind the port in it.
 NAMES = {
@@ -209,7 +213,7 @@ class WireModel:
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
         self._reached: dict[str, str] = {}
-        self._schemaless: set[str] = set()
+        self._refusals = Refusals()
 
     async def start(self) -> None: ...
 
@@ -231,7 +235,7 @@ class WireModel:
                 async for chunk in _ollama(request):
                     yield chunk
                 return
-            attempts = with_retries(lambda: complete(DirectTransport(), request, self._schemaless), RETRIES)
+            attempts = with_retries(lambda: complete(DirectTransport(), request, self._refusals), RETRIES)
             async with aclosing(attempts) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -240,7 +244,9 @@ class WireModel:
 async def _ollama(request: ModelRequest) -> AsyncGenerator[Chunk]:
     """Ollama's own API, for which the program has litellm."""
     address = root_of(address_of(request.model, os.environ))
-    body = {"model": request.model.partition("/")[2], "messages": list(request.messages), "stream": False}
+    talk = conversation(request.messages, Rules(), Origin(), sees=False)
+    messages = chat.messages(talk, Rules())
+    body = {"model": request.model.partition("/")[2], "messages": messages, "stream": False}
     told = await fetch(
         f"{address}/api/chat", {**body, "options": request.options, "format": request.schema}, timeout=10
     )
