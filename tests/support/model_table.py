@@ -61,14 +61,16 @@ def prices(info: dict[str, Any]) -> tuple[Price, ...]:
 
 
 def _price(info: dict[str, Any], suffix: str, above: int, before: Price | None) -> Price:
-    def one(key: str, otherwise: float) -> float:
-        value = info.get(key + suffix)
-        return otherwise if value is None else value
+    def one(key: str, otherwise: float, lower: float | None) -> float:
+        """The price of this step, else that of the step below if it has one of its own."""
+        if (value := info.get(key + suffix)) is not None:
+            return value
+        return otherwise if lower is None or info.get(key) is None else lower
 
-    given = one("input_cost_per_token", before.input if before else 0.0)
-    output = one("output_cost_per_token", before.output if before else 0.0)
-    cached = one("cache_read_input_token_cost", before.cached if before else given)
-    written = one("cache_creation_input_token_cost", before.written if before else given)
+    given = one("input_cost_per_token", 0.0, before.input if before else None)
+    output = one("output_cost_per_token", 0.0, before.output if before else None)
+    cached = one("cache_read_input_token_cost", given, before.cached if before else None)
+    written = one("cache_creation_input_token_cost", given, before.written if before else None)
     long = info.get(f"cache_creation_input_token_cost_above_1hr{suffix}")
     if long is None:
         base = info.get("cache_creation_input_token_cost_above_1hr")

@@ -215,13 +215,13 @@ def from_listing(entry: Any) -> tuple[str, KnownModel] | None:
                 cached = given if cached is None else cached
                 written = given if written is None else written
                 prices = (Price(-1, given, made, cached, written, written),)
-            supported = entry.get("supported_parameters") or ()
+            supported = _listed(entry.get("supported_parameters"))
             architecture = entry.get("architecture")
-            inputs = architecture.get("input_modalities") if isinstance(architecture, dict) else ()
+            inputs = _listed(architecture.get("input_modalities") if isinstance(architecture, dict) else ())
             letters = (
                 ("t", "tools" in supported),
                 ("s", "structured_outputs" in supported),
-                ("v", "image" in (inputs or ())),
+                ("v", "image" in inputs),
             )
             top = entry.get("top_provider")
             output = top.get("max_completion_tokens") if isinstance(top, dict) else 0
@@ -231,8 +231,12 @@ def from_listing(entry: Any) -> tuple[str, KnownModel] | None:
     return None
 
 
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _tokens(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _dollars(value: Any) -> float | None:
