@@ -15,9 +15,9 @@ _OPENROUTER_HIGHEST = "xhigh"
 def level_of(rules: Rules, effort: Effort) -> str:
     """The provider's level: for `max` its highest, for a level that the model lacks the next lower one, or the lowest.
 
-    "" leaves it to the provider, which is so for models without levels.
+    "" leaves it to the provider, which is so for models without levels and where they cannot be asked for.
     """
-    if not rules.levels:
+    if not rules.levels or not rules.effort:
         return ""
     if effort == "auto":
         return rules.auto
@@ -36,7 +36,7 @@ def _rank(level: str) -> int:
 def in_words(model: str, rules: Rules, effort: Effort) -> str:
     """What the person is shown of a level that the model takes in another way; "" if it is taken as it is."""
     level = level_of(rules, effort)
-    if not rules.levels:
+    if not rules.levels or not rules.effort:
         return f"{model} has no levels of effort" if effort != "auto" else ""
     if effort in ("auto", level):
         return ""
