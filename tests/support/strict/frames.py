@@ -15,7 +15,10 @@ MEGABYTE = "A" * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A server-sent event: `data` is JSON, or text as it is. A `final` frame ends the stream."""
+    """A server-sent event: `data` is JSON, or text as it is. A `final` frame ends the stream.
+
+    The event ":" is a comment.
+    """
 
     data: Any
     event: str = ""
@@ -25,6 +28,8 @@ class Frame:
 
     def encode(self, end: str) -> bytes:
         data = self.data if isinstance(self.data, str) else json.dumps(self.data, ensure_ascii=False)
+        if self.event == ":":
+            return f": {data}{end}{end}".encode()
         name = f"event: {self.event}{end}" if self.event else ""
         return f"{name}data: {data}{end}{end}".encode()
 

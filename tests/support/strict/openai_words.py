@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from support.strict import pictures, schemas
+
+if TYPE_CHECKING:
+    from support.strict.dialect import Dialect
 
 MOVED = {
     "max_tokens": "max_output_tokens",
@@ -29,7 +32,7 @@ def listed(values: Iterable[object]) -> str:
     return ", ".join(quoted[:-1]) + f", and {quoted[-1]}"
 
 
-def check_names(dialect: Any, given: dict[str, Any], known: Iterable[str], path: str) -> None:
+def check_names(dialect: Dialect, given: dict[str, Any], known: Iterable[str], path: str) -> None:
     """Refuse names that are not known."""
     for name in given:
         full = f"{path}.{name}" if path else name
@@ -45,11 +48,11 @@ def check_names(dialect: Any, given: dict[str, Any], known: Iterable[str], path:
             dialect.refuse(f"Unknown parameter: '{full}'.", param=full, code="unknown_parameter")
 
 
-def missing(dialect: Any, path: str) -> NoReturn:
+def missing(dialect: Dialect, path: str) -> NoReturn:
     dialect.refuse(f"Missing required parameter: '{path}'.", param=path, code="missing_required_parameter")
 
 
-def wrong_type(dialect: Any, path: str, expected: str, given: Any) -> NoReturn:
+def wrong_type(dialect: Dialect, path: str, expected: str, given: Any) -> NoReturn:
     names = {
         dict: "an object",
         list: "an array",
@@ -66,7 +69,7 @@ def wrong_type(dialect: Any, path: str, expected: str, given: Any) -> NoReturn:
     )
 
 
-def check_length(dialect: Any, path: str, value: str, most: int) -> None:
+def check_length(dialect: Dialect, path: str, value: str, most: int) -> None:
     """Refuse a string that is empty or longer than `most`."""
     if not value:
         dialect.refuse(
@@ -84,7 +87,7 @@ def check_length(dialect: Any, path: str, value: str, most: int) -> None:
         )
 
 
-def check_name(dialect: Any, path: str, value: Any) -> None:
+def check_name(dialect: Dialect, path: str, value: Any) -> None:
     """Refuse a function's name that is not one."""
     if not isinstance(value, str):
         wrong_type(dialect, path, "a string", value)
@@ -97,7 +100,7 @@ def check_name(dialect: Any, path: str, value: Any) -> None:
         )
 
 
-def check_value(dialect: Any, path: str, value: Any, allowed: Iterable[str]) -> None:
+def check_value(dialect: Dialect, path: str, value: Any, allowed: Iterable[str]) -> None:
     if value not in allowed:
         dialect.refuse(
             f"Invalid value: '{value}'. Supported values are: {listed(allowed)}.",
@@ -106,7 +109,7 @@ def check_value(dialect: Any, path: str, value: Any, allowed: Iterable[str]) -> 
         )
 
 
-def check_effort(dialect: Any, path: str, effort: Any, levels: Iterable[str], model: str) -> None:
+def check_effort(dialect: Dialect, path: str, effort: Any, levels: Iterable[str], model: str) -> None:
     """Refuse a level of effort that the model does not have."""
     levels = tuple(levels)
     if not levels:
@@ -125,7 +128,7 @@ def check_effort(dialect: Any, path: str, effort: Any, levels: Iterable[str], mo
         )
 
 
-def check_schema(dialect: Any, name: str, schema: Any, strict: bool, path: str) -> None:
+def check_schema(dialect: Dialect, name: str, schema: Any, strict: bool, path: str) -> None:
     """Refuse a function's parameters that are no object, or break the strict subset."""
     wrong = ""
     if schema is not None and schema.get("type") != "object":
@@ -138,7 +141,7 @@ def check_schema(dialect: Any, name: str, schema: Any, strict: bool, path: str) 
         )
 
 
-def check_picture(dialect: Any, url: Any, path: str, elsewhere: bool = False) -> None:
+def check_picture(dialect: Dialect, url: Any, path: str, elsewhere: bool = False) -> None:
     """Refuse a picture that is not one."""
     if elsewhere and url is None:
         return
