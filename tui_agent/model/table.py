@@ -176,8 +176,8 @@ def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilit
     """What is known of a model; `known` is newer than the table."""
     known = known or made.known
     if known is None:
-        # a new model of a provider's own can do what its others can; of other servers nothing is known
-        able = made.own and bool(table().models.get(made.provider))
+        # a new model of a provider can do what its others can; under OpenAI's name many other servers are reached
+        able = (made.own or made.provider != "openai") and bool(table().models.get(made.provider))
         return Abilities(name, tools=able, sees=able)
     return Abilities(
         name,

@@ -13,19 +13,21 @@ from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.model.client import Model, ModelRequest, Reaching, UsageChunk
+from tui_agent.model.effort import in_words
 from tui_agent.model.local import LocalModels
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.model.providers import provider_of
 from tui_agent.model.server_memory import ServerMemory
+from tui_agent.model.table import rules_for
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.saving import save
-from tui_agent.settings.schema import Settings
+from tui_agent.settings.schema import Effort, Settings
 from tui_agent.store import events as e
 from tui_agent.store.events import ModelStatusChanged
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
-from tui_agent.turn.model_choice import chosen, is_chosen
+from tui_agent.turn.model_choice import asking, chosen, is_chosen
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
@@ -160,6 +162,20 @@ class ModelAccess:
         self.name = name
         await self.get_ready()
         return about
+
+    @call(changes=True)
+    async def set_effort(self, effort: Effort, *, once: bool = False) -> str:
+        """Have the model think so much from now on, or with `once` in the next turn alone; a sentence for the person,
+        which names the model's own level if that is another."""
+        await self._journal.record(e.EffortChosen(self.name, effort, once))
+        until = "in the next turn" if once else "from the next request on"
+        another = in_words(self.name, rules_for(self.name), effort)
+        return f"Effort {effort} {until}" + (f" ({another})" if another else "")
+
+    @call(changes=False)
+    def effort(self) -> Effort:
+        """How much the model thinks now."""
+        return asking(self._settings(), self.state, self.name).effort
 
     @call(changes=False)
     async def find(self) -> tuple[Suggestion, ...]:

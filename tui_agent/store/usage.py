@@ -8,13 +8,17 @@ from msgspec import Struct, field
 
 
 class Usage(Struct, frozen=True):
-    """Tokens and dollars. `cost` is None when any part of it is unknown; `estimated` marks counts of our own."""
+    """Tokens and dollars. `cost` is None when any part of it is unknown; `estimated` marks counts of our own.
+
+    Of `output`, `thinking` were not shown as text.
+    """
 
     input: int = 0
     output: int = 0
     cached: int = 0
     cost: float | None = 0.0
     estimated: bool = False
+    thinking: int = 0
 
     def plus(self, other: Usage) -> Usage:
         known = self.cost is not None and other.cost is not None
@@ -24,6 +28,7 @@ class Usage(Struct, frozen=True):
             cached=self.cached + other.cached,
             cost=self.cost + other.cost if known else None,  # type: ignore[operator]
             estimated=self.estimated or other.estimated,
+            thinking=self.thinking + other.thinking,
         )
 
 
@@ -36,6 +41,7 @@ def used_since(before: Usage, now: Usage) -> Usage:
         cached=now.cached - before.cached,
         cost=round(now.cost - before.cost, 9) if known else None,  # type: ignore[operator]
         estimated=now.estimated,
+        thinking=now.thinking - before.thinking,
     )
 
 

@@ -130,7 +130,7 @@ async def exchange(
                         if reading is not None:
                             await reading.tell(read, of, waits)
                     case UsageChunk(given, came, cached, cost):
-                        usage = Usage(given, came, cached, cost)
+                        usage = Usage(given, came, cached, cost, thinking=chunk.thinking)
                     case RetryChunk(attempt, seconds, why):
                         if answer.letters:
                             if await asyncio.to_thread(answer.is_worth_keeping):

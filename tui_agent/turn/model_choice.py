@@ -47,7 +47,8 @@ class Asking(Struct, frozen=True):
 
 def asking(settings: Settings, state: State, name: str) -> Asking:
     """How a model is asked now: as chosen for this turn, for it in this session, in its options, or in general."""
-    effort, most, temperature = settings.effort, settings.max_output, settings.temperature
+    most, temperature = settings.max_output, settings.temperature
+    effort: Effort = settings.effort
     for options in settings.models.options:
         if fnmatchcase(name, options.name):
             effort = options.effort or effort

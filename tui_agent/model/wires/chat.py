@@ -214,6 +214,7 @@ class Reader(ReplyReader):
 
     def _place(self, index: Any, id: Any) -> Place:
         """The place of a call; a second id under an index that is taken begins another call."""
+        index = index if isinstance(index, int) else None
         taken = self._calls_at.get(index)
         if taken is not None and (not id or not taken[1] or taken[1] == id):
             self._calls_at[index] = (taken[0], taken[1] or id)

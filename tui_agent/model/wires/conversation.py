@@ -168,7 +168,7 @@ class _Ids:
         self._accepted = re.compile(rules.call_id)
 
     def of(self, call: str) -> str:
-        if self._accepted.search(call):
+        if self._accepted.fullmatch(call):
             return call
         digest = hashlib.sha256(call.encode("utf-8", "replace")).hexdigest()
         return digest[: self._rules.call_id_length]

@@ -221,12 +221,13 @@ class Reader(ReplyReader):
     def __init__(self) -> None:
         super().__init__()
         self._counts: dict[str, Any] = {}
+        #: How many blocks began under an index after its first.
+        self._again: dict[int, int] = {}
         #: Signed blocks while their pieces come, by place.
         self._signatures: dict[Place, list[str]] = {}
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
-        at = event.get("index")
-        place = (at if isinstance(at, int) and at >= 0 else 0, 0)
+        place = self._place(event)
         match event:
             case {"type": "message_start"}:
                 self._count(mapping(event.get("message")).get("usage"))
@@ -243,6 +244,16 @@ class Reader(ReplyReader):
                     self.reason = _REASONS.get(reason, "stop")
                 self._count(event.get("usage"))
         return []
+
+    def _place(self, event: dict[str, Any]) -> Place:
+        """The place of a block; some servers give all of them one index."""
+        index = event.get("index")
+        index = index if isinstance(index, int) and index >= 0 else 0
+        place = (index, self._again.get(index, 0))
+        if event.get("type") == "content_block_start" and self.has(place):
+            place = (index, place[1] + 1)
+            self._again[index] = place[1]
+        return place
 
     def _begun(self, place: Place, block: dict[str, Any]) -> list[Chunk]:
         match block:
