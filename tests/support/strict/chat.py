@@ -69,6 +69,7 @@ class Chat(Dialect):
         "tool": names("role content tool_call_id"),
     }
     words: ClassVar[dict[str, str]] = WORDS
+    roles = names("system developer user assistant tool")
     models = r"gpt|^o\d|codex|chat|test"
     #: Models that see pictures.
     sees = r"gpt-(?:4o|4\.1|[5-9])|^o\d|test"

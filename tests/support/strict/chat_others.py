@@ -190,6 +190,7 @@ class MiniMax(Chat):
         reasoning_split mask_sensitive_info
     """)
     message_fields = None
+    roles = names("system user assistant tool")
     models = r"(?i)minimax|abab"
     sees = r"(?i)minimax-m[3-9]"
     words: ClassVar[dict[str, str]] = {

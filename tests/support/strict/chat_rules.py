@@ -24,8 +24,8 @@ def check(dialect: Chat, body: dict[str, Any]) -> None:
     for index, message in enumerate(messages):
         path = f"messages[{index}]"
         role = message.get("role")
-        if role not in ("system", "user", "assistant", "tool", "developer"):
-            dialect.say("role", role=role, param=f"{path}.role", code="invalid_value")
+        if role not in dialect.roles:
+            dialect.say("role", role=role, index=index, param=f"{path}.role", code="invalid_value")
         if dialect.message_fields is not None:
             if role not in dialect.message_fields:
                 dialect.say("role", role=role, param=f"{path}.role", code="invalid_value")

@@ -26,6 +26,7 @@ class _Lenient(Chat):
     fields = None
     message_fields = None
     thinking_out = "reasoning_content"
+    roles = names("system user assistant tool")
     sees = r"^$"
 
     def check_effort(self, body: dict[str, Any]) -> None:
@@ -57,7 +58,7 @@ class DeepSeek(_Lenient):
     cache_step, cache_least = 64, 64
     words: ClassVar[dict[str, str]] = {
         **WORDS,
-        "role": "Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `{role}`,"
+        "role": "Failed to deserialize the JSON body into the target type: messages[{index}]: unknown variant `{role}`,"
         " expected one of `system`, `user`, `assistant`, `tool`, `latest_reminder`",
         "tool_first": "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
         "unanswered": "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
@@ -295,6 +296,8 @@ class DashScope(_Lenient):
     sees = r"-vl|qvq|omni|qwen3\.[5-9]|qwen[4-9]"
     words: ClassVar[dict[str, str]] = {
         **{key: text and f"<400> InternalError.Algo.InvalidParameter: {text}" for key, text in WORDS.items()},
+        "role": "<400> InternalError.Algo.InvalidParameter: {role} is not one of ['system', 'assistant', 'user', 'tool',"
+        " 'function'] - 'messages.{index}.role'",
         "tool_first": '<400> InternalError.Algo.InvalidParameter: messages with role "tool" must be a response to a'
         ' preceeding message with "tool_calls".',
         "unanswered": '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be'
