@@ -49,7 +49,7 @@ def _started(state: State, event: e.TurnStarted) -> State:
     state = replace(
         state,
         turn=TurnSlice(number=event.turn, phase="planning", request=event.request, effort=state.model.once),
-        model=replace(state.model, once="") if state.model.once else state.model,
+        model=replace(state.model, once=None) if state.model.once else state.model,
         plan=PlanSlice(turn=event.turn),
         reply=ReplySlice(turn=event.turn),
         input=replace(

@@ -80,7 +80,7 @@ class ModelSlice(Struct, frozen=True):
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
     #: The effort that the person chose in this session, by the model's name, and the one for the next turn alone.
     efforts: dict[str, Effort] = field(default_factory=dict)
-    once: Effort | Literal[""] = ""
+    once: Effort | None = None
 
     @property
     def small(self) -> bool:
@@ -121,8 +121,8 @@ class TurnSlice(Struct, frozen=True):
     proposes: bool = False
     #: The calls of tools that are being done: what each is about, by its id.
     calls: dict[str, str] = field(default_factory=dict)
-    #: The effort of this turn alone; "" for that of the model.
-    effort: Effort | Literal[""] = ""
+    #: The effort of this turn alone; None for that of the model.
+    effort: Effort | None = None
 
     @property
     def running(self) -> bool:

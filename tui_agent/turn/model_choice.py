@@ -51,10 +51,11 @@ def asking(settings: Settings, state: State, name: str) -> Asking:
     effort: Effort = settings.effort
     for options in settings.models.options:
         if fnmatchcase(name, options.name):
-            effort = options.effort or effort
+            effort = effort if options.effort is None else options.effort
             most = most if options.max_output is None else options.max_output
             temperature = temperature if options.temperature is None else options.temperature
-    effort = state.turn.effort or state.model.efforts.get(name, effort)
+    effort = state.model.efforts.get(name, effort)
+    effort = effort if state.turn.effort is None else state.turn.effort
     return Asking(effort, most, None if temperature < 0 else temperature)
 
 
