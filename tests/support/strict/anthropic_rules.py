@@ -61,6 +61,9 @@ def check(dialect: Anthropic, body: dict[str, Any], beta: str) -> None:
     if "output_format" in body:
         dialect.refuse("output_format: This field is deprecated. Use 'output_config.format' instead.")
     only(dialect, body, FIELDS, "")
+    for name, value in body.items():
+        if value is None:
+            dialect.refuse(f"{name}: Input should be a valid value, not null")
     for name in ("model", "max_tokens", "messages"):
         if name not in body:
             dialect.refuse(f"{name}: Field required")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from support.strict.counting import digest
@@ -37,7 +38,7 @@ class ThinkingMemory:
         self._dialect = dialect
         self._issued: dict[str, Issued] = {}
         #: Replies by the ids of their calls, and by their words.
-        self._replies: dict[str, tuple[dict[str, Any], ...]] = {}
+        self._replies: dict[str, list[tuple[dict[str, Any], ...]]] = {}
         #: Blocks that the last request allowed to drop.
         self.dropped = 0
 
@@ -50,8 +51,7 @@ class ThinkingMemory:
             if item["type"] in THINKING:
                 prefix = prefix_of(body, body["messages"], items[:index])
                 self._issued[_proof(item)] = Issued(item, family, prefix, rules.thinking_bound, reply)
-            if any(one["type"] in THINKING for one in items):
-                self._replies[_name(item)] = reply
+            self._replies.setdefault(_name(item), []).append(reply)
 
     def forget(self, items: list[dict[str, Any]]) -> None:
         """The client saw only a part of these: none must come back, but any may."""
@@ -122,21 +122,28 @@ class ThinkingMemory:
         self, body: dict[str, Any], index: int, blocks: list[dict[str, Any]], latest: bool
     ) -> None:
         """The latest message must hold all thinking of its reply, between the same other blocks, or none."""
-        found = next((reply for block in blocks if (reply := self._replies.get(_name(block)))), None)
-        if found is None:
+        replies = self._replies_of(blocks)
+        if not any(block["type"] in THINKING for reply in replies for block in reply):
             return
-        thoughts = [block for block in blocks if block["type"] in THINKING]
-        if not thoughts:
-            self._check_dropped(body, index, blocks, latest)
+        if not any(block["type"] in THINKING for block in blocks):
+            if all(any(block["type"] in THINKING for block in reply) for reply in replies):
+                self._check_dropped(body, index, blocks, latest)
             return
-        if latest and [_shape(block) for block in blocks] != [_shape(block) for block in found]:
-            pairs = zip(blocks, found, strict=False)
-            same = sum(_shape(one) == _shape(other) for one, other in pairs)
-            place = min(
-                next((i for i, one in enumerate(blocks) if _shape(one) != _shape_at(found, i)), same),
-                len(blocks) - 1,
-            )
-            self._dialect.refuse(_MODIFIED.format(at=f"{index}.content.{place}"))
+        shape = [_shape(block) for block in blocks]
+        shapes = [[_shape(block) for block in reply] for reply in replies]
+        if latest and shape not in shapes:
+            pairs = enumerate(zip_longest(shape, shapes[0]))
+            place = next(place for place, (one, other) in pairs if one != other)
+            self._dialect.refuse(_MODIFIED.format(at=f"{index}.content.{min(place, len(blocks) - 1)}"))
+
+    def _replies_of(self, blocks: list[dict[str, Any]]) -> list[tuple[dict[str, Any], ...]]:
+        """The replies that blocks may be of: by their thinking or their calls, else by their words."""
+        sure = [block for block in blocks if block["type"] != "text"]
+        for some in (sure, blocks):
+            for block in some:
+                if replies := self._replies.get(_name(block)):
+                    return replies
+        return []
 
     def _check_dropped(
         self, body: dict[str, Any], index: int, blocks: list[dict[str, Any]], latest: bool
@@ -190,7 +197,3 @@ def _name(block: dict[str, Any]) -> str:
 
 def _shape(block: dict[str, Any]) -> tuple[str, str]:
     return (block["type"], _proof(block) if block["type"] in THINKING else "")
-
-
-def _shape_at(blocks: tuple[dict[str, Any], ...], index: int) -> tuple[str, str]:
-    return _shape(blocks[index]) if index < len(blocks) else ("", "")

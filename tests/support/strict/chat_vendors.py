@@ -296,8 +296,8 @@ class DashScope(_Lenient):
     sees = r"-vl|qvq|omni|qwen3\.[5-9]|qwen[4-9]"
     words: ClassVar[dict[str, str]] = {
         **{key: text and f"<400> InternalError.Algo.InvalidParameter: {text}" for key, text in WORDS.items()},
-        "role": "<400> InternalError.Algo.InvalidParameter: {role} is not one of ['system', 'assistant', 'user', 'tool',"
-        " 'function'] - 'messages.{index}.role'",
+        "role": "<400> InternalError.Algo.InvalidParameter: {role} is not one of ['system', 'assistant', 'user',"
+        " 'tool', 'function'] - 'messages.{index}.role'",
         "tool_first": '<400> InternalError.Algo.InvalidParameter: messages with role "tool" must be a response to a'
         ' preceeding message with "tool_calls".',
         "unanswered": '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be'

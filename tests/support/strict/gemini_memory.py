@@ -21,7 +21,7 @@ class SignatureMemory:
     def __init__(self, dialect: Gemini) -> None:
         self._dialect = dialect
         self._signed: dict[str, tuple[str, dict[str, Any]]] = {}
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, set[str]] = {}
 
     def remember(self, parts: list[dict[str, Any]], model: str) -> None:
         """Keep the parts of a reply."""
@@ -31,7 +31,7 @@ class SignatureMemory:
             if signature:
                 self._signed[signature] = (family_of("gemini", model), part)
                 if "functionCall" not in part and text:
-                    self._texts[text] = signature
+                    self._texts.setdefault(text, set()).add(signature)
 
     def forget(self, parts: list[dict[str, Any]]) -> None:
         """The client saw only a part of these."""
@@ -80,8 +80,8 @@ class SignatureMemory:
 
     def _check_text(self, content: dict[str, Any]) -> None:
         text = "".join(part.get("text", "") for part in content["parts"] if not part.get("thought"))
-        signature = self._texts.get(text)
-        if signature and signature not in [part.get("thoughtSignature") for part in content["parts"]]:
+        signatures = self._texts.get(text)
+        if signatures and not signatures & {part.get("thoughtSignature") for part in content["parts"]}:
             self._dialect.lose("a text came back without its signature")
 
 

@@ -34,7 +34,11 @@ def camel(value: Any) -> Any:
         return [camel(item) for item in value]
     if not isinstance(value, dict):
         return value
-    named = {re.sub(r"_([a-z])", lambda found: found[1].upper(), name): item for name, item in value.items()}
+    named = {
+        re.sub(r"_([a-z])", lambda found: found[1].upper(), name): item
+        for name, item in value.items()
+        if item is not None
+    }
     return {name: item if name in FREE else camel(item) for name, item in named.items()}
 
 

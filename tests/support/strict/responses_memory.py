@@ -43,7 +43,7 @@ class ItemMemory:
         self._reasoning: dict[str, Issued] = {}
         self._contents: dict[str, Issued] = {}
         self._calls: dict[str, Owner] = {}
-        self._texts: dict[str, Issued] = {}
+        self._texts: dict[str, list[Issued | None]] = {}
 
     def remember(self, items: list[dict[str, Any]], family: str, stored: bool) -> None:
         """Keep the items of a reply."""
@@ -53,8 +53,9 @@ class ItemMemory:
         for item in items:
             if before and before[-1].follower is None:
                 before[-1].follower = (item["type"], item.get("call_id", "") if unique else "")
-                if item["type"] == "message":
-                    self._texts[item["content"][0]["text"]] = before[-1]
+            if item["type"] == "message":
+                led = items[items.index(item) - 1]["type"] == "reasoning" if items.index(item) else False
+                self._texts.setdefault(item["content"][0]["text"], []).append(before[-1] if led else None)
             if item["type"] == "reasoning":
                 issued = Issued(item, family, stored)
                 before.append(issued)
@@ -141,9 +142,14 @@ class ItemMemory:
         text = (
             content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
         )
-        issued = self._texts.get(text)
-        if issued is None or issued.family != family or any(issued is other for other in seen):
+        leaders = self._texts.get(text) or [None]
+        if any(
+            issued is None or issued.family != family or any(issued is one for one in seen)
+            for issued in leaders
+        ):
             return
+        issued = leaders[-1]
+        assert issued is not None
         if item.get("id"):
             self._refuse(
                 f"Item '{item['id']}' of type 'message' was provided without its required 'reasoning' item:"
