@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, Protocol
 
 import msgspec
@@ -118,9 +119,45 @@ async def complete(
     A reply that breaks off after its first word ends as cut, without an error. A server that refuses an optional part
     is asked again without it, and remembered in `refusals`.
     """
+    known = await transport.abilities(request.model)
+    if request.schema is not None and request.schema_form == "guided_json":
+        request = replace(request, options={**request.options, "guided_json": request.schema}, schema=None)
+    elif request.schema is not None and not (request.schema_form or known.schema or not known.known):
+        request = replace(request, schema=None)  # one that is not known is tried with a schema
+    while True:
+        request = refusals.left_out(request)
+        refused = ""
+        async with aclosing(_attempt(transport, request)) as attempt:
+            try:
+                async for chunk in attempt:
+                    yield chunk
+            except _PartRefused as error:
+                refused = error.part
+        if not refused:
+            return
+        refusals.add(request, refused)
+
+
+class _PartRefused(Exception):
+    """The server refuses an optional part of a request, and has said nothing else."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(part)
+        self.part = part
+
+
+async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
     wire = Wire()
     watch(wire)
-    stream = await _opened(transport, request, refusals, wire)
+    shape = None if "schema" in request.without else request.schema
+    try:
+        stream = await _open(transport, request, wire, shape)
+    except ModelError:
+        raise
+    except Exception as error:
+        _raise_refusal(error, request, wire)
+        meaning = _meaning(error, request, wire)
+        raise (NotNow(meaning) if meaning.again else meaning.error) from error
     reader = stream.reader
     try:
         while (chunks := await _next(stream, request, wire)) is not None:
@@ -130,9 +167,8 @@ async def complete(
                 yield ProgressChunk(*progress)
     except Exception as error:
         _log.info("the answer broke off", exc_info=True)
-        held = request.schema and request.schema_form and not reader.said
-        if held and "schema" in _refused(error, request, wire):
-            raise _schema_refused(request) from error
+        if not reader.said:
+            _raise_refusal(error, request, wire)
         if reader.reason is None:
             yield _broken(error, stream, request, wire)
             return
@@ -143,6 +179,18 @@ async def complete(
         cost = await transport.cost(request.model, reader.usage)
         yield replace(reader.usage, cost=cost)
     yield _end(stream, request.model)
+
+
+def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
+    """Raise `_PartRefused` if the server refuses an optional part, `SchemaRefused` for a local server's schema."""
+    part = next(iter(_refused(error, request, wire)), "")
+    if part == "schema" and request.schema_form:
+        raise SchemaRefused(
+            f"The server of {request.model} does not take the schema", "ask it without"
+        ) from error
+    if part:
+        _log.info("the server refuses the %s", part, exc_info=True)
+        raise _PartRefused(part) from error
 
 
 async def _next(stream: Answering, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
@@ -179,36 +227,6 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
     wire.on_keep_alive = kept_alive
 
 
-async def _opened(transport: Transport, request: ModelRequest, refusals: Refusals, wire: Wire) -> Answering:
-    known = await transport.abilities(request.model)
-    wanted = request.schema is not None
-    # a model that is not known (a local server's, say) is tried with a schema
-    if wanted and request.schema_form == "guided_json":
-        request = replace(request, options={**request.options, "guided_json": request.schema}, schema=None)
-    elif wanted and not (request.schema_form or known.schema or not known.known):
-        request = replace(request, schema=None)
-    try:
-        while True:
-            request = refusals.left_out(request)
-            shape = None if "schema" in request.without else request.schema
-            try:
-                return await _open(transport, request, wire, shape)
-            except Exception as error:
-                refused = [part for part in _refused(error, request, wire) if part not in request.without]
-                if not refused:
-                    raise
-                if refused[0] == "schema" and request.schema_form:
-                    raise _schema_refused(request) from error
-                _log.info("the server refuses the %s", refused[0], exc_info=True)
-                refusals.add(request, refused[0])
-                wire.error = None
-    except ModelError:
-        raise
-    except Exception as error:
-        meaning = _meaning(error, request, wire)
-        raise (NotNow(meaning) if meaning.again else meaning.error) from error
-
-
 async def _open(
     transport: Transport, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None
 ) -> Answering:
@@ -238,7 +256,11 @@ def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
         "effort": status in (400, 422),
         "temperature": status in (400, 422) and request.temperature is not None,
     }
-    return [part for part, sign in OPTIONAL.items() if present[part] and sign.search(words)]
+    return [
+        part
+        for part, sign in OPTIONAL.items()
+        if present[part] and part not in request.without and sign.search(words)
+    ]
 
 
 def _broken(error: Exception, stream: Answering, request: ModelRequest, wire: Wire) -> EndChunk:
@@ -311,7 +333,3 @@ def _meaning(error: Exception, request: ModelRequest, wire: Wire) -> Meaning:
     if type(error) is TimeoutError:
         return Meaning(timed_out(request.model, request.timeout, more=wire.accepted))
     return explain(error, request.model, wire)
-
-
-def _schema_refused(request: ModelRequest) -> SchemaRefused:
-    return SchemaRefused(f"The server of {request.model} does not take the schema", "ask it without")

@@ -241,12 +241,18 @@ class _Checked(httpx.AsyncByteStream):
             return ()
         if is_error(value):
             raise self._told(value)
+        if value.get("type") == "response.failed":
+            raise self._told({"error": (value.get("response") or {}).get("error")})
         if value.get("type") == "ping":
             self._wire.on_keep_alive()
             return ()
         self._wire.on_sign_of_life()
         self._over = value.get("type") in _LAST_EVENTS
         self._wire.usage = self._wire.usage or _holds_usage(value)
+        groq = value.get("x_groq")
+        if isinstance(groq, dict) and groq.get("usage") and not value.get("usage"):
+            value = {**value, "usage": groq["usage"]}  # where every reader looks for it
+            data = json.dumps(value)
         return [(kind, data.replace("\n", " "), value)]  # JSON has no newline inside a string
 
     def _body(self, body: bytes) -> dict[str, Any]:

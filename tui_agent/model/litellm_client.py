@@ -123,6 +123,8 @@ class LitellmTransport:
         level = level_of(rules, request.effort)
         if level and "effort" not in request.without and not (local and request.effort == "auto"):
             options["reasoning_effort"] = level
+        if rules.body:
+            options["extra_body"] = rules.body
         if request.options:
             # litellm speaks Ollama's own API to it, and knows its options by name
             options |= request.options if provider.startswith("ollama") else {"extra_body": request.options}
@@ -144,6 +146,8 @@ class LitellmTransport:
         return LitellmStream(pieces, origin)
 
     async def cost(self, model: str, usage: UsageChunk) -> float | None:
+        if usage.cost is not None:
+            return usage.cost
         try:
             return await asyncio.to_thread(_cost, model, usage)
         except (
@@ -165,10 +169,11 @@ def _served(model: str) -> tuple[str, Rules, Origin]:
 def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[str, Any]]:
     """The messages in the shape of the OpenAI chat API, with the fields that litellm knows for thinking."""
     known = abilities(request.model)
-    marks = cache_marks(request.messages) if known.cache_marks else frozenset()
+    marked = known.cache_marks or rules.cache == "marks"
+    marks = cache_marks(request.messages) if marked else frozenset()
     sees = known.sees or not known.known
     talk = conversation(request.messages, rules, origin, sees=sees, marks=marks)
-    rules = replace(rules, cache="marks" if known.cache_marks else "", thinking_field="reasoning_content")
+    rules = replace(rules, cache="marks" if marked else "")
     rendered = chat.messages(talk, rules, request.cache)
     said = iter([turn for turn in talk.turns if isinstance(turn, Said) and (turn.text or turn.calls)])
     calls = (call for turn in talk.turns if isinstance(turn, Said) for call in turn.calls)
@@ -178,7 +183,8 @@ def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[
             message["tool_call_id"] = full.get(message["tool_call_id"], message["tool_call_id"])
         if message["role"] == "assistant":
             blocks = [block for part in next(said).thinking for block in reader.items(part.native)]
-            if blocks:
+            # litellm puts all thinking first, and what it sends before is not ours to compare
+            if blocks and not rules.thinking_bound:
                 message["thinking_blocks"] = blocks
             for call in message.get("tool_calls") or ():
                 call["id"] = full.get(call["id"], call["id"])
@@ -250,6 +256,8 @@ class LitellmReader(ReplyReader):
         self._pieces = pieces
         self._blocks: list[dict[str, Any]] = []
         self._unsigned = False
+        #: Whether thinking has followed text or calls: litellm cannot send that back in its place.
+        self._interleaved = False
 
     def read(self, event: Any) -> list[Chunk]:
         chunks: list[Chunk] = []
@@ -294,11 +302,12 @@ class LitellmReader(ReplyReader):
         else:
             if not self._unsigned:
                 self._blocks.append({"type": "thinking", "thinking": ""})
+            self._interleaved = self._interleaved or self.said
             self._blocks[-1]["thinking"] += block.get("thinking") or ""
             if signature := block.get("signature"):
                 self._blocks[-1]["signature"] = signature
             self._unsigned = not block.get("signature")
-        self.keep((chat.THINKING, 0), ThinkingPart, self._blocks, size)
+        self.keep((chat.THINKING, 0), ThinkingPart, None if self._interleaved else self._blocks, size)
 
 
 def _counted(usage: Any) -> UsageChunk:
@@ -309,6 +318,7 @@ def _counted(usage: Any) -> UsageChunk:
         given,
         output,
         min(reader.count(getattr(details, "cached_tokens", None)), given),
+        chat.dollars(getattr(usage, "cost", None)),
         written=min(reader.count(getattr(details, "cache_creation_tokens", None)), given),
         thinking=min(reader.count(getattr(made, "reasoning_tokens", None)), output),
     )

@@ -63,7 +63,7 @@ class SignatureMemory:
             family, sent = self._signed.get(signature, ("", {}))
             if family != family_of("gemini", model):
                 self._dialect.refuse("Corrupted thought signature.")
-            if sent.get("functionCall") != part.get("functionCall"):
+            if _said(sent) != _said(part):
                 self._dialect.refuse("Invalid thought signature.")
 
     def _missing(self, call: dict[str, Any], index: int, current: bool) -> None:
@@ -83,6 +83,12 @@ class SignatureMemory:
         signatures = self._texts.get(text)
         if signatures and not signatures & {part.get("thoughtSignature") for part in content["parts"]}:
             self._dialect.lose("a text came back without its signature")
+
+
+def _said(part: dict[str, Any]) -> tuple[Any, Any] | None:
+    """The name and the arguments of a call: its id may be the client's own."""
+    call = part.get("functionCall")
+    return (call.get("name"), call.get("args")) if call else None
 
 
 def _is_asked(content: dict[str, Any]) -> bool:

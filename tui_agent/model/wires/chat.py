@@ -160,7 +160,7 @@ class Reader(ReplyReader):
         self._count = 0
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
-        usage = event.get("usage") or mapping(event.get("x_groq")).get("usage")
+        usage = event.get("usage")
         if isinstance(usage, dict):
             self.usage = self._counted(usage)
         self.progress = _progress(event)
@@ -251,9 +251,9 @@ class Reader(ReplyReader):
         if self._rules.thinking_uncounted:
             total = count(usage.get("total_tokens"))
             output = total - given if total >= given + output else output + thinking
-        cost = _dollars(usage.get("cost"))
+        cost = dollars(usage.get("cost"))
         if cost is not None and usage.get("is_byok"):  # the person pays the provider apart
-            cost += _dollars(mapping(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
+            cost += dollars(mapping(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
         return UsageChunk(
             given,
             output,
@@ -264,7 +264,8 @@ class Reader(ReplyReader):
         )
 
 
-def _dollars(value: Any) -> float | None:
+def dollars(value: Any) -> float | None:
+    """An amount that a server reports; None for what cannot be one."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if number and 0 <= value < 1e6 else None
 
