@@ -61,7 +61,12 @@ REFUSED: list[Case] = [
     ("openai", GPT, {"max_tokens": 10}, "Use 'max_completion_tokens' instead."),
     ("openai", GPT, {"reasoning_effort": "xhigh"}, "'xhigh' is not supported with the 'gpt-5.1' model"),
     ("openai", "gpt-5.6", {"reasoning_effort": "max", "tools": None}, "'max' is not supported"),
-    ("openai", GPT, {"temperature": 0.5}, "Only the default (1) value is supported."),
+    (
+        "openai",
+        GPT,
+        {"temperature": 0.5, "reasoning_effort": "low"},
+        "Only the default (1) value is supported.",
+    ),
     ("openai", "gpt-5.4", {}, "Function tools with reasoning_effort are not supported for gpt-5.4"),
     ("openai", "gpt-6.1-sol", {}, "only supported in v1/responses"),
     ("openai", "gpt-5.3-codex", {"tools": None}, "only supported in v1/responses"),

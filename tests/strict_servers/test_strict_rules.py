@@ -246,6 +246,7 @@ RESPONSES: list[Case] = [
     (GPT, seen("data:image/png;base64,aGVsbG8="), "does not represent a valid image"),
 ]
 GOOD_RESPONSES: list[tuple[str, dict[str, Any]]] = [
+    (GPT, {"reasoning": None, "temperature": 0.5}),
     (GPT, {"input": "Hello.", "reasoning": {"effort": "none"}, "temperature": 0.5}),
     ("gpt-4.1", {"include": None, "reasoning": None, "temperature": 0.5}),
     (GPT, put(CALL, OUTPUT)),

@@ -11,6 +11,7 @@ from support.strict.counting import Counted, PrefixCache, canonical, tokens_of
 from support.strict.dialect import Answering, Dialect, token
 from support.strict.frames import MEGABYTE, Frame
 from support.strict.names import names
+from support.strict.openai_words import effort_of
 from support.strict.reply import Call, Say, Think, View, words
 from support.strict.serving import StrictRequest
 
@@ -125,7 +126,8 @@ class Chat(Dialect):
 
     def thinks(self, request: StrictRequest) -> bool:
         rules = self.rules(request.body["model"])
-        return bool(rules.effort or rules.thinking_field) and request.body.get("reasoning_effort") != "none"
+        effort = effort_of(request.body.get("reasoning_effort"), request.body["model"])
+        return bool(rules.effort or rules.thinking_field) and effort != "none"
 
     def view(self, body: dict[str, Any]) -> View:
         messages = body["messages"]

@@ -77,7 +77,10 @@ def check_effort(dialect: Chat, body: dict[str, Any]) -> None:
 def check_sampling(dialect: Chat, body: dict[str, Any]) -> None:
     """OpenAI: a model that thinks has one temperature only."""
     rules = dialect.rules(body["model"])
-    thinks = rules.temperature == "never" or body.get("reasoning_effort") != "none"
+    thinks = (
+        rules.temperature == "never"
+        or openai_words.effort_of(body.get("reasoning_effort"), body["model"]) != "none"
+    )
     if not rules.effort or rules.temperature == "always" or not thinks:
         return
     for name in ("temperature", "top_p"):

@@ -109,6 +109,11 @@ def check_value(dialect: Dialect, path: str, value: Any, allowed: Iterable[str])
         )
 
 
+def effort_of(given: str | None, model: str) -> str:
+    """The level of effort of a request: the given one, or the default of the model."""
+    return given or ("none" if re.search(r"gpt-5\.[124](?![\d])", model) else "medium")
+
+
 def check_effort(dialect: Dialect, path: str, effort: Any, levels: Iterable[str], model: str) -> None:
     """Refuse a level of effort that the model does not have."""
     levels = tuple(levels)

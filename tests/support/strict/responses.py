@@ -9,6 +9,7 @@ from support.strict import responses_rules
 from support.strict.counting import Counted, PrefixCache, canonical, tokens_of
 from support.strict.dialect import Answering, Dialect, seal, token
 from support.strict.frames import MEGABYTE, Frame
+from support.strict.openai_words import effort_of
 from support.strict.reply import Call, Say, Think, View, words
 from support.strict.responses_memory import ItemMemory
 from support.strict.serving import StrictRequest
@@ -74,8 +75,8 @@ class Responses(Dialect):
 
     def thinks(self, request: StrictRequest) -> bool:
         rules = self.rules(request.body["model"])
-        effort = (request.body.get("reasoning") or {}).get("effort")
-        return bool(rules.effort) and effort != "none"
+        given = (request.body.get("reasoning") or {}).get("effort")
+        return bool(rules.effort) and effort_of(given, request.body["model"]) != "none"
 
     def compose(self, answering: Answering) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []

@@ -16,6 +16,7 @@ from support.strict.openai_words import (
     check_picture,
     check_schema,
     check_value,
+    effort_of,
     missing,
     wrong_type,
 )
@@ -105,7 +106,7 @@ def _check_settings(dialect: Responses, body: dict[str, Any]) -> None:
     rules = dialect.rules(body["model"])
     if rules.effort == "" and "reasoning.encrypted_content" in (body.get("include") or ()):
         dialect.refuse("Encrypted content is not supported with this model.", param="include")
-    effort = (body.get("reasoning") or {}).get("effort")
+    effort = effort_of((body.get("reasoning") or {}).get("effort"), body["model"])
     for name in ("temperature", "top_p"):
         thinks = rules.temperature == "never" or (
             rules.temperature == "without_thinking" and effort != "none"
