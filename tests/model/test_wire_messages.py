@@ -12,7 +12,6 @@ from support.rendering import (
     SYSTEM,
     USER,
     body,
-    fed,
     origin_of,
     rendered,
     reply,
