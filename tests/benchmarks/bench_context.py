@@ -20,6 +20,7 @@ from tui_agent.context.known import KnownFile
 from tui_agent.context.prompt import as_sent
 from tui_agent.model import counter
 from tui_agent.model.client import TokenCount
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.turn.bundles import companions
@@ -126,7 +127,7 @@ def sent_twice(session: Session) -> Figure:
     bodies = [
         line
         for message in conversation
-        for line in str(message["content"]).split('"content": "')[1:]
+        for line in text_of(message).split('"content": "')[1:]
         if message["role"] == "user"
     ]
     texts = [body.split('"}')[0] for body in bodies]

@@ -26,6 +26,7 @@ from support.sessions import Reply, calls, open_session, reply
 from tui_agent.context.loaded import numbered
 from tui_agent.model import counter
 from tui_agent.model.client import Chunk, ModelRequest, TokenCount
+from tui_agent.model.parts import calls_of, text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
@@ -238,7 +239,7 @@ def size_of(request: ModelRequest) -> int:
     """All that is sent, in tokens, counted from outside."""
     texts = [json.dumps([request.tools, request.schema])] if request.tools or request.schema else []
     for message in request.messages:
-        texts += [str(message["content"]), *(json.dumps(call) for call in message.get("tool_calls", ()))]
+        texts += [text_of(message), *(call.name + call.arguments for call in calls_of(message))]
     return sum(map(tokens_of, texts)) + AROUND_A_MESSAGE * len(request.messages)
 
 

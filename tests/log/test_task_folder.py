@@ -18,6 +18,7 @@ from tui_agent.log.exchanges import exchanges
 from tui_agent.log.task_folder import CURRENT, LEGACY, METADATA
 from tui_agent.log.transcript import said
 from tui_agent.log.transfer import import_session
+from tui_agent.model.parts import text_of
 from tui_agent.settings.folders import user_folders
 
 MESSAGES = [
@@ -213,7 +214,7 @@ async def test_an_imported_task_goes_on(tmp_path: Path, folder: Path) -> None:
         await session.chat.submit("Go on with it")
         await session.chat.finished()
         (request,) = model_of(session).requests
-        told = [(message["role"], message["content"]) for message in request.messages[1:-1]]
+        told = [(message["role"], text_of(message)) for message in request.messages[1:-1]]
         assert told == [
             ("user", "<task>Add a timeout</task>"),
             ("user", f"{SUMMARY}\n\nIt wants a timeout in a.py."),

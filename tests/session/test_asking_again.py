@@ -13,6 +13,7 @@ from support.sessions import calls, model_of, open_session, reply
 from tui_agent.edits.change import UNNAMED, Pick
 from tui_agent.errors import EditFailed, SessionError, Unreachable
 from tui_agent.headless.run import JsonTeller, apply_all
+from tui_agent.model.parts import calls_of
 from tui_agent.session.session import Session
 
 TEXT = "def fetch(url):\n    return get(url)\n\n\ndef push(url):\n    return post(url)\n"
@@ -92,7 +93,7 @@ async def test_function_calls_get_the_reasons_as_well(workspace: Path) -> None:
     async with open_session(workspace, [wrong, right], protocol="tools") as session:
         await turn(session)
         messages = model_of(session).requests[1].messages
-        asked = {call["id"] for message in messages for call in message.get("tool_calls") or ()}
+        asked = {call.id for message in messages for call in calls_of(message)}
         assert asked == {message["tool_call_id"] for message in messages if message["role"] == "tool"}
         result = next(message for message in messages if message["role"] == "tool")
         assert "Not taken:\n- api.py" in str(result["content"])

@@ -13,6 +13,7 @@ from tui_agent import debug_log
 from tui_agent.edits.change import Pick
 from tui_agent.errors import EditFailed, SessionError, Unreachable
 from tui_agent.model.client import Chunk, ModelRequest
+from tui_agent.model.parts import calls_of
 from tui_agent.session.session import Session
 from tui_agent.store.state import State
 
@@ -207,7 +208,7 @@ async def test_the_tools_dialect_carries_the_same(workspace: Path) -> None:
         third = model_of(session).requests[2].messages
         assert [message["role"] for message in third[-3:]] == ["tool", "tool", "user"]
         answered = {message["tool_call_id"] for message in third if message["role"] == "tool"}
-        asked = {call["id"] for message in third for call in message.get("tool_calls", ())}
+        asked = {call.id for message in third for call in calls_of(message)}
         assert asked == answered
 
 

@@ -14,6 +14,7 @@ import pytest
 from support.sessions import calls, model_of, open_session, reply
 
 from tui_agent.errors import AnswerNeeded, SessionError
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.trial.rungs import WITHOUT
 
@@ -156,7 +157,7 @@ async def test_a_server_stays_for_later_commands_until_something_else_is_propose
         (server,) = session.state.commands.running
         assert server.background
         assert session.state.commands.results[-1].output == "b'print(2)\\n'\n", session.state.commands.results
-        told = "\n".join(str(message["content"]) for message in model_of(session).requests[1].messages)
+        told = "\n".join(text_of(message) for message in model_of(session).requests[1].messages)
         assert "runs in the background" in told
         await session.chat.submit("Change a.py again")
         await session.chat.finished()

@@ -17,6 +17,7 @@ from typing import Any
 from support.sessions import Reply, ScriptedModel, open_session
 
 from tui_agent.model.client import Chunk, ModelRequest
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
@@ -76,8 +77,8 @@ def states(session: Session) -> dict[str, str]:
 
 
 def _newest(request: ModelRequest) -> str:
-    return str(request.messages[-1]["content"])
+    return text_of(request.messages[-1])
 
 
 def _all(request: ModelRequest) -> str:
-    return "\n".join(str(message.get("content")) for message in request.messages)
+    return "\n".join(text_of(message) for message in request.messages)

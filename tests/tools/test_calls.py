@@ -15,6 +15,7 @@ from support.trees import make_tree
 
 from tui_agent.headless.lines import lines
 from tui_agent.model.client import CallChunk, Chunk, EndChunk
+from tui_agent.model.parts import calls_of, text_of
 from tui_agent.session.session import Session
 from tui_agent.tools import registry
 from tui_agent.tools.context import Emit, ToolContext
@@ -233,11 +234,9 @@ async def test_bad_calls_get_errors_and_the_turn_goes_on(workspace: Path) -> Non
         assert len(answered) == 4 and all(text.startswith("Error: ") for text in answered)
         assert "There is no function" in answered[0] and "has the id of another call" in answered[1]
         sent = model_of(session).requests[1].messages
-        made = next(message["tool_calls"] for message in sent if message.get("tool_calls"))
-        assert made[0]["function"]["name"] == "rm___31m_rf"
-        assert max(len(call["function"]["arguments"]) for call in made) < 5_000, (
-            "what is of no use is not sent back"
-        )
+        made = next(made for message in sent if (made := calls_of(message)))
+        assert made[0].name == "rm___31m_rf"
+        assert max(len(call.arguments) for call in made) < 5_000, "what is of no use is not sent back"
 
 
 @pytest.mark.parametrize("protocol", ["tools", "structured"])
@@ -254,7 +253,7 @@ async def test_a_tool_that_is_off_is_in_no_prompt_and_no_schema(workspace: Path,
         sent = json.dumps([first.messages, first.tools, first.schema])
         for word in ("search_text", "searches", "spawn_subtasks", "subTasks", "# Sub-tasks"):
             assert word not in sent, word
-        told = "\n".join(str(message["content"]) for message in second.messages[-2:])
+        told = "\n".join(text_of(message) for message in second.messages[-2:])
         assert "There is no function 'search_text'" in told or "There is no `searches` here" in told
 
 
@@ -263,7 +262,7 @@ async def test_the_first_request_stays_small(workspace: Path, protocol: str) -> 
     async with open_session(workspace, [DONE], protocol=protocol) as session:
         await ask(session)
         request = model_of(session).requests[0]
-        words = sum(len(str(message["content"])) for message in request.messages)
+        words = sum(len(text_of(message)) for message in request.messages)
         shapes = len(json.dumps([*request.tools, request.schema]))
         assert (words + shapes) / 4 <= 2_500
 

@@ -10,6 +10,8 @@ import pytest
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
+from tui_agent.model.parts import text_of
+
 GLOBS = [{"glob": "src/**/*.py", "limit": 2}, {"glob": "*.md"}, {"glob": "../x"}]
 
 
@@ -30,7 +32,7 @@ async def test_the_newest_come_first_and_the_rest_is_counted(tmp_path: Path, pro
         await session.chat.submit("Which files are new?")
         await session.chat.finished()
         assert session.state.turn.ok, session.state.turn.error
-        told = [str(message["content"]) for message in model_of(session).requests[1].messages[-3:]]
+        told = [text_of(message) for message in model_of(session).requests[1].messages[-3:]]
         text = "\n".join(told)
         assert "Files that fit src/**/*.py\nsrc/m2.py\nsrc/m0.py\n… 2 more" in text
         assert "Files that fit *.md\nnone" in text and "not a glob" in text and "build" not in text

@@ -14,6 +14,7 @@ from support.trees import make_tree
 
 from tui_agent.errors import ContextTooLong, RateLimited
 from tui_agent.model.client import Abilities, EndChunk, ModelRequest, TextChunk, UsageChunk
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
@@ -126,7 +127,7 @@ async def test_another_dialect_or_model_is_a_reset_and_keeps_the_words(workspace
         assert (bool(after.tools), after.model) == (
             (True, before.model) if change == "dialect" else (False, "another")
         )
-        head, *talk, newest = (str(message["content"]) for message in after.messages)
+        head, *talk, newest = (text_of(message) for message in after.messages)
         assert "First question" in talk[0] and "One." in talk[1] and "return 1" not in str(talk)
         assert "def f2" in head and "def f2" not in str(talk)  # what was in view is in the system prompt
         assert "1: moved = 1" in head + newest and "def f1" not in head + newest
@@ -173,7 +174,7 @@ async def test_pending_changes_survive_a_reset_word_for_word(workspace: Path) ->
             await turn(session, f"Look at big/b{number}.py")
         assert sent(session)[-1].reset
         assert "kept = 'word for word'" in "".join(
-            m["content"] for m in model_of(session).requests[-1].messages
+            text_of(m) for m in model_of(session).requests[-1].messages
         )
 
 
@@ -221,8 +222,8 @@ async def test_a_request_that_the_provider_finds_too_long_is_made_shorter(worksp
             await turn(session, f"Look at big/b{number}.py")
         before, after = model_of(session).requests[-2:]
         assert len(str(after.messages)) < len(str(before.messages))
-        assert "<user_query>\nLook at big/b2.py\n</user_query>" in str(after.messages[-2]["content"]) + str(
-            after.messages[-1]["content"]
+        assert "<user_query>\nLook at big/b2.py\n</user_query>" in text_of(after.messages[-2]) + text_of(
+            after.messages[-1]
         )
         assert session.state.chat.messages[-1].summary == "Now it fits."
 

@@ -11,6 +11,7 @@ import pytest
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree, until
 
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 
 TEXT = "def fetch(url):\n    return get(url)\n"
@@ -139,11 +140,11 @@ async def test_unsaved_text_goes_out_once_however_the_file_is_stored(workspace: 
         await turn(session, "Look at api.py")
         await session.files.open("util.py")  # the other one is only an excerpt now
         await turn(session, "Look at api.py again")
-        everything = "".join(message["content"] for message in model_of(session).requests[-1].messages)
+        everything = "".join(text_of(message) for message in model_of(session).requests[-1].messages)
         assert everything.count("1: UNSAVED = 1") == 1
         await session.files.save("api.py")
         await turn(session, "Look at api.py once more")
-        everything = "".join(message["content"] for message in model_of(session).requests[-1].messages)
+        everything = "".join(text_of(message) for message in model_of(session).requests[-1].messages)
         assert everything.count("1: UNSAVED = 1") == 1
 
 

@@ -10,6 +10,7 @@ import pytest
 from support.sessions import Reply, model_of, open_session, reply
 from support.trees import make_tree
 
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
@@ -87,7 +88,7 @@ async def test_a_reset_in_the_middle_of_a_turn_keeps_what_the_turn_has_seen(work
         assert not resets
         await turn(session, "Look at src/f3.py")
         assert resets
-        last = "\n".join(str(message["content"]) for message in model_of(session).requests[-1].messages)
+        last = "\n".join(text_of(message) for message in model_of(session).requests[-1].messages)
         for name in ("f3", "f9", "f5"):
             assert last.count(f"{name} = 00000001") == 1
         assert last.count("| f0.py | file |") == 2  # both listings

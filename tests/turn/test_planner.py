@@ -10,6 +10,7 @@ import pytest
 from support.sessions import Reply, calls, model_of, open_session, reply
 
 from tui_agent.errors import Unreachable
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
@@ -128,7 +129,7 @@ async def test_an_answer_that_is_no_plan_is_asked_for_once_more_with_the_fault_n
         happened = await asked(session)
         assert purposes(session) == ["plan", "plan", "main"]
         again = model_of(session).requests[1].messages
-        assert again[2]["content"] == "I would look around."
+        assert text_of(again[2]) == "I would look around."
         assert "The plan has no list of actions." in again[3]["content"]
         assert session.state.plan.source == "model"
         assert not [event for event in happened if isinstance(event, e.NoticeGiven)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.sessions import calls, model_of, open_session, reply
 
+from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 
 CHANGE = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(2)"}]}
@@ -22,7 +23,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def told(session: Session, request: int) -> str:
-    return "\n".join(str(message["content"]) for message in model_of(session).requests[request].messages)
+    return "\n".join(text_of(message) for message in model_of(session).requests[request].messages)
 
 
 @pytest.mark.parametrize("protocol", ["tools", "structured"])

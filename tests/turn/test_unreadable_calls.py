@@ -10,6 +10,7 @@ import pytest
 from support.sessions import calls, model_of, open_session
 
 from tui_agent.model.client import CallChunk, Chunk, EndChunk, TextChunk, UsageChunk
+from tui_agent.model.parts import calls_of
 from tui_agent.session.session import Session
 
 CHANGE = {"path": "a.py", "content": "x = 2\n"}
@@ -32,7 +33,7 @@ def results(session: Session, request: int) -> dict[str, str]:
     """What the calls of the reply before were answered with, by id."""
     messages = model_of(session).requests[request].messages
     last = max(place for place, message in enumerate(messages) if message["role"] == "assistant")
-    assert {call["id"] for call in messages[last]["tool_calls"]} == {
+    assert {call.id for call in calls_of(messages[last])} == {
         message["tool_call_id"] for message in messages[last + 1 :] if message["role"] == "tool"
     }, "each call has its result"
     return {m["tool_call_id"]: m["content"] for m in messages[last + 1 :] if m["role"] == "tool"}
