@@ -35,7 +35,13 @@ def finished_line(ok: bool, error: str, usage: Usage, seconds: float) -> Line:
         "type": "finished",
         "ok": ok,
         "error": error or None,
-        "usage": {"input": usage.input, "output": usage.output, "cached": usage.cached, "cost": usage.cost},
+        "usage": {
+            "input": usage.input,
+            "output": usage.output,
+            "cached": usage.cached,
+            "cost": usage.cost,
+            "thinking": usage.thinking,
+        },
         "seconds": round(seconds, 3),
     }
 

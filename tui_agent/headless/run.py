@@ -255,4 +255,5 @@ class WordsTeller(Teller):
 def _cost(usage: Usage) -> str:
     about = "about " if usage.estimated else ""
     price = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
-    return f"{about}{usage.input} tokens in, {usage.output} out · {price}"
+    thinking = f" ({usage.thinking} of thinking)" if usage.thinking else ""
+    return f"{about}{usage.input} tokens in, {usage.output} out{thinking} · {price}"

@@ -347,7 +347,8 @@ def abilities(model: str) -> Abilities:
         model=model,
         window=info.get("max_input_tokens") or info.get("max_tokens") or 0,
         tools=bool(info.get("supports_function_calling")),
-        schema=bool(info.get("supports_response_schema")),
+        # litellm asks Claude for a schema by a field that is no longer accepted everywhere
+        schema=bool(info.get("supports_response_schema")) and "claude" not in model.lower(),
         cache_marks=provider in _MARKED and bool(info.get("supports_prompt_caching")),
         known=True,
         sees=bool(info.get("supports_vision")),

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.files.late_expressions import late
+from tui_agent.model import table
 from tui_agent.model.parts import Message, Origin
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.rules import Rules
@@ -63,14 +64,22 @@ class ServerRefusal(Exception):
 
 
 def address_of(model: str, environ: Mapping[str, str]) -> str:
-    """The base address of the server that `model` is reached at, where that is a local one; else ""."""
+    """The base address of the server that `model` is reached at, if that is a local one; else "".
+
+    Local servers are reached under names of their own, or OpenAI's. A model of OpenAI's at a local address is reached
+    through a gateway, and so is everything under the name of another provider.
+    """
     provider = provider_of(model)
-    if provider is None:
+    if provider is None or provider.name not in (*LOCAL_ADDRESSES, "openai") or _is_of_openai(model):
         return ""
     fallback = LOCAL_ADDRESSES.get(provider.name, "")
     names = (provider.address, "OPENAI_BASE_URL") if provider.name == "openai" else (provider.address,)
     address = next((environ[name] for name in names if name and environ.get(name)), fallback)
     return address.rstrip("/") if address and (fallback or is_local(address)) else ""
+
+
+def _is_of_openai(model: str) -> bool:
+    return model.removeprefix("openai/") in table.table().models["openai"]
 
 
 def is_local(address: str) -> bool:

@@ -16,6 +16,7 @@ from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.session.turns import Turns
+from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
 from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.state import ChatMessage, Decision, State
@@ -59,15 +60,16 @@ class Chat:
         return self._journal.store.state
 
     @call(changes=True)
-    async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
+    async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
         """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done.
 
+        `effort` is for this turn alone.
         Raises `PasteTooLong` where what was pasted into it is more than the model takes.
         """
         if PASTED.search(text):
             await asyncio.gather(*self._keeping, self._turns.get_ready())
             await check_pastes(self._context(), text)
-        await self._turns.submit(text, attachments)
+        await self._turns.submit(text, attachments, effort)
 
     @call(changes=True)
     def keep_paste(self, text: str) -> str:

@@ -84,6 +84,8 @@ async def open_child(
     await journal.record(e.SessionStarted(folder.name, copy.root))
     for digest, choice in parent.state.secrets.items():
         await journal.record(e.SecretDecided("", digest, choice))
+    for name, effort in parent.state.model.efforts.items():
+        await journal.record(e.EffortChosen(name, effort))
     journal.tell(e.SessionOpened(parent.state.session.trusted))
     return ChildSession(child)
 

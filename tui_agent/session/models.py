@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.model.client import Model, ModelRequest, Reaching, UsageChunk
-from tui_agent.model.effort import in_words
+from tui_agent.model.effort import in_words, level_of
 from tui_agent.model.local import LocalModels
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
@@ -25,7 +27,7 @@ from tui_agent.settings.saving import save
 from tui_agent.settings.schema import Effort, Settings
 from tui_agent.store import events as e
 from tui_agent.store.events import ModelStatusChanged
-from tui_agent.store.state import State
+from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.store import Store
 from tui_agent.turn.model_choice import asking, chosen, is_chosen
 
@@ -164,18 +166,33 @@ class ModelAccess:
         return about
 
     @call(changes=True)
-    async def set_effort(self, effort: Effort, *, once: bool = False) -> str:
-        """Have the model think so much from now on, or with `once` in the next turn alone; a sentence for the person,
-        which names the model's own level if that is another."""
-        await self._journal.record(e.EffortChosen(self.name, effort, once))
-        until = "in the next turn" if once else "from the next request on"
+    async def set_effort(self, effort: Effort) -> str:
+        """Have the model think so much from now on; a sentence for the person, which names the model's own level if
+        that is another. Raises `NoModel`."""
+        if not self.name:
+            raise NoModel("No model is chosen", "choose one, then its effort")
+        await self._journal.record(e.EffortChosen(self.name, effort))
         another = in_words(self.name, rules_for(self.name), effort)
-        return f"Effort {effort} {until}" + (f" ({another})" if another else "")
+        return f"Effort {effort} from the next request on" + (f" ({another})" if another else "")
 
     @call(changes=False)
-    def effort(self) -> Effort:
-        """How much the model thinks now."""
-        return asking(self._settings(), self.state, self.name).effort
+    def effort(self, name: str = "") -> Effort:
+        """How much the model thinks now, or another would by its name: in the running turn that of the turn."""
+        state = self.state if self.state.turn.running else replace(self.state, turn=TurnSlice())
+        return asking(self._settings(), state, name or self.name).effort
+
+    @call(changes=False)
+    def level(self, effort: Effort, name: str = "") -> str:
+        """The level that the model, or another by its name, has for an effort; "" if the provider chooses it."""
+        return level_of(rules_for(name or self.name), effort)
+
+    @call(changes=False)
+    async def tell_level(self) -> None:
+        """Give a notice if the model takes the effort of the turn as another level; the same is not said twice."""
+        name = self.state.model.name
+        words = in_words(name, rules_for(name), asking(self._settings(), self.state, name).effort)
+        if words and all(words not in notice.text for notice in self.state.notices.items):
+            await self._journal.record(e.NoticeGiven("info", words))
 
     @call(changes=False)
     async def find(self) -> tuple[Suggestion, ...]:

@@ -120,7 +120,9 @@ class Session:
         self.log_path: Path | None = log
         self._shortcuts = SnapshotWriter(journal, storage.log.path, storage.since) if storage.log else None
         self._preparation = preparation = Preparation(journal.store, self.models, workspace)
-        self._turns = turns = Turns(journal, self._turn_context, preparation.end, self._apply_unattended)
+        self._turns = turns = Turns(
+            journal, self._turn_context, preparation.end, self.models.tell_level, self._apply_unattended
+        )
         self.chat = Chat(
             journal, storage, turns, log=log, context=self._turn_context, look=freshness.look_at_known
         )

@@ -12,6 +12,8 @@ from tui_agent.debug_log import fault
 from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.log.journal import Journal
+from tui_agent.session.effort_words import split_effort, with_effort
+from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
 from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.state import Decision, State
@@ -38,11 +40,13 @@ class Turns:
         journal: Journal,
         context: Callable[[], TurnContext],
         get_ready: Callable[[], Awaitable[None]],
+        tell_level: Callable[[], Awaitable[None]],
         after: Callable[[], Awaitable[None]],
     ) -> None:
         self._journal = journal
         self._context = context
         self.get_ready = get_ready
+        self._tell_level = tell_level
         self._after = after
         #: A turn from its first record to its last; only `_work`, the part between them, is ever cancelled.
         self._task: asyncio.Task[None] | None = None
@@ -62,7 +66,7 @@ class Turns:
     def running(self) -> bool:
         return self._task is not None and not self._task.done()
 
-    async def submit(self, text: str, attachments: Sequence[str] = ()) -> None:
+    async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
         """Begin a turn, or queue the message. It is on disk when this returns.
 
         Which of the two is decided before anything is waited for, so that no two messages begin a turn each.
@@ -73,11 +77,11 @@ class Turns:
         if self.running and self._stopped and self._task is not None:
             await asyncio.wait([self._task])  # it is ending: what is sent now is not meant for its queue
         if self.running:
-            await self._journal.record(e.MessageQueued(text))
+            await self._journal.record(e.MessageQueued(with_effort(effort, text)))
             if not self.running and not self._stopped:
                 self._begin_next()  # the turn ended while the message was written
         else:
-            await asyncio.shield(self._begin(text, attachments, queued=False))
+            await asyncio.shield(self._begin(text, attachments, effort))
         if draft and self.state.input.draft == draft:
             self._journal.tell(e.DraftChanged(""))
             self._journal.forget(["draft"])
@@ -209,14 +213,17 @@ class Turns:
                 e.NoticeGiven("info", f"{wanted} is sent with the next request"),
             )
 
-    def _begin(self, text: str, attachments: Sequence[str], queued: bool) -> asyncio.Future[None]:
+    def _begin(
+        self, text: str, attachments: Sequence[str], effort: Effort | None, *, queued: bool = False
+    ) -> asyncio.Future[None]:
         """Begin a turn, which runs from here on; what comes back is done when the message is on disk."""
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         begun.add_done_callback(
             lambda told: told.cancelled() or told.exception()
         )  # of a queued one nobody asks
         self._stopped = False
-        self._task = asyncio.create_task(self._run(text, tuple(attachments), queued, begun), name="turn")
+        started = e.TurnStarted(next_turn(self.state), text, queued, tuple(attachments), effort)
+        self._task = asyncio.create_task(self._run(started, begun), name="turn")
         return begun
 
     def _begin_next(self) -> None:
@@ -226,14 +233,12 @@ class Turns:
         if conflicts:
             self._task = asyncio.create_task(self._run_again(conflicts), name="turn")
         elif self.state.input.queue:
-            self._begin(self.state.input.queue[0], (), queued=True)
+            effort, text = split_effort(self.state.input.queue[0])
+            self._begin(text, (), effort, queued=True)
 
-    async def _run(
-        self, text: str, attachments: Sequence[str], queued: bool, begun: asyncio.Future[None]
-    ) -> None:
-        turn = next_turn(self.state)
+    async def _run(self, started: e.TurnStarted, begun: asyncio.Future[None]) -> None:
         try:
-            await self._journal.record(e.TurnStarted(turn, text, queued, tuple(attachments)))
+            await self._journal.record(started)
         except BaseException as error:
             _log.debug("the turn did not begin", exc_info=True)
             begun.set_exception(error)
@@ -243,9 +248,9 @@ class Turns:
         async def steps(context: TurnContext, emit: Emit) -> None:
             from tui_agent.turn.turn import run
 
-            await run(context, text, attachments, emit)
+            await run(context, started.request, started.attachments, emit)
 
-        await self._to_its_end(turn, steps)
+        await self._to_its_end(started.turn, steps)
 
     async def _run_again(self, conflicts: Sequence[Change]) -> None:
         from tui_agent.turn.turn import run_again
@@ -323,6 +328,7 @@ class Turns:
             self._journal.tell(e.PhaseChanged("starting"))
         await self.get_ready()
         self._journal.tell(e.PhaseChanged("planning"))
+        await self._tell_level()
 
     async def _let_go(self, event: e.Event) -> None:
         """Decisions that went out with a request wait no more."""

@@ -51,8 +51,6 @@ def _model(state: State, event: e.ModelChosen) -> State:
 
 
 def _effort(state: State, event: e.EffortChosen) -> State:
-    if event.once:
-        return replace(state, model=replace(state.model, once=event.effort))
     efforts = {**state.model.efforts, event.model: event.effort}
     return replace(state, model=replace(state.model, efforts=efforts))
 

@@ -48,8 +48,7 @@ def _started(state: State, event: e.TurnStarted) -> State:
     memory = state.input.memory if asks_to_go_on(event.request, event.turn) else ""
     state = replace(
         state,
-        turn=TurnSlice(number=event.turn, phase="planning", request=event.request, effort=state.model.once),
-        model=replace(state.model, once=None) if state.model.once else state.model,
+        turn=TurnSlice(number=event.turn, phase="planning", request=event.request, effort=event.effort),
         plan=PlanSlice(turn=event.turn),
         reply=ReplySlice(turn=event.turn),
         input=replace(
@@ -286,6 +285,7 @@ def read_reply(state: State, event: e.ReplyRead) -> State:
         todos=len(event.todos),
         cut=event.cut,
         why=event.why,
+        thinking=state.usage.last.thinking,  # it was counted just before
     )
     return say(state, message)
 

@@ -64,11 +64,10 @@ class ModelChosen(Lasting, frozen=True):
 
 
 class EffortChosen(Lasting, frozen=True):
-    """The person chose how much a model thinks: from now on, or with `once` in the next turn alone."""
+    """The person chose how much a model thinks, from the next request on."""
 
     model: str
     effort: Effort
-    once: bool = False
 
 
 class ModelStatusChanged(Passing, frozen=True):

@@ -78,9 +78,8 @@ class ModelSlice(Struct, frozen=True):
     server: str = ""
     slots: int = 0
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
-    #: The effort that the person chose in this session, by the model's name, and the one for the next turn alone.
+    #: The effort that the person chose in this session, by the model's name.
     efforts: dict[str, Effort] = field(default_factory=dict)
-    once: Effort | None = None
 
     @property
     def small(self) -> bool:
@@ -189,6 +188,8 @@ class ChatMessage(Struct, frozen=True):
     #: Of a command that was a check.
     check: CheckResult | None = None
     calls: tuple[ToolUse, ...] = ()
+    #: The tokens of its thinking by the provider's count; 0 if the provider gives none.
+    thinking: int = 0
 
 
 class ChatSlice(Struct, frozen=True):

@@ -8,6 +8,7 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.context.known import KnownFile
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt
+from tui_agent.settings.schema import Effort
 from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import Decision, Phase
 from tui_agent.store.tool_calls import PermissionDecision
@@ -17,12 +18,14 @@ OutReason = Literal["room", "limit", "unreadable", "secret", "denied"]
 
 
 class TurnStarted(Lasting, frozen=True):
-    """The person asked for something; `queued` says that it was the first in the queue."""
+    """The person asked for something; `queued` says that it was the first in the queue, and `effort` is for this turn
+    alone (None: that of the model)."""
 
     turn: int
     request: str
     queued: bool = False
     attachments: tuple[str, ...] = ()
+    effort: Effort | None = None
 
 
 class PhaseChanged(Passing, frozen=True):

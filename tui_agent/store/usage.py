@@ -49,6 +49,11 @@ def used_since(before: Usage, now: Usage) -> Usage:
 LETTERS_A_TOKEN = 4
 
 
+def estimated_tokens(letters: int) -> int:
+    """The tokens of a text of so many letters."""
+    return -(-letters // LETTERS_A_TOKEN)
+
+
 #: What a request to a model is for.
 Purpose = Literal["plan", "main", "condense", "subtask", "draft"]
 
@@ -63,7 +68,7 @@ class OpenRequest(Struct, frozen=True):
 
     def estimate(self, letters: int) -> Usage:
         """What it has cost by our own count, when so many letters of its answer have come."""
-        output = -(-letters // LETTERS_A_TOKEN)
+        output = estimated_tokens(letters)
         cost = None
         if self.prices is not None:
             cost = self.tokens * self.prices[0] + output * self.prices[1]

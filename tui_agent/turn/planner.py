@@ -16,6 +16,7 @@ from tui_agent.context.folders import outline
 from tui_agent.context.known import LoadedBy
 from tui_agent.errors import EmptyReply, LimitReached, ModelError, SchemaRefused
 from tui_agent.model.client import Message, ModelRequest
+from tui_agent.model.parts import text_of
 from tui_agent.planning.near_names import completed
 from tui_agent.planning.words import MAX_ACTIONS, Words, read_words
 from tui_agent.store import events as e
@@ -138,7 +139,7 @@ async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest
 
 
 async def _ask_once(context: TurnContext, request: ModelRequest, emit: Emit) -> str:
-    counted = await context.model.count(request.model, [message["content"] for message in request.messages])
+    counted = await context.model.count(request.model, list(map(text_of, request.messages)))
     tokens = sum(counted.counts)
     check_limits(context, tokens, (await context.model.abilities(request.model)).known)
     paid = await open_request(context, request.model, tokens, "plan")

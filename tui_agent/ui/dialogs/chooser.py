@@ -42,6 +42,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
             margin-top: 3; background: $overlay; padding: 1 2;
         }
         & Static { height: 1; color: $accent; text-style: bold; }
+        & .hint { color: $muted; text-style: none; }
         & Input { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $overlay; }
         & OptionList {
             border: none; height: auto; max-height: 100%;
@@ -62,9 +63,11 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         seen: Callable[[str], object] | None = None,
         first: Callable[[], str] | None = None,
         most: int = MOST,
+        hint: Callable[[str], Content] | None = None,
     ) -> None:
         """`getting` gets what `rows` needs: they are made again when it is done. `seen` is told the value that the
         cursor is on. `first` gives the value that it begins on, where that is not the first; `most` rows are shown.
+        `hint` gives the line above the rows for the value that the cursor is on ("" if there is none).
 
         `following` takes what is to be called when the rows may be others, and returns how to end that.
         """
@@ -73,6 +76,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._seen = seen
         self._first = first
         self._most = most
+        self._hint = hint
         self._unfollow: Callable[[], None] | None = None
         self._getting = getting
         self._title = title
@@ -84,6 +88,8 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         with Vertical():
             yield Static(label(self._title), markup=False)
             yield Input(placeholder=self._to_type, compact=True)
+            if self._hint is not None:
+                yield Static("", classes="hint", markup=False)
             yield OptionList(markup=False, compact=True)
 
     def on_mount(self) -> None:
@@ -133,8 +139,20 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         options.set_options([row.words for row in rows])
         if not rows:  # else a list that became empty keeps its height, and the clicks there
             options.refresh(layout=True)
+            self.show_hint()
+
+    @property
+    def value(self) -> str:
+        """The value that the cursor is on; "" if there is none."""
+        at = self.query_one(OptionList).highlighted
+        return self._rows[at].value if at is not None and at < len(self._rows) else ""
+
+    def show_hint(self) -> None:
+        if self._hint is not None:
+            self.query_one(".hint", Static).update(self._hint(self.value))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        self.show_hint()
         if self._seen is not None and event.option_index < len(self._rows):
             self._seen(self._rows[event.option_index].value)
 

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.model import keyring
 from tui_agent.model.providers import PROVIDERS, Provider
+from tui_agent.session.effort_words import EFFORTS, in_short
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.host import Choice, Host
-from tui_agent.ui.sink import label
+from tui_agent.ui.sink import label, parts
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
+    from tui_agent.session.models import ModelAccess
     from tui_agent.session.session import Session
+    from tui_agent.settings.schema import Effort
 
 #: Before the name of a provider whose key is missing, and in place of a name for the rehearsal.
 _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
@@ -42,10 +46,8 @@ async def choose_model(app: Host, session: Session) -> None:
             *_rehearsal(app, session, words),
         ]
 
-    title = "Models found here, and what each provider needs"
-    name = await app.push_screen_wait(
-        Chooser(title, rows, "type a litellm name, such as openai/gpt-5", get())
-    )
+    chooser = ModelChooser(session.models, rows, get())
+    name = await app.push_screen_wait(chooser)
     if not name:
         return
     if name == _REHEARSAL:
@@ -65,6 +67,9 @@ async def choose_model(app: Host, session: Session) -> None:
         works = f"{name} works ({about}) and" if about else name
         keep = f'; to keep it, put model = "{name}" into your settings.toml' if about else ""
         await session.notice(f"{works} answers from the next request on{keep}")
+        effort = chooser.effort(name)
+        if effort != session.models.effort(name):
+            await session.notice(await session.models.set_effort(effort))
     except TuiAgentError as error:
         await session.notice(str(error), "error")
         return
@@ -109,6 +114,53 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
                 return
             case _:
                 return
+
+
+class ModelChooser(Chooser, inherit_bindings=False):
+    """Gives the name of a model; ← and → change the effort of the one that the cursor is on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *Chooser.BINDINGS,
+        Binding("left", "change_effort(-1)", show=False, priority=True),
+        Binding("right", "change_effort(1)", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        models: ModelAccess,
+        rows: Callable[[str], Sequence[ChooserRow]],
+        getting: Coroutine[Any, Any, object],
+    ) -> None:
+        title = "Models found here, and what each provider needs"
+        to_type = "type a litellm name, such as openai/gpt-5"
+        super().__init__(title, rows, to_type, getting, hint=self._effort_hint)
+        self._models = models
+        #: The efforts that were changed here, by the model's name.
+        self._efforts: dict[str, Effort] = {}
+
+    def effort(self, name: str) -> Effort:
+        """The effort of a model: as it was changed here, or as it is."""
+        return self._efforts.get(name) or self._models.effort(name)
+
+    def action_change_effort(self, step: int) -> None:
+        if name := self._with_levels(self.value):
+            at = EFFORTS.index(self.effort(name)) + step
+            self._efforts[name] = EFFORTS[max(0, min(at, len(EFFORTS) - 1))]
+            self.show_hint()
+
+    def _effort_hint(self, value: str) -> Content:
+        name = self._with_levels(value)
+        if not name:
+            return Content()
+        effort = self.effort(name)
+        shown = in_short(effort, self._models.level(effort, name)) or effort
+        return parts("effort ", (f"‹ {shown} ›", "$accent"), "   ← → change it")
+
+    def _with_levels(self, value: str) -> str:
+        """The model of a row; "" if there is none, or its provider takes no levels."""
+        provider = value.removeprefix(_PROVIDER)
+        name = next((it.suggestion for it in PROVIDERS if value != provider and it.name == provider), value)
+        return name if name not in ("", _REHEARSAL) and self._models.level("max", name) else ""
 
 
 class KeyDialog(Dialog[str | None], inherit_bindings=False):

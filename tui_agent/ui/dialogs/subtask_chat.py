@@ -116,7 +116,7 @@ class SubTaskView(Dialog[None], inherit_bindings=False):
             yield Static("", id="head", markup=False)
             yield Static("", id="goal", markup=False)
             yield Static("", id="nothing", markup=False)
-            yield Static(label("Esc close   Ctrl+R reasoning"), id="keys", markup=False)
+            yield Static(label("Esc close   Ctrl+R thinking"), id="keys", markup=False)
 
     def on_mount(self) -> None:
         self.query_one("#nothing").display = False

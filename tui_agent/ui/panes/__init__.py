@@ -166,7 +166,7 @@ PANES = {
                 Key("page_down", "Scroll the chat down"),
                 Key("bottom", "Go to the newest message"),
                 Key("go_on", "See and edit what “continue” sends", writes=True),
-                Key("reasoning", "Show or fold the model's reasoning"),
+                Key("reasoning", "Show or fold the model's thinking"),
                 Key("copy", "Copy the last answer"),
                 Key("blocks", "Walk through messages and code: y copies, o opens"),
                 Key("search", "Find words in the chat"),

@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import PasteTooLong, TuiAgentError
+from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.store.state import State
 from tui_agent.turn.pastes import PASTED
 from tui_agent.ui.actions import SLASH
@@ -27,6 +28,7 @@ from tui_agent.ui.panes.chat_actions import (
     write_outside,
 )
 from tui_agent.ui.sink import parts
+from tui_agent.ui.text_commands import Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
 from tui_agent.ui.widgets.hints import Hint, HintLine
@@ -206,7 +208,8 @@ class ChatPane(Pane):
 
     def _send_prompt(self) -> None:
         text = self.prompt.value
-        command, state = self.prompt.command, self.session.state
+        name, words = text_command(text)
+        command, state = self.prompt.command if words else name, self.session.state
         if not text.strip() and (state.turn.phase == "waiting" or state.asked is not None):
             where = "session.permission" if state.asked is not None else "pane.plan"
             self.post_message(self.ActionAsked(where))
@@ -217,6 +220,9 @@ class ChatPane(Pane):
         elif command:
             said = f"There is no command /{command}: with a space before it, it is sent to the model"
             self.ask(self.session.notice(said, "warning"))
+        elif (call := call_of(self.session, text)) is not None:
+            self.prompt.set_value("")
+            self.act(self._carry_out(text, call), text_waits=False)
         elif text.strip() and not text.startswith("!") and (missing := self._missing()):
             self._unsent = text
             if self.session.models.name:  # else the list that opens says it
@@ -247,17 +253,26 @@ class ChatPane(Pane):
         if not any(
             message.turn == turn.number and message.kind == "agent" for message in state.chat.messages
         ):
-            self.prompt.set_value(turn.request)
+            self.prompt.set_value(with_effort(turn.effort, turn.request))
 
     async def send(self, text: str) -> None:
-        """Send a message or run a command; it comes back into the prompt where that is refused."""
+        """Send a message, with the effort in front of it; it comes back into the prompt if that is refused."""
+        effort, message = split_effort(text)
         try:
-            await self.session.chat.submit(text)
+            await self.session.chat.submit(message, (), effort)
         except TuiAgentError as error:
             self.prompt.put_before(text)
             if not isinstance(error, PasteTooLong):
                 raise
             self._offer_files(error)
+
+    async def _carry_out(self, text: str, call: Call) -> None:
+        """Do what a command with words asks for; it comes back into the prompt if that is refused."""
+        try:
+            await self.session.notice(await call)
+        except TuiAgentError:
+            self.prompt.put_before(text)
+            raise
 
     @work
     async def _offer_files(self, refused: PasteTooLong) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from textual.app import App
 
 from tui_agent.errors import TuiAgentError
+from tui_agent.session.effort_words import with_effort
 from tui_agent.ui.widgets.blocks import TextBlock
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.transcript import Transcript
@@ -59,9 +60,10 @@ def retry(pane: Conversing) -> None:
     if turn.running or turn.ok or not turn.request:
         pane.ask(pane.session.notice("Nothing failed that could be sent again"))
         return
-    if pane.prompt.value == turn.request:
+    text = with_effort(turn.effort, turn.request)
+    if pane.prompt.value == text:
         pane.prompt.set_value("")
-    pane.act(pane.send(turn.request), text_waits=False)
+    pane.act(pane.send(text), text_waits=False)
 
 
 async def write_outside(pane: Conversing) -> None:

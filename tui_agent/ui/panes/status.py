@@ -16,7 +16,8 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.edits.change import Checkpoint
-from tui_agent.store.checks import in_short
+from tui_agent.session.effort_words import in_short
+from tui_agent.store import checks
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
 from tui_agent.ui.availability import why_not
@@ -80,7 +81,10 @@ class StatusPane(Pane):
         line.set_words(hints)
         line.styles.width = width = words_width(self.keys, hints)
         quiet = len(stalled(state, time.time(), self.session.loaded.settings.subtasks.silent_after))
-        facts = facts_line(state, self.app.size.width - width - 4, self.session.models.name, quiet)
+        models = self.session.models
+        now = models.effort()
+        effort = in_short(now, models.level(now)) if now != "auto" else ""
+        facts = facts_line(state, self.app.size.width - width - 4, models.name, quiet, effort)
         if not facts.is_same(self._facts):  # each update is another layout of the whole screen
             self._facts = facts
             self.query_one("#facts", Static).update(facts)
@@ -143,14 +147,14 @@ class StatusPane(Pane):
             self.app.notify(f"{count} written · {self.keys.shown(place)} undoes", timeout=5, markup=False)
 
 
-def facts_line(state: State, width: int, model: str = "", quiet: int = 0) -> Content:
+def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort: str = "") -> Content:
     """As many of the facts as fit, the most telling first; only a long reason is passed over.
 
-    `model` is the one that is set, which the state knows once it is ready; `quiet` is the number of sub-tasks that
-    say nothing any more.
+    `model` is the one that is set, which the state knows once it is ready, and `effort` how much it thinks; `quiet` is
+    the number of sub-tasks that say nothing any more.
     """
     line = Content()
-    for piece in _facts(state, model, quiet):
+    for piece in _facts(state, model, quiet, effort):
         more = parts(piece) if not line else parts((" · ", "$faint"), piece)
         if line.cell_length + more.cell_length <= width:
             line += more
@@ -206,7 +210,7 @@ def _marks(state: State, quiet: int) -> Iterable[Piece]:
         yield (f"● {counted(waits, 'change')}", "$accent")
 
 
-def _facts(state: State, model: str, quiet: int) -> Iterable[Piece]:
+def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]:
     if state.session.rehearsal:
         yield ("rehearsal: recorded replies", "$warning")
     elif state.session.replay:
@@ -216,11 +220,11 @@ def _facts(state: State, model: str, quiet: int) -> Iterable[Piece]:
         yield (state.session.not_kept, "$error")
     if state.session.read_only:
         yield ("read only: open elsewhere", "$warning")
-    for mark in in_short(state.check_marks):
+    for mark in checks.in_short(state.check_marks):
         yield (mark.words, CHECK_INKS[mark.look])
     yield from _marks(state, quiet)
     name = state.model.name or model
-    yield (name or "no model", "$text" if name else "$warning")
+    yield (f"{name} {effort}".rstrip() or "no model", "$text" if name else "$warning")
     if state.model.status in ("starting", "failed"):
         yield (state.model.status, "$error" if state.model.status == "failed" else "$muted")
     if state.turn.number:

@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from tui_agent.edits.change import Change
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
+from tui_agent.store.usage import estimated_tokens
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.command_output import CommandOutput, PlaceLink
 
@@ -78,8 +79,8 @@ class MessageBlock(Vertical):
             places = message.check.places[:MOST_LINKS] if message.check else ()
             yield from (PlaceLink(place) for place in places)
             return
-        if message.reasoning:
-            self._thoughts = Reasoning(message.reasoning, self._unfolded)
+        if message.reasoning or message.thinking:
+            self._thoughts = Reasoning(message.reasoning, message.thinking, self._unfolded)
             yield self._thoughts
         if message.kind == "agent":
             yield from _agent_text(message.summary, message.text)
@@ -159,7 +160,8 @@ class MessageBlock(Vertical):
     async def _draw_reply(self) -> None:
         begun, reply = time.monotonic(), self._reply
         try:
-            await self._draw(reply.reasoning, reply.summary, reply.message, growing=True)
+            await self._draw_thoughts(reply.reasoning, 0)
+            await self._draw(reply.summary, reply.message, growing=True)
         except MountError:
             return  # the reply was taken back meanwhile, and this block is going
         self._took, self._due = time.monotonic() - begun, None
@@ -175,15 +177,18 @@ class MessageBlock(Vertical):
         self.show_facts(facts)
 
     async def _draw_end(self, message: ChatMessage) -> None:
-        await self._draw(message.reasoning, message.summary, message.text, growing=False)
+        await self._draw_thoughts(message.reasoning, message.thinking)
+        await self._draw(message.summary, message.text, growing=False)
         self._draw_calls(message.calls)
 
-    async def _draw(self, reasoning: str, summary: str, text: str, *, growing: bool) -> None:
-        if reasoning and self._thoughts is None:
-            self._thoughts = Reasoning(reasoning, self._unfolded)
+    async def _draw_thoughts(self, reasoning: str, tokens: int) -> None:
+        if (reasoning or tokens) and self._thoughts is None:
+            self._thoughts = Reasoning(reasoning, tokens, self._unfolded)
             await self.mount(self._thoughts, before=0 if self.children else None)
         elif self._thoughts is not None:
-            self._thoughts.grow(reasoning)
+            self._thoughts.grow(reasoning, tokens)
+
+    async def _draw(self, summary: str, text: str, *, growing: bool) -> None:
         if summary and self._summary is None:
             self._summary = markdown(summary, parsed=False, classes="summary")
             await self.mount(self._summary, before=self._body or self._facts_line)
@@ -200,11 +205,13 @@ class MessageBlock(Vertical):
 
 
 class Reasoning(Static):
-    """What the model thought, in one line until it is asked for."""
+    """The thinking before an answer: one line with its tokens, below it the text if that is asked for and known."""
 
-    def __init__(self, text: str, unfolded: bool) -> None:
+    def __init__(self, text: str, tokens: int, unfolded: bool) -> None:
+        """`tokens` are those that the provider counted, 0 if it has not: then they are estimated."""
         super().__init__(classes="reasoning", markup=False)
         self._text = text
+        self._tokens = tokens
         self._unfolded = unfolded
 
     def on_mount(self) -> None:
@@ -217,14 +224,20 @@ class Reasoning(Static):
         self._unfolded = unfolded
         self._draw()
 
-    def grow(self, text: str) -> None:
-        if text != self._text:
-            self._text = text
+    def grow(self, text: str, tokens: int) -> None:
+        if (text, tokens) != (self._text, self._tokens):
+            self._text, self._tokens = text, tokens
             self._draw()
 
     def _draw(self) -> None:
-        words = f"reasoning · {len(self._text.split()):,} words"
-        self.update(plain(f"▾ {words}\n{_newest(self._text)}") if self._unfolded else plain(f"▸ {words}"))
+        words = f"thinking {self._count()} tokens"
+        if not self._text:
+            self.update(plain(f"  {words}"))
+        else:
+            self.update(plain(f"▾ {words}\n{_newest(self._text)}") if self._unfolded else plain(f"▸ {words}"))
+
+    def _count(self) -> str:
+        return f"{self._tokens:,}" if self._tokens else f"~{estimated_tokens(len(self._text)):,}"
 
 
 class CallLine(Static, can_focus=True):
