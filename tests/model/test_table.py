@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from support.asking import answer, request
-from support.model_table import encoded, made
+from support.model_table import able_to, encoded, made
 from support.provider import Answer, Provider, ToolCall
 
 from tui_agent.model import table
@@ -47,7 +47,7 @@ def test_abilities_of_every_model_are_litellms() -> None:
             route = table.route(full, ADDRESSES)
             assert route is not None
             ours = table.abilities(full, route)
-            schema = theirs.schema and route.rules.schema
+            schema = able_to(full)[1] and route.rules.schema
             expected = (theirs.window, theirs.tools, schema, theirs.sees, True)
             if (ours.window, ours.tools, ours.schema, ours.sees, ours.known) != expected:
                 wrong.append(full)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tui_agent.model import table
-from tui_agent.model.litellm_client import abilities, litellm
+from tui_agent.model.litellm_client import litellm
 from tui_agent.model.rules import providers
 from tui_agent.model.table import KnownModel, ModelTable, OffPeak, Price
 
@@ -34,13 +34,22 @@ def _models(provider: str) -> Iterator[tuple[str, KnownModel]]:
 
 
 def _model(name: str, info: dict[str, Any]) -> KnownModel:
-    known = abilities(name)
-    letters = (("t", known.tools), ("s", known.schema), ("v", known.sees))
-    can = "".join(letter for letter, able in letters if able)
+    can = "".join(letter for letter, able in zip("tsv", able_to(name), strict=True) if able)
     window = info.get("max_input_tokens") or info.get("max_tokens") or 0
     output = info.get("max_output_tokens") or 0
     ends = str(info.get("deprecation_date") or "")
     return KnownModel(int(window), int(output), can, prices(info), ends, off_peak(info))
+
+
+def able_to(name: str) -> tuple[bool, bool, bool]:
+    """Whether a model takes tools, schemas and images; none of them if litellm does not find it."""
+    try:
+        info = litellm().get_model_info(name)
+    except Exception:  # litellm raises plain exceptions here
+        return False, False, False
+    names = ("supports_function_calling", "supports_response_schema", "supports_vision")
+    tools, schema, sees = (bool(info.get(one)) for one in names)
+    return tools, schema, sees
 
 
 def prices(info: dict[str, Any]) -> tuple[Price, ...]:

@@ -82,7 +82,8 @@ def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:
     found = []
     for provider in PROVIDERS:
         key = next((name for name in provider.keys if environment.get(name)), None)
-        elsewhere = provider.name == "openai" and servers.address_of(provider.suggestion, environment)
+        addresses = (environment.get(name, "") for name, prefix in _VARIABLES if prefix == provider.name)
+        elsewhere = any(map(servers.is_local, addresses))
         if key and provider.suggestion and not elsewhere:
             found.append(Suggestion(provider.suggestion, f"{key} is set"))
     return found
