@@ -9,6 +9,7 @@ import pytest
 from support.asking import request
 
 from tui_agent.errors import EmptyReply
+from tui_agent.model import table
 from tui_agent.model.client import (
     Abilities,
     CallChunk,
@@ -21,7 +22,7 @@ from tui_agent.model.client import (
 )
 from tui_agent.model.completion import Refusals, complete
 from tui_agent.model.event_stream import Wire
-from tui_agent.model.litellm_client import LitellmReader, LitellmStream
+from tui_agent.model.litellm_client import LitellmReader, LitellmStream, LitellmTransport
 from tui_agent.model.parts import CallPart, Origin, TextPart, ThinkingPart
 
 ORIGIN = Origin("litellm", "anthropic", "x")
@@ -116,6 +117,21 @@ async def test_an_answer_ends_as_the_provider_says(word: str, reason: str) -> No
     assert chunks == [ReasoningChunk("hm"), TextChunk("4")]
     assert isinstance(end, EndChunk) and end.reason == reason
     assert end.parts == (ThinkingPart("hm"), TextPart("4"))
+
+
+async def test_tokens_that_a_cache_keeps_for_an_hour_are_counted_and_paid_for() -> None:
+    kept = SimpleNamespace(ephemeral_5m_input_tokens=100, ephemeral_1h_input_tokens=300)
+    details = SimpleNamespace(cached_tokens=500, cache_creation_tokens=400, cache_creation_token_details=kept)
+    usage = SimpleNamespace(prompt_tokens=1_000, completion_tokens=7, prompt_tokens_details=details)
+    reader = LitellmReader()
+    reader.read(SimpleNamespace(choices=[], usage=usage))
+    assert reader.usage == UsageChunk(1_000, 7, 500, written=400, written_long=300)
+    model = "anthropic/claude-sonnet-4-5"
+    route = table.route(model, {})
+    assert route is not None
+    assert await LitellmTransport().cost(model, reader.usage) == pytest.approx(
+        table.cost(route, reader.usage)
+    )
 
 
 def test_a_signature_beside_the_id_of_a_call_is_kept_apart_from_the_id() -> None:

@@ -206,14 +206,20 @@ _MODULE = re.compile(r"No module named '([\w.]+)'|pip install (?:--upgrade )?['\
 
 
 def _cost(model: str, usage: UsageChunk) -> float:
-    from litellm.types.utils import PromptTokensDetailsWrapper, Usage
+    from litellm.types.utils import CacheCreationTokenDetails, PromptTokensDetailsWrapper, Usage
 
+    kept = CacheCreationTokenDetails(
+        ephemeral_5m_input_tokens=usage.written - usage.written_long,
+        ephemeral_1h_input_tokens=usage.written_long,
+    )
     counted = Usage(
         prompt_tokens=usage.input,
         completion_tokens=usage.output,
         total_tokens=usage.input + usage.output,
         prompt_tokens_details=PromptTokensDetailsWrapper(
-            cached_tokens=usage.cached, cache_creation_tokens=usage.written
+            cached_tokens=usage.cached,
+            cache_creation_tokens=usage.written,
+            cache_creation_token_details=kept if usage.written_long else None,
         ),
         cache_read_input_tokens=usage.cached,
         cache_creation_input_tokens=usage.written,
@@ -314,12 +320,15 @@ def _counted(usage: Any) -> UsageChunk:
     details = getattr(usage, "prompt_tokens_details", None)
     made = getattr(usage, "completion_tokens_details", None)
     given, output = reader.count(usage.prompt_tokens), reader.count(usage.completion_tokens)
+    written = min(reader.count(getattr(details, "cache_creation_tokens", None)), given)
+    kept = getattr(details, "cache_creation_token_details", None)
     return UsageChunk(
         given,
         output,
         min(reader.count(getattr(details, "cached_tokens", None)), given),
         chat.dollars(getattr(usage, "cost", None)),
-        written=min(reader.count(getattr(details, "cache_creation_tokens", None)), given),
+        written=written,
+        written_long=min(reader.count(getattr(kept, "ephemeral_1h_input_tokens", None)), written),
         thinking=min(reader.count(getattr(made, "reasoning_tokens", None)), output),
     )
 
