@@ -84,12 +84,14 @@ async def test_blocks_of_thinking_are_put_together_as_they_were() -> None:
         {"type": "thinking", "thinking": "", "signature": "first"},
         redacted,
         {"type": "thinking", "thinking": "four", "signature": "second"},
+        {"type": "thinking", "thinking": "so", "signature": "third"},
     )
     pieces = [piece(thinking_blocks=[block]) for block in blocks]
     kept = [
         {"type": "thinking", "thinking": "two and two", "signature": "first"},
         redacted,
         {"type": "thinking", "thinking": "four", "signature": "second"},
+        {"type": "thinking", "thinking": "so", "signature": "third"},
     ]
     parts = (ThinkingPart("", kept), TextPart("4"))
     assert await reply(*pieces, piece(content="4"), ends="stop") == [

@@ -66,6 +66,11 @@ def test_marked_messages_are_the_end_of_the_request_before_and_the_newest(
     assert sorted(cache_marks(talk(*roles))) == places
 
 
+def test_the_first_message_has_the_mark_of_the_system_prompt_only() -> None:
+    assert cache_marks(talk("user")) == frozenset()
+    assert cache_marks(talk("assistant", "user")) == {1}
+
+
 def test_a_reply_at_the_end_is_never_marked() -> None:
     assert sorted(cache_marks(talk("system", "user", "assistant"))) == [1]
 

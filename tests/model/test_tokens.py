@@ -60,5 +60,6 @@ def test_a_schema_is_strict_where_every_property_is_required_and_no_other_allowe
     outer = {**inner, "properties": {"b": {"type": "array", "items": inner}}}
     assert is_strict(outer)
     assert not is_strict({**outer, "required": []})
+    assert not is_strict({name: value for name, value in outer.items() if name != "additionalProperties"})
     assert not is_strict({**outer, "properties": {"b": {"type": "array", "items": {"type": "object"}}}})
     assert response_format(outer, "json_schema", is_strict(outer))["json_schema"]["strict"] is True

@@ -108,6 +108,11 @@ def test_a_result_without_a_call_becomes_a_message_of_the_person() -> None:
     assert talk(USER, result("gone", "")).turns == (Asked("Hello"),), "an empty one is left out"
 
 
+def test_a_result_without_a_call_follows_those_of_open_calls() -> None:
+    turns = talk(USER, reply(CALL), result("gone", "text"), user()).turns
+    assert turns[2:] == (Result("call_1", "read", NO_RESULT), Asked("text"), Asked("Go on"))
+
+
 def test_a_second_result_of_a_call_becomes_a_message_of_the_person() -> None:
     turns = talk(USER, reply(CALL), result(), result(content="again")).turns
     assert turns[2:] == (Result("call_1", "read", "text of a"), Asked("again"))
