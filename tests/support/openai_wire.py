@@ -43,7 +43,8 @@ class RawAnswer:
 class Answer:
     """What the server says to one request; all times in seconds.
 
-    `chunks` are the pieces to stream `text` in (default: its words). `usage` is (input, output, cached) tokens.
+    `chunks` are the pieces to stream `text` in (default: its words). `usage` is (input, output, cached) tokens, and
+    `thinking` how many of the output were thinking.
     A `status` other than 200 is an error with `message`, `code` and `retry_after`, or with `body` as it is.
     `raw` takes the place of everything else.
     `cut_after`, `hang_after` and `hold_after` count pieces; a clean cut looks like the end of a stream that
@@ -56,6 +57,7 @@ class Answer:
     calls: tuple[ToolCall, ...] = ()
     finish: str = ""
     usage: tuple[int, int, int] | None = (100, 10, 0)
+    thinking: int = 0
     refusal: str = ""
     status: int = 200
     message: str = ""
@@ -99,7 +101,10 @@ def events(answer: Answer, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield event({"role": "assistant", "tool_calls": [piece]})
     yield event({}, answer.finish_reason)
     if answer.usage and request.get("stream_options", {}).get("include_usage"):
-        yield {**_envelope(request, "chat.completion.chunk", []), "usage": _usage(answer.usage)}
+        yield {
+            **_envelope(request, "chat.completion.chunk", []),
+            "usage": _usage(answer.usage, answer.thinking),
+        }
 
 
 def _call_pieces(index: int, call: ToolCall) -> Iterator[dict[str, Any]]:
@@ -124,7 +129,7 @@ def responses(answer: Answer) -> Iterator[dict[str, Any]]:
         "input_tokens": given,
         "input_tokens_details": {"cached_tokens": cached},
         "output_tokens": made,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": answer.thinking},
         "total_tokens": given + made,
     }
     yield {"type": "response.created", "response": {"id": "resp_test"}}
@@ -141,7 +146,8 @@ def completion(answer: Answer, request: dict[str, Any]) -> dict[str, Any]:
     if answer.calls:
         message["tool_calls"] = [_whole_call(index, call) for index, call in enumerate(answer.calls)]
     choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
-    return {**_envelope(request, "chat.completion", [choice]), "usage": _usage(answer.usage or (0, 0, 0))}
+    usage = _usage(answer.usage or (0, 0, 0), answer.thinking)
+    return {**_envelope(request, "chat.completion", [choice]), "usage": usage}
 
 
 def _whole_call(index: int, call: ToolCall) -> dict[str, Any]:
@@ -157,13 +163,14 @@ def error_body(answer: Answer) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": answer.code}}
 
 
-def _usage(counts: tuple[int, int, int]) -> dict[str, Any]:
+def _usage(counts: tuple[int, int, int], thinking: int) -> dict[str, Any]:
     given, made, cached = counts
     return {
         "prompt_tokens": given,
         "completion_tokens": made,
         "total_tokens": given + made,
         "prompt_tokens_details": {"cached_tokens": cached},
+        **({"completion_tokens_details": {"reasoning_tokens": thinking}} if thinking else {}),
     }
 
 

@@ -313,7 +313,7 @@ async def test_reasoning_is_folded_until_asked_for(workspace: Path) -> None:
     ]
     async with on_screen(workspace, [answer]) as it:
         await say(it, "think")
-        await it.shows("reasoning · 4 words")
+        await it.shows("thinking ~6 tokens")
         assert "deep thoughts" not in it.text
         await it.press("ctrl+o", "6")
         await it.shows("deep thoughts about it")

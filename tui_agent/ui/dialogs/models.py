@@ -41,6 +41,7 @@ async def choose_model(app: Host, session: Session) -> None:
 
     def rows(words: str) -> list[ChooserRow]:
         return [
+            *_in_use(session.models.name, words, found),
             *model_rows(words, found),
             *provider_rows(words, os.environ),
             *_rehearsal(app, session, words),
@@ -194,6 +195,13 @@ class KeyDialog(Dialog[str | None], inherit_bindings=False):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
+
+
+def _in_use(name: str, words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
+    """The model that answers now, if it holds the words and was not found otherwise."""
+    if not name or words.strip().lower() not in name.lower() or words.strip() == name:
+        return []
+    return [] if any(it.model == name for it in found) else [ChooserRow(name, label(f"{name}   in use"))]
 
 
 def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
