@@ -80,6 +80,8 @@ class Transcript(VerticalScroll, can_focus=True):
         #: The size at which the person last scrolled, and where they were then: it is kept when the size changes.
         self._seen: tuple[Size, ScrollPosition | None] = Size(), None
         self._chosen: TextBlock | None = None
+        #: Older messages are drawn with the first size.
+        self._fills_late = False
 
     def on_mount(self) -> None:
         self.anchor()
@@ -120,6 +122,9 @@ class Transcript(VerticalScroll, can_focus=True):
             self._back_to = stand
             self._go_back()
         self._seen = self.size, stand
+        if self._fills_late:
+            self._fills_late = False
+            self.call_after_refresh(self._fill)
 
     def page(self, screenfuls: int) -> None:
         """Scroll so far at once: Textual's own begins with the next frame."""
@@ -235,6 +240,7 @@ class Transcript(VerticalScroll, can_focus=True):
     def _fill(self) -> None:
         """Draw older messages too, where the newest, which are drawn first, leave room for them."""
         oldest = min(self._blocks, default=1)
+        self._fills_late = not self.size
         if oldest > 1 and self.virtual_size.height < 2 * self.size.height:
             self._page_once(self._page(oldest))
 
