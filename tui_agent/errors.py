@@ -16,7 +16,8 @@
     │   ├── NoModel                none is configured (exit 2)
     │   ├── BadKey                 the provider refused the key (exit 3)
     │   ├── Unreachable            no connection, no such server, no answer in time (exit 3)
-    │   │   └── TimedOut
+    │   │   ├── TimedOut
+    │   │   └── Overloaded         the provider has no room now (exit 1)
     │   ├── RateLimited            still refused after the last retry
     │   ├── ContextTooLong         the provider says the request is too long
     │   ├── Refused                the provider or the model declined
@@ -127,6 +128,11 @@ class Unreachable(ModelError):
 
 class TimedOut(Unreachable):
     title = "Model did not answer in time"
+
+
+class Overloaded(Unreachable):
+    title = "Model overloaded"
+    exit_status = 1
 
 
 class RateLimited(ModelError):

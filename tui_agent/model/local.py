@@ -18,6 +18,7 @@ from tui_agent.errors import (
     ContextTooLong,
     EmptyReply,
     ModelError,
+    Overloaded,
     RequestRejected,
     SchemaRefused,
     Unreachable,
@@ -209,6 +210,7 @@ class LocalModels:
             if (
                 not said
                 and server.kind != "vLLM"
+                and not isinstance(error, Overloaded)
                 and (why := await self._overflow(request, place, raw, size))
             ):
                 raise ContextTooLong(

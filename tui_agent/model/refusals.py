@@ -8,6 +8,7 @@ from __future__ import annotations
 from tui_agent.errors import (
     BadKey,
     ContextTooLong,
+    Overloaded,
     RateLimited,
     Refused,
     RequestRejected,
@@ -332,7 +333,7 @@ _KEY_KINDS = (
 )
 _BUSY_KINDS = (
     FailureKind(
-        Unreachable,
+        Overloaded,
         "The provider of {model} is overloaded ({said})",
         "send the request again later, or choose another model",
         any_of(
