@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak local local-server cov lock models picture snapshots clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak providers local local-server cov lock models picture snapshots clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -35,6 +35,9 @@ fuzz: set-up ## Random edits in every form, disturbed, for an hour; write the ta
 
 soak: set-up ## 500 turns in one session: memory, descriptors, children, threads, log
 	@.venv/bin/python -m tests.proofs soak $(ARGS)
+
+providers: set-up ## 200 sessions with strict servers of all providers; the table in docs/providers.md
+	@.venv/bin/python -m tests.proofs providers $(ARGS)
 
 local: local-server ## A real server with a tiny model of our own; the table in docs/local-models.md
 	@.venv/bin/python -m tests.proofs local $(ARGS)

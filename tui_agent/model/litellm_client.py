@@ -357,7 +357,9 @@ def abilities(model: str) -> Abilities:
         window=info.get("max_input_tokens") or info.get("max_tokens") or 0,
         tools=bool(info.get("supports_function_calling")),
         # litellm asks Claude for a schema by a field that is no longer accepted everywhere
-        schema=bool(info.get("supports_response_schema")) and "claude" not in model.lower(),
+        schema=bool(info.get("supports_response_schema"))
+        and "claude" not in model.lower()
+        and rules_of(provider, model).schema,
         cache_marks=provider in _MARKED and bool(info.get("supports_prompt_caching")),
         known=True,
         sees=bool(info.get("supports_vision")),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
@@ -12,6 +13,7 @@ from tui_agent.settings.schema import Effort, Settings
 from tui_agent.store.events import ModelChosen
 from tui_agent.store.state import ModelSlice, State
 
+T = TypeVar("T")
 #: What a model holds whose window nobody knows, in tokens.
 UNKNOWN_WINDOW = 32_000
 
@@ -47,16 +49,17 @@ class Asking(Struct, frozen=True):
 
 def asking(settings: Settings, state: State, name: str) -> Asking:
     """How a model is asked now: as chosen for this turn, for it in this session, in its options, or in general."""
-    most, temperature = settings.max_output, settings.temperature
-    effort: Effort = settings.effort
-    for options in settings.models.options:
-        if fnmatchcase(name, options.name):
-            effort = effort if options.effort is None else options.effort
-            most = most if options.max_output is None else options.max_output
-            temperature = temperature if options.temperature is None else options.temperature
-    effort = state.model.efforts.get(name, effort)
-    effort = effort if state.turn.effort is None else state.turn.effort
+    fitting = [options for options in settings.models.options if fnmatchcase(name, options.name)]
+    temperature = _last((options.temperature for options in fitting), settings.temperature)
+    effort = _last((options.effort for options in fitting), settings.effort)
+    effort = _last((state.model.efforts.get(name), state.turn.effort), effort)
+    most = _last((options.max_output for options in fitting), settings.max_output)
     return Asking(effort, most, None if temperature < 0 else temperature)
+
+
+def _last(values: Iterable[T | None], otherwise: T) -> T:
+    """The last value that is not None."""
+    return next((value for value in reversed(tuple(values)) if value is not None), otherwise)
 
 
 def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
