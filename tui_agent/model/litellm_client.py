@@ -161,7 +161,8 @@ def _served(model: str) -> tuple[str, Rules, Origin]:
     """The provider by litellm's name, the rules for the model, and the origin of its replies."""
     try:
         name, provider = litellm().get_llm_provider(model)[:2]
-    except Exception:  # litellm raises plain exceptions here; the request itself says what is wrong
+    except Exception as error:  # litellm raises plain exceptions here; the request itself says what is wrong
+        _unknown(model, "provider", error)
         provider, _, name = model.rpartition("/")
     return provider, rules_of(provider, name), Origin("litellm", provider, family_of(provider, name))
 
