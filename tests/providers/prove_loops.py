@@ -10,9 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `support`, as in the tests
 
-from support.journeys import KINDS, travel  # noqa: E402
+from support.journeys import KINDS, travel
 
-from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
+from tests.proofs.tally import WHOLE, Part, Tally
 
 LOOPS = 200
 STEPS = 9

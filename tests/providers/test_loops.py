@@ -1,4 +1,4 @@
-"""Whole sessions with strict servers break no rule of a provider, and count as the servers do; `make providers` runs 200.
+"""Sessions with strict servers break no rule of a provider and count as the servers do; `make providers` runs 200.
 
 A journey is decided by its seed: turns with parallel calls and errors, a planner, sub-tasks, a resume, a fork, a
 summary, a change of the model and back, a commit message, a picture.

@@ -160,7 +160,7 @@ async def travel(folder: Path, kind: tuple[str, str, str], seed: int, steps: int
         server = stack.enter_context(StrictServer(provider, brain=author, model=model))
         second = stack.enter_context(StrictServer(other[0], brain=author, model=other[1]))
         environment = {**second.environment, **server.environment, "TUI_AGENT_HOME": str(folder / "home")}
-        stack.enter_context(_environment(environment))
+        stack.enter_context(environment(environment))
         name = f"{provider}/{model}"
         settings = [
             f"model={name}",
@@ -170,7 +170,7 @@ async def travel(folder: Path, kind: tuple[str, str, str], seed: int, steps: int
             f"protocol={made.choices(['auto', 'structured'], [4, 1])[0]}",
             f"effort={made.choice(['auto', 'auto', 'none', 'low', 'medium', 'high', 'max'])}",
         ]
-        session = await _opened(workspace, settings)
+        session = await opened(workspace, settings)
         kinds = [
             "turn",
             "turn",
@@ -196,7 +196,7 @@ async def travel(folder: Path, kind: tuple[str, str, str], seed: int, steps: int
                     await session.close()
                     if step == "fork":
                         taken = fork(folder / "home" / "data", taken).id
-                    session = await _opened(workspace, settings, taken)
+                    session = await opened(workspace, settings, taken)
                 case "compact":
                     if len(session.state.conversation.messages) > 2:
                         await session.chat.compact()
@@ -211,8 +211,6 @@ async def travel(folder: Path, kind: tuple[str, str, str], seed: int, steps: int
                 case "picture":
                     before = len(server.counted)
                     await _picture(session, name)
-                    while len(server.counted) == before:  # a moment after the last byte
-                        await asyncio.sleep(0.01)
                     pictures += server.counted[before:]
                 case "switch":
                     await session.models.choose(f"{other[0]}/{other[1]}")
@@ -236,7 +234,7 @@ async def travel(folder: Path, kind: tuple[str, str, str], seed: int, steps: int
     return outcome
 
 
-async def _opened(workspace: Path, settings: Sequence[str], session: str = "") -> Session:
+async def opened(workspace: Path, settings: Sequence[str], session: str = "") -> Session:
     opened = await opening.open_session(Opening(workspace, overrides=tuple(settings), session=session))
     await opened.start_services()
     await opened.files.ready()
@@ -261,7 +259,7 @@ async def _picture(session: Session, name: str) -> None:
 
 
 @contextmanager
-def _environment(values: Mapping[str, str]) -> Generator[None]:
+def environment(values: Mapping[str, str]) -> Generator[None]:
     before = dict(os.environ)
     os.environ.update(values)
     try:

@@ -23,9 +23,9 @@ from tui_agent.model.client import (
     ProgressChunk,
     UsageChunk,
 )
-from tui_agent.model.event_stream import Wire, watch
+from tui_agent.model.event_stream import BrokenStream, Wire, watch
 from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
-from tui_agent.model.parts import Origin
+from tui_agent.model.parts import Origin, calls_of
 from tui_agent.model.retrying import NotNow
 from tui_agent.model.wires.reader import ReplyReader
 
@@ -46,7 +46,10 @@ OPTIONAL = {
     "summary": re.compile(r"(?i)reasoning\.summary|reasoning summar"),
     "items": re.compile(
         r"(?i)thinking|signature|reasoning_content|reasoning_details|encrypted[_ ]content|different conversation"
-        r"|reasoning' was provided|item with id|item '(?:rs|msg|fc)_"
+        r"|reasoning' was provided|item with id|item '(?:rs|msg|fc)_|input\[\d+\]\.id"
+    ),
+    "calls": re.compile(
+        r"(?i)function[_ ]call|tool[_ ](?:use|call|result)|thinking|signature|reasoning|'fc_|invalid 'input\["
     ),
     "effort": re.compile(r"(?i)effort|reasoning|thinking|output_config"),
     "temperature": re.compile(r"(?i)temperature|sampling"),
@@ -79,31 +82,43 @@ class Transport(Protocol):
 
 
 class Refusals:
-    """The optional parts that servers have refused: by model, and of items those of the messages that held them."""
+    """The optional parts that servers have refused: by model, and of replies those that held them."""
 
     def __init__(self) -> None:
         self._by_model: dict[str, frozenset[str]] = {}
-        self._messages: set[bytes] = set()
+        #: Replies whose items were refused, and conversations whose calls were, by their first messages.
+        self._replies: set[bytes] = set()
+        self._in_words: set[bytes] = set()
 
     def add(self, request: ModelRequest, part: str) -> None:
-        if part == "items":
-            self._messages.update(map(msgspec.json.encode, filter(_has_items, request.messages)))
-        else:
-            self._by_model[request.model] = self._by_model.get(request.model, frozenset()) | {part}
+        match part:
+            case "items":
+                self._replies.update(map(msgspec.json.encode, filter(_has_items, request.messages)))
+            case "calls":
+                self._in_words.add(_beginning(request))
+            case _:
+                self._by_model[request.model] = self._by_model.get(request.model, frozenset()) | {part}
 
     def left_out(self, request: ModelRequest) -> ModelRequest:
         """The request without everything that was refused before."""
         without = request.without | self._by_model.get(request.model, frozenset())
+        if self._in_words and _beginning(request) in self._in_words:
+            without |= {"calls"}
         messages = request.messages
-        if self._messages:
+        if self._replies:
             messages = tuple(
                 {name: value for name, value in message.items() if name != "origin"}
-                if _has_items(message) and msgspec.json.encode(message) in self._messages
+                if _has_items(message) and msgspec.json.encode(message) in self._replies
                 else message
                 for message in messages
             )
         temperature = None if "temperature" in without else request.temperature
         return replace(request, messages=messages, without=without, temperature=temperature)
+
+
+def _beginning(request: ModelRequest) -> bytes:
+    """A conversation: all that it says later follows its first two messages."""
+    return msgspec.json.encode(request.messages[:2])
 
 
 def _has_items(message: Message) -> bool:
@@ -167,6 +182,8 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
                 yield ProgressChunk(*progress)
     except Exception as error:
         _log.info("the answer broke off", exc_info=True)
+        if isinstance(error, BrokenStream):  # a reader has found it
+            wire.broken = wire.broken or str(error)
         if not reader.said:
             _raise_refusal(error, request, wire)
         if reader.reason is None:
@@ -253,6 +270,7 @@ def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
         "schema": has_schema and status in (400, 422),
         "summary": status in (400, 403, 404),
         "items": status == 400 and any(map(_has_items, request.messages)),
+        "calls": status in (400, 422) and any(map(calls_of, request.messages)),
         "effort": status in (400, 422),
         "temperature": status in (400, 422) and request.temperature is not None,
     }

@@ -160,7 +160,8 @@ def _conversation(
     marks = cache_marks(request.messages) if route.rules.cache == "marks" else frozenset()
     # a model that is not known may see: whether it does is for its server to say
     sees = known is None or "v" in known.can
-    return conversation(request.messages, route.rules, origin, sees=sees, marks=marks)
+    words = "calls" in request.without
+    return conversation(request.messages, route.rules, origin, sees=sees, words=words, marks=marks)
 
 
 def reader(name: WireName, route: Route) -> ReplyReader:

@@ -173,7 +173,8 @@ def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[
     marked = known.cache_marks or rules.cache == "marks"
     marks = cache_marks(request.messages) if marked else frozenset()
     sees = known.sees or not known.known
-    talk = conversation(request.messages, rules, origin, sees=sees, marks=marks)
+    words = "calls" in request.without
+    talk = conversation(request.messages, rules, origin, sees=sees, words=words, marks=marks)
     rules = replace(rules, cache="marks" if marked else "")
     rendered = chat.messages(talk, rules, request.cache)
     said = iter([turn for turn in talk.turns if isinstance(turn, Said) and (turn.text or turn.calls)])

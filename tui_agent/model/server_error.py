@@ -87,7 +87,8 @@ class ServerError:
 
 def is_error(body: Mapping[str, Any]) -> bool:
     """Whether a JSON object in the place of an answer, or of a part of one, is an error."""
-    return bool(body.get("error")) or body.get("type") == "error" or bool(_minimax(body))
+    named = "error" in (body.get("type"), body.get("object"))
+    return bool(body.get("error")) or named or bool(_minimax(body))
 
 
 def status_of(body: Any) -> int:

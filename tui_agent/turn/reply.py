@@ -215,8 +215,9 @@ class _ReplyAnswer(Answer):
             raise Refused(f"{model} declined to answer", "reword the request, or choose another model")
         native = isinstance(self.reader, StructuredReader) and self.reader.has_calls
         if not self.text.strip() and not reply.calls and not native:
+            why = f" ({self.why[:1].lower()}{self.why[1:]})" if self.why else ""
             raise EmptyReply(
-                f"{model} sent an empty answer", "send the request again, or choose another model"
+                f"{model} sent an empty answer{why}", "send the request again, or choose another model"
             )
         return replace(reply, why=self.why if reply.cut else "")
 

@@ -13,7 +13,18 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.model.parts import CallPart, Message, Origin, Part, TextPart, ThinkingPart, origin_of, parts_of
+from tui_agent.model.parts import (
+    CallPart,
+    Message,
+    Origin,
+    Part,
+    TextPart,
+    ThinkingPart,
+    calls_of,
+    origin_of,
+    parts_of,
+    text_of,
+)
 from tui_agent.model.rules import Rules
 
 #: The result of a call that was never answered.
@@ -75,12 +86,14 @@ def conversation(
     origin: Origin,
     *,
     sees: bool,
+    words: bool = False,
     marks: frozenset[int] = frozenset(),
 ) -> Conversation:
     """The messages for one provider. `origin` is what a reply of this request would have.
 
     A result whose call is not in the reply before it becomes a message of the person, and a call without a result
-    gets one that says so. `marks` are places of messages behind which a provider may cache.
+    gets one that says so. `marks` are places of messages behind which a provider may cache. With `words` calls and
+    their results are told as text, for a provider that refuses the calls of this conversation.
     """
     system: list[str] = []
     turns: list[Asked | Result | Said] = []
@@ -99,7 +112,7 @@ def conversation(
                 system.append(str(message.get("content") or ""))
             case "assistant":
                 close()
-                said = _said(message, ids, origin)
+                said = _told(message) if words else _said(message, ids, origin)
                 if said.parts:
                     turns.append(said)
                 open_calls = {call.id: call.name for call in said.calls}
@@ -118,6 +131,12 @@ def conversation(
                     turns.append(Asked(message.get("content") or "", images, mark))
     close()
     return Conversation("\n\n".join(filter(None, system)), tuple(_spaced(turns, rules)))
+
+
+def _told(message: Message) -> Said:
+    """A reply as text alone."""
+    calls = (f"[called {call.name}]\n{call.arguments}" for call in calls_of(message))
+    return Said((TextPart("\n\n".join(filter(None, (text_of(message), *calls)))),))
 
 
 def _said(message: Message, ids: _Ids, origin: Origin) -> Said:

@@ -153,7 +153,9 @@ class Reader(ReplyReader):
     def _done(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
         """The whole item; a server may send it without pieces before it."""
         chunks: list[Chunk] = []
-        item = {name: value for name, value in item.items() if value is not None}
+        item = {
+            name: value for name, value in item.items() if value is not None and (name, value) != ("id", "")
+        }
         size = len(str(item.get("encrypted_content") or ""))
         match item.get("type"):
             case "reasoning":
