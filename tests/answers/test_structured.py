@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.shapes import RESPONSE
+from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.values import (
@@ -20,6 +20,7 @@ from tui_agent.answers.values import (
     SubTaskRequest,
     TodoItem,
 )
+from tui_agent.model.client import CallChunk
 
 SAMPLE = {
     "summary": 'Adds "é" and 😀 to [red]both[/red].',
@@ -315,3 +316,17 @@ def test_markup_and_escapes_stay_as_they_are(text: str) -> None:
     words = f"[red]{text}[/]\x1b[31m"
     reply, said = read(json.dumps({"summary": "S", "message": words}), size=5)
     assert reply.message == said["message"] == words
+
+
+def test_native_calls_beside_a_reply_are_read() -> None:
+    """A model may call a function although none was offered, with a reply beside it or without."""
+    for text in ("", '{"summary": "Looks."}'):
+        reader = StructuredReader(RESPONSE, FUNCTIONS)
+        reader.feed(text)
+        reader.call(CallChunk(0, "a", "search_text"))
+        reader.call(CallChunk(0, arguments='{"pattern": "fetch"}'))
+        changes = {"changes": [{"path": "b.py", "content": "new\n"}]}
+        reader.call(CallChunk(1, "b", "propose_changes", json.dumps(changes)))
+        reply = reader.finish(cut=False)
+        assert [search.pattern for search in reply.searches] == ["fetch"]
+        assert [change.path for change in reply.changes] == ["b.py"]

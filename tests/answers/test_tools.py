@@ -195,3 +195,10 @@ def test_nothing_raises(text: str, arguments: str, cut: bool) -> None:
     for name in ("propose_changes", "search_text", text[:5]):
         for call in read((name, arguments), text=text, cut=cut).calls:
             assert isinstance(json.loads(call.arguments), (dict, str, list, int, float, bool, type(None)))
+
+
+def test_an_id_of_an_earlier_reply_is_given_to_one_call_only() -> None:
+    reader = ToolsReader(RESPONSE, FUNCTIONS, "call_2_1", taken={"call_0"})
+    for index in range(2):
+        reader.call(CallChunk(index, f"call_{index}", "search_text", '{"pattern": "x"}'))
+    assert [call.id for call in reader.finish(cut=False).calls] == ["call_2_1_1", "call_1"]

@@ -49,6 +49,7 @@ def test_its_log_is_read_in_full_and_its_session_goes_on(version: Path, home: Pa
         "toolu_02",
     ):
         assert words in sent
+    assert '"thinking"' not in sent, "it was kept without its place in the reply"
 
 
 def _adopted(version: Path, home: Path, workspace: Path) -> str:

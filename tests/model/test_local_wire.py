@@ -19,9 +19,10 @@ from tui_agent.model.client import EndChunk, ModelRequest, Pass, ProgressChunk
 from tui_agent.model.direct_client import render
 from tui_agent.model.local import LOCAL_TIMEOUT_SECONDS, WAITS, LocalModels
 from tui_agent.model.rules import Rules
+from tui_agent.model.schemas import SchemaForm
 from tui_agent.model.server_memory import ServerMemory
-from tui_agent.model.servers import Kind, SchemaForm, ServerModel
-from tui_agent.model.wires.chat import Reader
+from tui_agent.model.servers import Kind, ServerModel
+from tui_agent.model.wires.chat import ChatReader
 
 ASKED = ModelRequest("llamafile/tiny", ({"role": "user", "content": "Hi"},))
 
@@ -39,7 +40,7 @@ def test_a_local_name_needs_no_key_and_goes_to_no_provider() -> None:
 def test_progress_is_read_from_the_stream() -> None:
     event = {"prompt_progress": {"total": 900, "cache": 0, "processed": 300, "time_ms": 12}}
     delta = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]}
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     assert reader.read({**delta, **event}) == [] and reader.progress == (300, 900)
     assert reader.read(delta) == [] and reader.progress is None
 

@@ -12,7 +12,7 @@ from tui_agent.model.event_stream import BrokenStream
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules, rules_of
 from tui_agent.model.wires import reader as reading
-from tui_agent.model.wires.chat import Reader
+from tui_agent.model.wires.chat import ChatReader
 
 
 def piece(finish: Any = None, **delta: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def call(
 
 
 def test_a_reply_in_pieces() -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     chunks = fed(
         reader,
         piece(role="assistant", content=""),
@@ -60,14 +60,14 @@ def test_a_reply_in_pieces() -> None:
 
 
 def test_thinking_of_mistral_comes_in_parts_of_the_content() -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "why"}]}
     fed(reader, piece(content=[thinking, {"type": "text", "text": "x"}]), piece(content="y"))
     assert reader.parts() == (ThinkingPart("why"), TextPart("xy"))
 
 
 def test_fragments_of_reasoning_details_are_merged() -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     text = {"type": "reasoning.text", "index": 0, "format": "f"}
     chunks = fed(
         reader,
@@ -94,7 +94,7 @@ def test_fragments_of_reasoning_details_are_merged() -> None:
 
 
 def test_long_thinking_in_details_is_no_endless_signature() -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     fragment = piece(reasoning_details=[{"type": "reasoning.text", "index": 0, "text": "four"}])
     fed(reader, *[fragment] * 20_000)
     (thinking,) = reader.parts()
@@ -105,7 +105,7 @@ def test_long_thinking_in_details_is_no_endless_signature() -> None:
 
 def test_an_endless_encrypted_item_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_NATIVE", 1_000)
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     fragment = piece(reasoning_details=[{"type": "reasoning.encrypted", "index": 0, "data": "d" * 300}])
     with pytest.raises(BrokenStream, match="more than 1,000 letters"):
         fed(reader, *[fragment] * 4)
@@ -137,7 +137,7 @@ def test_an_endless_encrypted_item_ends_the_stream(monkeypatch: pytest.MonkeyPat
 def test_calls_however_they_are_numbered(
     events: list[dict[str, Any]], calls: list[tuple[str, str, str]]
 ) -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     chunks = fed(reader, *events)
     assert [
         (part.id, part.name, part.arguments) for part in reader.parts() if isinstance(part, CallPart)
@@ -149,13 +149,13 @@ def test_calls_however_they_are_numbered(
 
 def test_a_signature_beside_a_call_is_kept_with_it() -> None:
     extra = {"google": {"thought_signature": "s"}}
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     fed(reader, call(0, "a", "read", "{}", extra_content=extra))
     assert reader.parts() == (CallPart("a", "read", "{}", {"extra_content": extra}),)
 
 
 def test_a_refusal_is_no_text() -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     assert fed(reader, piece(refusal="I can"), piece("stop", refusal="not.")) == []
     assert (reader.refusal, reader.said, reader.reason) == ("I cannot.", False, "stop")
 
@@ -178,7 +178,7 @@ def test_a_refusal_is_no_text() -> None:
     ],
 )
 def test_reasons(word: Any, reason: EndReason | None, failure: str) -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     reader.read(piece(word))
     assert (reader.reason, reader.failure) == (reason, failure)
 
@@ -219,7 +219,7 @@ OWN_KEY = {"is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}}
     ],
 )
 def test_usage(provider: str, given: dict[str, Any], counted: UsageChunk) -> None:
-    reader = Reader(rules_of(provider))
+    reader = ChatReader(rules_of(provider))
     reader.read({"choices": [], "usage": given})
     assert reader.usage == counted
 
@@ -240,13 +240,13 @@ def test_usage(provider: str, given: dict[str, Any], counted: UsageChunk) -> Non
     ],
 )
 def test_events_that_are_unknown_or_malformed_say_nothing(event: dict[str, Any]) -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     assert reader.read(event) == [] and reader.parts() == () and reader.usage is None
     assert fed(reader, piece(content="x")) == [TextChunk("x")], "what follows is read"
 
 
 def test_halves_of_a_character_wait_for_each_other() -> None:
-    reader = Reader(Rules())
+    reader = ChatReader(Rules())
     chunks = fed(reader, piece(content="a\ud83d"), piece(content="\ude00b"), piece(content="\ude00"))
     assert chunks == [TextChunk("a"), TextChunk("😀b"), TextChunk("\ufffd")]
     assert reader.parts() == (TextPart("a😀b\ufffd"),)

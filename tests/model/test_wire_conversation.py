@@ -10,7 +10,7 @@ from support.rendering import CALL, SYSTEM, USER, body, origin_of, reply, result
 from tui_agent.model.client import Message
 from tui_agent.model.parts import CallPart, Origin, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules, rules_of
-from tui_agent.model.wires.conversation import NO_RESULT, Asked, Conversation, Result, Said, conversation
+from tui_agent.model.wires.conversation import NO_RESULT, Asked, CallAnswer, Conversation, Said, conversation
 
 OWN = Origin("messages", "anthropic", "claude-4")
 MISTRAL = rules_of("mistral", "mistral-small-latest")
@@ -56,7 +56,7 @@ def test_items_are_for_their_own_wire_provider_and_family(other: Origin, own: bo
         assert said.parts == (SIGNED, NATIVE_TEXT, NATIVE_CALL) and said.prefix == other.prefix
     else:
         assert said.parts == (TextPart("Looking."), CallPart("call_1", "read", "{}")) and said.prefix == ""
-    assert answer == Result("call_1", "read", "text of a")
+    assert answer == CallAnswer("call_1", "read", "text of a")
 
 
 def test_items_of_an_unknown_origin_are_left_out_even_for_an_unknown_origin() -> None:
@@ -92,15 +92,15 @@ def test_a_call_without_a_result_gets_one() -> None:
     second = CallPart("call_2", "write", "{}")
     turns = talk(USER, reply(CALL, second), result(), user()).turns
     assert turns[2:] == (
-        Result("call_1", "read", "text of a"),
-        Result("call_2", "write", NO_RESULT),
+        CallAnswer("call_1", "read", "text of a"),
+        CallAnswer("call_2", "write", NO_RESULT),
         Asked("Go on"),
     )
 
 
 @pytest.mark.parametrize("after", [(), (reply(TextPart("Done.")),)])
 def test_a_call_at_the_end_or_before_a_reply_gets_a_result(after: tuple[Message, ...]) -> None:
-    assert talk(USER, reply(CALL), *after).turns[2] == Result("call_1", "read", NO_RESULT)
+    assert talk(USER, reply(CALL), *after).turns[2] == CallAnswer("call_1", "read", NO_RESULT)
 
 
 def test_a_result_without_a_call_becomes_a_message_of_the_person() -> None:
@@ -110,23 +110,23 @@ def test_a_result_without_a_call_becomes_a_message_of_the_person() -> None:
 
 def test_a_result_without_a_call_follows_those_of_open_calls() -> None:
     turns = talk(USER, reply(CALL), result("gone", "text"), user()).turns
-    assert turns[2:] == (Result("call_1", "read", NO_RESULT), Asked("text"), Asked("Go on"))
+    assert turns[2:] == (CallAnswer("call_1", "read", NO_RESULT), Asked("text"), Asked("Go on"))
 
 
 def test_a_second_result_of_a_call_becomes_a_message_of_the_person() -> None:
     turns = talk(USER, reply(CALL), result(), result(content="again")).turns
-    assert turns[2:] == (Result("call_1", "read", "text of a"), Asked("again"))
+    assert turns[2:] == (CallAnswer("call_1", "read", "text of a"), Asked("again"))
 
 
 def test_a_result_behind_a_message_of_the_person_has_no_call_any_more() -> None:
     turns = talk(USER, reply(CALL), user(), result()).turns
-    assert turns[2:] == (Result("call_1", "read", NO_RESULT), Asked("Go on"), Asked("text of a"))
+    assert turns[2:] == (CallAnswer("call_1", "read", NO_RESULT), Asked("Go on"), Asked("text of a"))
 
 
 def test_results_have_the_names_of_their_calls_in_any_order() -> None:
     second = CallPart("call_2", "write", "{}")
     turns = talk(USER, reply(CALL, second), result("call_2", "2"), result("call_1", "1")).turns
-    assert turns[2:] == (Result("call_2", "write", "2"), Result("call_1", "read", "1"))
+    assert turns[2:] == (CallAnswer("call_2", "write", "2"), CallAnswer("call_1", "read", "1"))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_results_have_the_names_of_their_calls_in_any_order() -> None:
 )
 def test_a_name_of_a_function_is_one_that_providers_accept(name: str, sent: str) -> None:
     (_, said, answer) = talk(USER, reply(CallPart("c", name, "{}")), result("c")).turns
-    assert isinstance(said, Said) and isinstance(answer, Result)
+    assert isinstance(said, Said) and isinstance(answer, CallAnswer)
     assert said.calls[0].name == answer.name == sent
 
 
@@ -155,7 +155,7 @@ def test_ids_are_replaced_by_accepted_ones_for_call_and_result(rules: Rules) -> 
         messages += [reply(CallPart(id, "read", "{}")), result(id)]
     turns = talk(*messages, rules=rules).turns
     calls = [turn.calls[0].id for turn in turns if isinstance(turn, Said)]
-    assert calls == [turn.id for turn in turns if isinstance(turn, Result)]
+    assert calls == [turn.id for turn in turns if isinstance(turn, CallAnswer)]
     assert all(re.fullmatch(rules.call_id, id) and "\n" not in id for id in calls)
     assert len(set(calls)) == len(ODD_IDS), "different ids stay different"
     assert all(
@@ -199,7 +199,7 @@ def test_messages_of_the_person_may_have_to_be_one() -> None:
 def test_marks_are_those_of_the_messages() -> None:
     turns = talk(SYSTEM, USER, reply(CALL), result(), user(), marks=frozenset({1, 3})).turns
     marked = [turn for turn in turns if not isinstance(turn, Said) and turn.mark]
-    assert marked == [Asked("Hello", mark=True), Result("call_1", "read", "text of a", mark=True)]
+    assert marked == [Asked("Hello", mark=True), CallAnswer("call_1", "read", "text of a", mark=True)]
 
 
 @pytest.mark.parametrize("sees", [True, False])

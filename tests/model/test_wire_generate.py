@@ -21,7 +21,7 @@ from tui_agent.model.event_stream import BrokenStream
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.wires import reader as reading
 from tui_agent.model.wires.conversation import NO_RESULT
-from tui_agent.model.wires.generate import NO_SIGNATURE, Reader
+from tui_agent.model.wires.generate import NO_SIGNATURE, GenerateReader
 
 GEMINI_3 = "gemini/gemini-3-pro-preview"
 GEMINI_2_5 = "gemini/gemini-2.5-pro"
@@ -175,7 +175,7 @@ def chunk(*parts: Any, finish: Any = None, **more: Any) -> dict[str, Any]:
 
 
 def test_a_reply_in_pieces() -> None:
-    reader = Reader()
+    reader = GenerateReader()
     chunks = fed(
         reader,
         chunk({"text": "w", "thought": True}),
@@ -206,7 +206,7 @@ def test_a_reply_in_pieces() -> None:
 
 
 def test_thinking_text_and_calls_keep_their_order() -> None:
-    reader = Reader()
+    reader = GenerateReader()
     fed(
         reader,
         chunk({"text": "1", "thought": True}, {"text": "2"}, {"text": "3", "thought": True}),
@@ -216,7 +216,7 @@ def test_thinking_text_and_calls_keep_their_order() -> None:
 
 
 def test_text_behind_a_signature_is_another_part() -> None:
-    reader = Reader()
+    reader = GenerateReader()
     fed(
         reader,
         chunk({"text": "Look"}),
@@ -246,13 +246,13 @@ def test_text_behind_a_signature_is_another_part() -> None:
     ],
 )
 def test_reasons(word: Any, reason: EndReason | None, failure: str) -> None:
-    reader = Reader()
+    reader = GenerateReader()
     reader.read(chunk({"text": "x"}, finish=word))
     assert (reader.reason, reader.failure) == (reason, failure)
 
 
 def test_a_prompt_that_is_blocked_is_a_refusal() -> None:
-    reader = Reader()
+    reader = GenerateReader()
     assert reader.read({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}) == []
     assert reader.refusal == "the prompt was blocked (PROHIBITED_CONTENT)" and not reader.said
 
@@ -272,7 +272,7 @@ def test_a_prompt_that_is_blocked_is_a_refusal() -> None:
     ],
 )
 def test_usage(usage: dict[str, Any], counted: UsageChunk) -> None:
-    reader = Reader()
+    reader = GenerateReader()
     reader.read({"usageMetadata": usage})
     assert reader.usage == counted
 
@@ -290,13 +290,13 @@ def test_usage(usage: dict[str, Any], counted: UsageChunk) -> None:
     ],
 )
 def test_events_that_are_unknown_or_malformed_say_nothing(event: dict[str, Any]) -> None:
-    reader = Reader()
+    reader = GenerateReader()
     assert reader.read(event) == [] and reader.parts() == () and not reader.said
     assert reader.read(chunk({"text": "x"})) == [TextChunk("x")], "what follows is read"
 
 
 def test_arguments_that_are_not_an_object_are_an_empty_one() -> None:
-    reader = Reader()
+    reader = GenerateReader()
     reader.read(
         chunk({"functionCall": {"name": "read", "args": [1]}}, {"functionCall": {"id": 3, "name": 4}})
     )
@@ -307,10 +307,10 @@ def test_endless_signatures_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(reading, "MOST_NATIVE", 1_000)
     part = {"functionCall": {"name": "read"}, "thoughtSignature": "s" * 300}
     with pytest.raises(BrokenStream, match="more than 1,000 letters"):
-        fed(Reader(), *[chunk(part)] * 4)
+        fed(GenerateReader(), *[chunk(part)] * 4)
 
 
 def test_only_the_first_candidate_is_read() -> None:
     event = chunk({"text": "x"})
     event["candidates"] += chunk({"text": "y"})["candidates"]
-    assert Reader().read(event) == [TextChunk("x")]
+    assert GenerateReader().read(event) == [TextChunk("x")]

@@ -11,7 +11,7 @@ from tui_agent.model.client import CallChunk, EndReason, ReasoningChunk, TextChu
 from tui_agent.model.event_stream import BrokenStream
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
 from tui_agent.model.wires import reader as reading
-from tui_agent.model.wires.messages import Reader
+from tui_agent.model.wires.messages import MessageReader
 
 BLOCK = {"type": "thinking", "thinking": "why", "signature": "sig"}
 REDACTED = {"type": "redacted_thinking", "data": "opaque"}
@@ -41,7 +41,7 @@ THOUGHT = [
 
 
 def test_a_reply_in_blocks() -> None:
-    reader = Reader()
+    reader = MessageReader()
     chunks = fed(
         reader,
         {"type": "message_start", "message": {"usage": {"input_tokens": 10}}},
@@ -77,13 +77,13 @@ def test_a_reply_in_blocks() -> None:
 
 
 def test_the_input_of_a_call_may_come_whole() -> None:
-    reader = Reader()
+    reader = MessageReader()
     fed(reader, start(0, {"type": "tool_use", "id": "c", "name": "read", "input": {"path": "a"}}), stop(0))
     assert reader.parts() == (CallPart("c", "read", '{"path": "a"}'),)
 
 
 def test_thinking_that_was_cut_before_its_end_is_not_kept_as_a_block() -> None:
-    reader = Reader()
+    reader = MessageReader()
     fed(reader, *THOUGHT[:4])
     assert reader.parts() == (ThinkingPart("why"),)
 
@@ -104,13 +104,13 @@ def test_thinking_that_was_cut_before_its_end_is_not_kept_as_a_block() -> None:
     ],
 )
 def test_reasons(word: Any, reason: EndReason | None) -> None:
-    reader = Reader()
+    reader = MessageReader()
     reader.read({"type": "message_delta", "delta": {"stop_reason": word}})
     assert reader.reason == reason
 
 
 def test_usage_is_the_newest_of_each_count() -> None:
-    reader = Reader()
+    reader = MessageReader()
     started = {
         "input_tokens": 100,
         "cache_read_input_tokens": 20,
@@ -129,7 +129,7 @@ def test_usage_is_the_newest_of_each_count() -> None:
 
 @pytest.mark.parametrize("bad", [-5, "many", None, True, 1e13, float("nan"), {}, []])
 def test_a_count_that_cannot_be_one_is_none(bad: Any) -> None:
-    reader = Reader()
+    reader = MessageReader()
     usage = {"input_tokens": bad, "output_tokens": bad, "cache_read_input_tokens": bad, "cache_creation": bad}
     reader.read({"type": "message_delta", "delta": {}, "usage": usage})
     assert reader.usage == UsageChunk(0, 0)
@@ -156,13 +156,13 @@ def test_a_count_that_cannot_be_one_is_none(bad: Any) -> None:
     ],
 )
 def test_events_that_are_unknown_or_malformed_say_nothing(event: dict[str, Any]) -> None:
-    reader = Reader()
+    reader = MessageReader()
     assert reader.read(event) == [] and reader.parts() == ()
     assert fed(reader, start(0, {"type": "text", "text": "x"})) == [TextChunk("x")], "what follows is read"
 
 
 def test_blocks_are_in_the_order_of_their_indexes() -> None:
-    reader = Reader()
+    reader = MessageReader()
     fed(
         reader,
         start(2, {"type": "text", "text": "third"}),
@@ -174,7 +174,7 @@ def test_blocks_are_in_the_order_of_their_indexes() -> None:
 
 
 def test_blocks_with_one_index_are_kept_apart() -> None:
-    reader = Reader()
+    reader = MessageReader()
     fed(
         reader,
         *THOUGHT,
@@ -195,7 +195,7 @@ def test_blocks_with_one_index_are_kept_apart() -> None:
 
 def test_an_endless_signature_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_NATIVE", 1_000)
-    reader = Reader()
+    reader = MessageReader()
     fed(reader, start(0, {"type": "thinking", "thinking": "x", "signature": ""}))
     fed(reader, *[delta(0, "signature_delta", signature="s" * 100)] * 10)
     with pytest.raises(BrokenStream, match="more than 1,000 letters"):
@@ -204,7 +204,7 @@ def test_an_endless_signature_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -
 
 def test_endless_blocks_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_PARTS", 10)
-    reader = Reader()
+    reader = MessageReader()
     fed(reader, *(start(number, {"type": "text", "text": "x"}) for number in range(10)))
     with pytest.raises(BrokenStream, match="more than 10 parts"):
         reader.read(start(10, {"type": "text", "text": "x"}))

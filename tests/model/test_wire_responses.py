@@ -11,7 +11,7 @@ from tui_agent.model.client import CallChunk, EndReason, Message, ReasoningChunk
 from tui_agent.model.event_stream import BrokenStream
 from tui_agent.model.parts import CallPart, Origin, Part, TextPart, ThinkingPart
 from tui_agent.model.wires import reader as reading
-from tui_agent.model.wires.responses import Reader
+from tui_agent.model.wires.responses import ResponsesReader
 
 GPT_5 = "openai/gpt-5"
 ENCRYPTED = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "opaque"}
@@ -199,7 +199,7 @@ def completed(**response: Any) -> dict[str, Any]:
 
 
 def test_a_reply_in_pieces() -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     chunks = fed(
         reader,
         {"type": "response.created", "response": {}},
@@ -235,7 +235,7 @@ def test_a_reply_in_pieces() -> None:
 
 @pytest.mark.parametrize("whole", [True, False], ids=["items", "completed"])
 def test_a_reply_in_whole_items(whole: bool) -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     summary = {**ENCRYPTED, "summary": [{"type": "summary_text", "text": "why"}]}
     output = [summary, MESSAGE, FUNCTION_CALL]
     events = [done(index, item) for index, item in enumerate(output)] if whole else []
@@ -249,20 +249,20 @@ def test_a_reply_in_whole_items(whole: bool) -> None:
 
 
 def test_what_was_read_goes_back_as_it_came() -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     items = [ENCRYPTED, MESSAGE, FUNCTION_CALL]
     fed(reader, *(done(index, item) for index, item in enumerate(items)), completed())
     assert sent(USER, own(*reader.parts()), result())[1:4] == items
 
 
 def test_fields_without_a_value_are_not_kept() -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     fed(reader, done(0, {**ENCRYPTED, "status": None, "content": None}))
     assert reader.parts() == (ThinkingPart("", ENCRYPTED),)
 
 
 def test_items_are_known_by_their_index_if_their_ids_differ() -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     fed(
         reader,
         event("output_item.added", 0, item={**MESSAGE, "id": "one"}),
@@ -274,7 +274,7 @@ def test_items_are_known_by_their_index_if_their_ids_differ() -> None:
 
 
 def test_items_without_an_index_are_known_by_their_ids() -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     fed(
         reader,
         event("output_text.delta", None, item_id="a", delta="1"),
@@ -285,7 +285,7 @@ def test_items_without_an_index_are_known_by_their_ids() -> None:
 
 
 def test_items_are_in_the_order_of_their_indexes() -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     chunks = fed(reader, done(2, FUNCTION_CALL), done(0, ENCRYPTED), done(1, MESSAGE))
     assert reader.parts() == (ThinkingPart("", ENCRYPTED), SAID, CALLED)
     assert chunks == [CallChunk(0, "call_1", "read", '{"path": "a"}'), TextChunk("Looking.")]
@@ -303,7 +303,7 @@ def test_items_are_in_the_order_of_their_indexes() -> None:
     ],
 )
 def test_reasons(response: dict[str, Any], reason: EndReason) -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     assert reader.reason is None
     reader.read(completed(**response))
     assert reader.reason == reason
@@ -315,7 +315,7 @@ def test_a_refusal_is_no_text() -> None:
         [event("refusal.delta", delta="I "), event("refusal.delta", delta="cannot.")],
         [done(0, refusal)],
     ):
-        reader = Reader()
+        reader = ResponsesReader()
         assert fed(reader, *events) == []
         assert (reader.refusal, reader.said, reader.parts()) == ("I cannot.", False, ())
 
@@ -341,7 +341,7 @@ def test_a_refusal_is_no_text() -> None:
     ],
 )
 def test_usage(usage: dict[str, Any], counted: UsageChunk) -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     reader.read(completed(usage=usage))
     assert reader.usage == counted
 
@@ -365,14 +365,14 @@ def test_usage(usage: dict[str, Any], counted: UsageChunk) -> None:
     ],
 )
 def test_events_that_are_unknown_or_malformed_say_nothing(bad: dict[str, Any]) -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     assert reader.read(bad) == [] and reader.parts() == () and not reader.said
     assert fed(reader, event("output_text.delta", 3, delta="x")) == [TextChunk("x")], "what follows is read"
 
 
 @pytest.mark.parametrize("response", [None, 3, {"output": "x", "usage": 3}, {"output": [3, None]}])
 def test_an_end_that_is_malformed_is_an_end(response: Any) -> None:
-    reader = Reader()
+    reader = ResponsesReader()
     assert reader.read({"type": "response.completed", "response": response}) == []
     assert reader.reason == "stop" and reader.usage is None
 
@@ -381,5 +381,5 @@ def test_an_endless_encrypted_item_ends_the_stream(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(reading, "MOST_NATIVE", 1_000)
     long = {**ENCRYPTED, "encrypted_content": "e" * 600}
     with pytest.raises(BrokenStream, match="more than 1,000 letters"):
-        fed(Reader(), done(0, long), done(1, long))
-    fed(Reader(), done(0, long))
+        fed(ResponsesReader(), done(0, long), done(1, long))
+    fed(ResponsesReader(), done(0, long))

@@ -159,8 +159,8 @@ async def travel(folder: Path, kind: tuple[str, str, str], seed: int, steps: int
     with ExitStack() as stack:
         server = stack.enter_context(StrictServer(provider, brain=author, model=model))
         second = stack.enter_context(StrictServer(other[0], brain=author, model=other[1]))
-        environment = {**second.environment, **server.environment, "TUI_AGENT_HOME": str(folder / "home")}
-        stack.enter_context(environment(environment))
+        variables = {**second.environment, **server.environment, "TUI_AGENT_HOME": str(folder / "home")}
+        stack.enter_context(environment(variables))
         name = f"{provider}/{model}"
         settings = [
             f"model={name}",

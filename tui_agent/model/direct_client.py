@@ -135,6 +135,9 @@ def render(
 ) -> tuple[str, Rendered, Origin]:
     """The path and the body of a request, and the origin of its reply."""
     rules = replace(route.rules, levels=()) if "effort" in request.without else route.rules
+    if not (route.own or route.rules.responses_only) and route.provider == "openai":
+        rules = replace(rules, cache="")  # a server that imitates OpenAI may refuse the key
+    shape = shape if rules.schema else None
     origin = route.origin(name)
     talk = _conversation(request, route, origin, known or route.known)
     match name:
@@ -168,12 +171,12 @@ def reader(name: WireName, route: Route) -> ReplyReader:
     """What reads a reply."""
     match name:
         case "responses":
-            return responses.Reader()
+            return responses.ResponsesReader()
         case "messages":
-            return messages.Reader()
+            return messages.MessageReader()
         case "generate":
-            return generate.Reader()
-    return chat.Reader(route.rules)
+            return generate.GenerateReader()
+    return chat.ChatReader(route.rules)
 
 
 def _route(model: str) -> Route:

@@ -242,7 +242,8 @@ class _Checked(httpx.AsyncByteStream):
         if is_error(value):
             raise self._told(value)
         if value.get("type") == "response.failed":
-            raise self._told({"error": (value.get("response") or {}).get("error")})
+            response = value.get("response")
+            raise self._told({"error": response.get("error") if isinstance(response, dict) else None})
         if value.get("type") == "ping":
             self._wire.on_keep_alive()
             return ()

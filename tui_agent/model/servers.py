@@ -19,11 +19,9 @@ from tui_agent.model import table
 from tui_agent.model.parts import Message, Origin
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.rules import Rules
+from tui_agent.model.schemas import SchemaForm, response_format
 
 Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
-#: How a reply is held to a schema: as OpenAI does it, by llama.cpp's older way, by vLLM's older way, or not at all;
-#: "" is untried.
-SchemaForm = Literal["", "json_schema", "json_object", "guided_json", "none"]
 #: Of the forms the ones that a server is tried with, where they are not the first two.
 _TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
     "llama-cpp-python": ("json_object",),
@@ -285,13 +283,6 @@ def _keeps_to_it(said: str) -> bool:
         return isinstance(msgspec.json.decode(said).get("ok"), bool)
     except (ValueError, AttributeError):
         return False
-
-
-def response_format(schema: dict[str, Any], form: SchemaForm, strict: bool = True) -> dict[str, Any]:
-    """What holds a reply to a schema, in the shape that a server takes."""
-    if form == "json_object":
-        return {"type": "json_object", "schema": schema}
-    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": strict}}
 
 
 async def why_silent(address: str, name: str, messages: Sequence[Message], key: str = "") -> str:

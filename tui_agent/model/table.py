@@ -164,6 +164,12 @@ def rules_for(name: str) -> Rules:
     return rules_of(provider, model)
 
 
+def family(name: str) -> tuple[str, str]:
+    """The provider and the family of a model by its full name."""
+    provider, model = split(name) or ("", name)
+    return provider, family_of(provider, model)
+
+
 def _azure_address(base: str, version: str) -> str:
     """The v1 interface of a resource; "" for the older one, which litellm serves."""
     path = urlsplit(base).path.rstrip("/")

@@ -26,6 +26,7 @@ from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent
 from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.text import decode
+from tui_agent.model import table
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart, calls_of, message_of, parts_of, text_of
 from tui_agent.store import events as e
@@ -76,6 +77,12 @@ def needs_begin(state: State) -> bool:
     head = sent.head.removeprefix(SMALL)
     # the words of the schema are in the system prompt where nobody holds the model to it
     return model.protocol == "structured" and not model.takes_schema and head not in ("", Head().digest)
+
+
+def goes_on_as_it_is(state: State) -> bool:
+    """Whether the model takes the replies of the one before it with their calls and items: both are of one family."""
+    sent, model = state.conversation, state.model
+    return sent.protocol == model.protocol and table.family(sent.model) == table.family(model.name)
 
 
 def head_of(context: TurnContext) -> Head:

@@ -22,7 +22,7 @@ from tui_agent.store.state import State
 from tui_agent.tools.context import Emit, unheard
 from tui_agent.tools.files import LoadedFiles, costs_of, known_file, leave_out, load, window_of
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.conversation import Why, begin, condense, in_words, keep, needs_begin
+from tui_agent.turn.conversation import Why, begin, condense, goes_on_as_it_is, in_words, keep, needs_begin
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.request import Composed, Draft, compose
 
@@ -223,7 +223,7 @@ class _Room:
             emptied(one.message, pending, answered=sent.blob not in own)
             for one, sent in zip(kept[1:], before, strict=True)
         ]
-        if why == "model":
+        if why == "model" and not goes_on_as_it_is(state):
             messages = in_words(messages)
         carried = tuple(map(_as_before, (await keep(context, messages))[0], before))
         own |= {new.blob for new, old in zip(carried, before, strict=True) if old.blob in own}

@@ -13,8 +13,8 @@ from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules
-from tui_agent.model.servers import SchemaForm, response_format
-from tui_agent.model.wires.conversation import Asked, Conversation, Result, Said
+from tui_agent.model.schemas import SchemaForm, is_strict, response_format
+from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, Said
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
 PATH = "/chat/completions"
@@ -60,20 +60,6 @@ def schema_format(shape: dict[str, Any], request: ModelRequest) -> dict[str, Any
     return response_format(shape, form, is_strict(shape))
 
 
-def is_strict(schema: Any) -> bool:
-    """Whether every object in a schema names all its properties as required and allows no others."""
-    match schema:
-        case {"type": "object", "properties": properties}:
-            closed = schema.get("additionalProperties") is False
-            required = set(schema.get("required", ())) == set(properties)
-            return closed and required and all(map(is_strict, schema.values()))
-        case dict():
-            return schema.get("type") != "object" and all(map(is_strict, schema.values()))
-        case list():
-            return all(map(is_strict, schema))
-    return True
-
-
 def messages(talk: Conversation, rules: Rules, cache: str = "short") -> list[dict[str, Any]]:
     """The conversation as chat messages."""
     mark: dict[str, Any] = {"type": "ephemeral"}
@@ -88,7 +74,7 @@ def messages(talk: Conversation, rules: Rules, cache: str = "short") -> list[dic
             case Asked():
                 message = {"role": "user", "content": _content(turn)}
                 rendered.append(_marked(message, mark) if turn.mark else message)
-            case Result(id, _, content):
+            case CallAnswer(id, _, content):
                 message = {"role": "tool", "tool_call_id": id, "content": content}
                 rendered.append(_marked(message, mark) if turn.mark else message)
             case Said():
@@ -147,7 +133,7 @@ def _part(part: TextPart | ThinkingPart) -> dict[str, Any]:
     return {"type": "text", "text": part.text}
 
 
-class Reader(ReplyReader):
+class ChatReader(ReplyReader):
     """Reads the chunks of a chat completion."""
 
     def __init__(self, rules: Rules) -> None:

@@ -41,7 +41,7 @@ class Asked(Struct, frozen=True):
     mark: bool = False
 
 
-class Result(Struct, frozen=True):
+class CallAnswer(Struct, frozen=True):
     """The result of the call `id` of the function `name`."""
 
     id: str
@@ -77,7 +77,7 @@ class Conversation(Struct, frozen=True):
     """What a request says: the system prompt, and the turns of both sides in order."""
 
     system: str
-    turns: tuple[Asked | Result | Said, ...]
+    turns: tuple[Asked | CallAnswer | Said, ...]
 
 
 def conversation(
@@ -96,13 +96,13 @@ def conversation(
     their results are told as text, for a provider that refuses the calls of this conversation.
     """
     system: list[str] = []
-    turns: list[Asked | Result | Said] = []
+    turns: list[Asked | CallAnswer | Said] = []
     ids = _Ids(rules)
     open_calls: dict[str, str] = {}
 
     def close() -> None:
         for call, name in open_calls.items():
-            turns.append(Result(call, name, NO_RESULT))
+            turns.append(CallAnswer(call, name, NO_RESULT))
         open_calls.clear()
 
     for place, message in enumerate(messages):
@@ -120,7 +120,7 @@ def conversation(
                 call = ids.of(message["tool_call_id"])
                 content = str(message.get("content") or "")
                 if (name := open_calls.pop(call, None)) is not None:
-                    turns.append(Result(call, name, content, mark))
+                    turns.append(CallAnswer(call, name, content, mark))
                 elif content:
                     close()
                     turns.append(Asked(content, mark=mark))
@@ -158,12 +158,12 @@ def _said(message: Message, ids: _Ids, origin: Origin) -> Said:
     return Said(tuple(parts), own, came_from.prefix if own else "")
 
 
-def _spaced(turns: Sequence[Asked | Result | Said], rules: Rules) -> list[Asked | Result | Said]:
+def _spaced(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[Asked | CallAnswer | Said]:
     """The turns with what some providers want between a result and a message of the person."""
-    spaced: list[Asked | Result | Said] = []
+    spaced: list[Asked | CallAnswer | Said] = []
     for turn in turns:
         before = spaced[-1] if spaced else None
-        if rules.after_tool and isinstance(turn, Asked) and isinstance(before, Result):
+        if rules.after_tool and isinstance(turn, Asked) and isinstance(before, CallAnswer):
             spaced.append(Said((TextPart(rules.after_tool),)))
         if (
             rules.alternate

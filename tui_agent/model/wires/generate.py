@@ -13,7 +13,7 @@ from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules
-from tui_agent.model.wires.conversation import Asked, Conversation, Result, Said, whole_text
+from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, Said, whole_text
 from tui_agent.model.wires.messages import arguments
 from tui_agent.model.wires.reader import Rendered, ReplyReader, count, items, mapping
 
@@ -68,20 +68,20 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     return {"name": function["name"], **described, **schema}
 
 
-def _contents(turns: Sequence[Asked | Result | Said], rules: Rules) -> list[dict[str, Any]]:
+def _contents(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[dict[str, Any]]:
     """The turns; results of one reply are one turn of their own, as many parts as there were calls."""
     contents: list[dict[str, Any]] = []
-    before: Asked | Result | Said | None = None
+    before: Asked | CallAnswer | Said | None = None
     native_ids: dict[str, str] = {}
     for turn in turns:
         match turn:
             case Asked():
                 contents.append({"role": "user", "parts": _asked(turn)})
-            case Result(id, name, content):
+            case CallAnswer(id, name, content):
                 answer: dict[str, Any] = {"name": name, "response": {"result": content}}
                 if id in native_ids:
                     answer["id"] = native_ids[id]
-                if isinstance(before, Result):
+                if isinstance(before, CallAnswer):
                     contents[-1]["parts"].append({"functionResponse": answer})
                 else:
                     contents.append({"role": "user", "parts": [{"functionResponse": answer}]})
@@ -124,7 +124,7 @@ def _said(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
     return rendered
 
 
-class Reader(ReplyReader):
+class GenerateReader(ReplyReader):
     """Reads the chunks of a reply. Parts have no numbers: text goes on with the part before it if that is text."""
 
     def __init__(self) -> None:

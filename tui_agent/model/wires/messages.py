@@ -14,7 +14,7 @@ from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules
-from tui_agent.model.wires.conversation import Asked, Conversation, Result, Said, whole_text
+from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, Said, whole_text
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, mapping
 
 PATH = "/v1/messages"
@@ -108,16 +108,16 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _may_think(turns: Sequence[Asked | Result | Said]) -> bool:
+def _may_think(turns: Sequence[Asked | CallAnswer | Said]) -> bool:
     """Whether the reply in whose loop of calls the request is begins with thinking, as fixed budgets demand."""
-    if not turns or not isinstance(turns[-1], Result):
+    if not turns or not isinstance(turns[-1], CallAnswer):
         return True
     last = next((turn for turn in reversed(turns) if isinstance(turn, Said)), None)
     return last is None or (bool(last.parts) and _is_signed(last.parts[0]))
 
 
 def _messages(
-    turns: Sequence[Asked | Result | Said], mark: dict[str, Any], head: dict[str, Any] | None
+    turns: Sequence[Asked | CallAnswer | Said], mark: dict[str, Any], head: dict[str, Any] | None
 ) -> tuple[list[dict[str, Any]], str]:
     """The turns of both sides, and the digest of all of them behind `head`, None for models that bind nothing.
 
@@ -131,7 +131,7 @@ def _messages(
             case Said():
                 bound = digest is not None and turn.prefix != digest.after(rendered)
                 blocks = [block for part in turn.parts if (block := _block(part, bound))]
-            case Result(id, _, content, marked):
+            case CallAnswer(id, _, content, marked):
                 text = {"content": content} if content else {}
                 blocks = [
                     {"type": "tool_result", "tool_use_id": id, **text, **({_MARK: mark} if marked else {})}
@@ -215,7 +215,7 @@ def _asked(turn: Asked) -> list[dict[str, Any]]:
     return [*([{"type": "text", "text": text}] if text.strip() else []), *pictures]
 
 
-class Reader(ReplyReader):
+class MessageReader(ReplyReader):
     """Reads the events of a message."""
 
     def __init__(self) -> None:

@@ -12,8 +12,8 @@ from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules
-from tui_agent.model.wires.chat import is_strict
-from tui_agent.model.wires.conversation import Asked, Conversation, Result, Said, whole_text
+from tui_agent.model.schemas import is_strict
+from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, Said, whole_text
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
 PATH = "/responses"
@@ -59,13 +59,13 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _input(turns: Sequence[Asked | Result | Said]) -> list[dict[str, Any]]:
+def _input(turns: Sequence[Asked | CallAnswer | Said]) -> list[dict[str, Any]]:
     given: list[dict[str, Any]] = []
     for turn in turns:
         match turn:
             case Asked():
                 given.append({"type": "message", "role": "user", "content": _content(turn)})
-            case Result(id, _, content):
+            case CallAnswer(id, _, content):
                 given.append({"type": "function_call_output", "call_id": id, "output": content})
             case Said(parts):
                 given += [
@@ -107,7 +107,7 @@ def _text(item: dict[str, Any]) -> str:
     return "".join(part["text"] for part in items(item.get("content")) if isinstance(part.get("text"), str))
 
 
-class Reader(ReplyReader):
+class ResponsesReader(ReplyReader):
     """Reads the events of a response. Items are known by their index: some servers give one item several ids."""
 
     def __init__(self) -> None:
