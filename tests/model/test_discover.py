@@ -13,7 +13,7 @@ from support.provider import Provider, dead_url
 
 from tui_agent.model import servers
 from tui_agent.model.discovery import Suggestion, discover, with_keys
-from tui_agent.model.providers import PROVIDERS, provider_of
+from tui_agent.model.providers import all_providers, provider_of
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import Kind, ServerModel
 
@@ -127,7 +127,7 @@ def test_keys_are_found_by_the_names_of_variables_and_not_repeated() -> None:
 
 
 def test_a_providers_own_suggestion_belongs_to_it() -> None:
-    for provider in PROVIDERS:
+    for provider in all_providers():
         if provider.suggestion:
             assert provider_of(provider.suggestion) is provider
     assert provider_of("claude-sonnet-4-5") is provider_of("anthropic/x")

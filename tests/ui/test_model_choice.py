@@ -15,6 +15,7 @@ from support.sessions import model_of, open_session, reply
 from tui_agent.errors import TimedOut
 from tui_agent.model import keyring
 from tui_agent.model.discovery import Suggestion
+from tui_agent.model.suggestions import suggestion
 from tui_agent.session.session import Session
 from tui_agent.settings.saving import save
 from tui_agent.store.state import State
@@ -120,7 +121,7 @@ async def test_a_first_message_leads_to_a_key_a_test_and_a_default(
         assert "120 tokens, $0.001000" in it.text
         await it.press("enter")
         await it.shows("is the default now")
-        assert 'model = "openai/gpt-5"' in (it.session.folders.config / "settings.toml").read_text()
+        assert f'model = "{suggestion("openai")}"' in (it.session.folders.config / "settings.toml").read_text()
         await it.press("enter")
         await it.until(lambda: it.session.state.turn.number == 1 and not it.session.state.turn.running)
         assert it.session.state.turn.request == "hello"

@@ -33,7 +33,7 @@ from tui_agent.model.child import ChildModel
 from tui_agent.model.client import Abilities
 from tui_agent.model.discovery import discover
 from tui_agent.model.local import LocalModels
-from tui_agent.model.providers import PROVIDERS
+from tui_agent.model.providers import all_providers
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.settings import trust
 from tui_agent.settings.folders import Folders, user_folders, why_not_writable
@@ -43,7 +43,7 @@ from tui_agent.trial.rungs import Rung, probe
 #: Seconds that the model's process may take to be ready on a slow machine.
 START_TIMEOUT = 60.0
 #: Asked about where no model is configured, to see that litellm answers at all.
-_ANY_MODEL = "openai/gpt-4o"
+_ANY_MODEL = "openai/gpt-6-sol"
 #: What a bundle holds.
 _PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_log.NAME)
 
@@ -327,7 +327,7 @@ def terminal(environ: Mapping[str, str]) -> TerminalReport:
 def key_names(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The names of the variables that are set and hold a provider's key; never what they hold."""
     environ = os.environ if environ is None else environ
-    names = (name for provider in PROVIDERS for name in provider.keys)
+    names = (name for provider in all_providers() for name in provider.keys)
     return tuple(dict.fromkeys(name for name in names if environ.get(name)))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tui_agent.model import servers
-from tui_agent.model.providers import PROVIDERS
+from tui_agent.model.providers import all_providers
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import Kind
 
@@ -80,7 +80,7 @@ async def discover(
 def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:
     """A model for each provider whose key is set, and whose address is its own."""
     found = []
-    for provider in PROVIDERS:
+    for provider in all_providers():
         key = next((name for name in provider.keys if environment.get(name)), None)
         addresses = (environment.get(name, "") for name, prefix in _VARIABLES if prefix == provider.name)
         elsewhere = any(map(servers.is_local, addresses))

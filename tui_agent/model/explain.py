@@ -12,6 +12,7 @@ from tui_agent.model.failure_kind import FailureKind
 from tui_agent.model.failures import SAID_CHARACTERS, Failure
 from tui_agent.model.providers import provider_of
 from tui_agent.model.refusals import refusal_of
+from tui_agent.model.suggestions import suggestion
 from tui_agent.model.too_long import over_account
 
 __all__ = ["SAID_CHARACTERS", "Meaning", "broke_off", "explain", "timed_out"]
@@ -91,7 +92,7 @@ def _other(model: str, failure: Failure) -> ModelError:
         return ModelError(what, "send the request again, or see `tui-agent doctor`")
     if "LLM Provider NOT provided" in failure.text:
         what = f"The provider of {model} is not known"
-        return RequestRejected(what, "write the model as provider/name, for example openai/gpt-5")
+        return RequestRejected(what, f"write the model as provider/name, for example {suggestion('openai') or 'openai/NAME'}")
     what = f"The provider of {model} rejected the request ({failure.said})"
     return RequestRejected(what, "choose another model or protocol, or see `tui-agent doctor`")
 

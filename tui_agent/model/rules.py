@@ -36,6 +36,8 @@ EffortForm = Literal[
     "openrouter",
 ]
 
+ListingForm = Literal["", "openai", "anthropic", "gemini", "openrouter"]
+
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     """What is known of a provider, and of a model at it. Every entry of the table may set every field."""
@@ -58,6 +60,13 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     body: dict[str, Any] = {}
     #: Whether models and prices are asked for at the provider's own list.
     lists_models: bool = False
+    #: The form of the provider's own list of models, and its address if it is another; see `listing`.
+    listing: ListingForm = ""
+    list_address: str = ""
+    #: Names of the models to suggest, a regular expression: the newest that is not ended soon is the suggestion.
+    suggest: str = ""
+    #: Whether a login takes the place of a key that could be typed.
+    login: bool = False
 
     #: Models of one family accept each other's thinking; "" is a family of its own for each model.
     family: str = ""

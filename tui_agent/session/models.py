@@ -108,7 +108,7 @@ class ModelAccess:
         if not self.name:
             raise NoModel("No model is chosen", "choose one, or rehearse without one")
         provider = provider_of(self.name)
-        if not isinstance(self.model, Reaching) or provider is None or not provider.suggestion:
+        if not isinstance(self.model, Reaching) or provider is None or not provider.takes_key:
             return
         known = {**os.environ, **self._reached}
         if not any(known.get(name) for name in (*provider.keys, provider.address)):

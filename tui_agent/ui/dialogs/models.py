@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.model import keyring
-from tui_agent.model.providers import PROVIDERS, Provider
+from tui_agent.model.providers import Provider, all_providers
 from tui_agent.session.effort_words import EFFORTS, in_short
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
@@ -57,7 +57,7 @@ async def choose_model(app: Host, session: Session) -> None:
     environment = next((it.environment for it in found if it.model == name), {})
     try:
         if name.startswith(_PROVIDER):
-            provider = next(it for it in PROVIDERS if it.name == name.removeprefix(_PROVIDER))
+            provider = next(it for it in all_providers() if it.name == name.removeprefix(_PROVIDER))
             key = await app.push_screen_wait(KeyDialog(provider, keyring.available()))
             if not key:
                 return
@@ -160,7 +160,7 @@ class ModelChooser(Chooser, inherit_bindings=False):
     def _with_levels(self, value: str) -> str:
         """The model of a row; "" if there is none, or its provider takes no levels."""
         provider = value.removeprefix(_PROVIDER)
-        name = next((it.suggestion for it in PROVIDERS if value != provider and it.name == provider), value)
+        name = next((it.suggestion for it in all_providers() if value != provider and it.name == provider), value)
         return name if name not in ("", _REHEARSAL) and self._models.level("max", name) else ""
 
 
@@ -221,8 +221,8 @@ def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow
     """Providers whose key is missing, each with what it needs: choosing one asks for the key."""
     return [
         ChooserRow(_PROVIDER + it.name, label(f"{it.name:<11} needs {it.keys[0]}: enter one"))
-        for it in PROVIDERS
-        if it.suggestion and words.strip().lower() in it.name and not any(map(environment.get, it.keys))
+        for it in all_providers()
+        if it.takes_key and words.strip().lower() in it.name and not any(map(environment.get, it.keys))
     ]
 
 
