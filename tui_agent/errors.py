@@ -15,6 +15,7 @@
     ├── ModelError                 a model's answer that did not come (exit 1)
     │   ├── NoModel                none is configured (exit 2)
     │   ├── BadKey                 the provider refused the key (exit 3)
+    │   │   └── LoginEnded         the service refuses to refresh a login
     │   ├── Unreachable            no connection, no such server, no answer in time (exit 3)
     │   │   ├── TimedOut
     │   │   └── Overloaded         the provider has no room now (exit 1)
@@ -23,6 +24,7 @@
     │   ├── Refused                the provider or the model declined
     │   ├── EmptyReply             the model ended without a word
     │   └── RequestRejected        any other refusal of the request itself
+    ├── LoginFailed                a login that was denied, expired or not understood (exit 1)
     ├── LimitReached               a limit on tokens or money that the person set
     ├── SessionError               a session that is missing or cannot be written
     │   ├── OpenElsewhere          another process writes it
@@ -121,6 +123,10 @@ class BadKey(ModelError):
     exit_status = 3
 
 
+class LoginEnded(BadKey):
+    title = "Login ended"
+
+
 class Unreachable(ModelError):
     title = "Model not reachable"
     exit_status = 3
@@ -157,6 +163,10 @@ class RequestRejected(ModelError):
 
 class SchemaRefused(RequestRejected):
     """The server cannot hold a reply to the schema: it is to be asked without."""
+
+
+class LoginFailed(TuiAgentError):
+    title = "Not logged in"
 
 
 class LimitReached(TuiAgentError):

@@ -164,6 +164,33 @@ def trust(path: str, listed: bool, revoke: bool) -> int:
     return trust_command.revoke(path) if revoke else trust_command.give(arguments.workspace_folder(path))
 
 
+@click.command()
+@click.argument("name", metavar="copilot|chatgpt|openrouter|status")
+@json_option
+def login(name: str, as_json: bool) -> int:
+    """Log in at a service whose subscription or account pays for a model.
+
+    `copilot` (GitHub Copilot) and `chatgpt` (ChatGPT) show a code to enter at a page of the service; `openrouter` shows
+    a page that leads back here. `status` lists the logins; --json is for it alone.
+    """
+    from tui_agent.headless import login_command
+
+    if name == "status":
+        return login_command.status(as_json)
+    if as_json:
+        raise UsageError("--json is for `tui-agent login status` alone", "leave it out")
+    return login_command.log_in(name)
+
+
+@click.command()
+@click.argument("name", metavar="copilot|chatgpt|openrouter")
+def logout(name: str) -> int:
+    """Forget the login at a service."""
+    from tui_agent.headless import login_command
+
+    return login_command.log_out(name)
+
+
 @click.group(cls=CommandGroup)
 def config() -> None:
     """Show where the configuration is and what is in force."""
@@ -202,6 +229,8 @@ COMMANDS: tuple[click.Command, ...] = (
     _decision("redo", "Do again what the last undo took back."),
     stats,
     doctor,
+    login,
+    logout,
     trust,
     config,
 )

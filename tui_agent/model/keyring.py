@@ -34,6 +34,17 @@ def stored(model: str, environment: Mapping[str, str]) -> dict[str, str]:
     return {name: key for name, key in found.items() if isinstance(key, str) and key}
 
 
+def read(name: str) -> str:
+    """What is kept under a name; "" if there is nothing, or the system does not give it. For a thread."""
+    found = _done("get_password", SERVICE, name) if available() else ""
+    return found if isinstance(found, str) else ""
+
+
+def delete(name: str) -> None:
+    """Keep nothing under a name any more. For a thread."""
+    _done("delete_password", SERVICE, name)
+
+
 _FAILED = object()
 
 

@@ -18,9 +18,17 @@ from tui_agent.settings.folders import HOME_VARIABLE
 
 _PREFIX = "TUI_AGENT_"
 #: Variables that begin like settings and are none: where the folders lie, how fast a recording is played, who
-#: started a child.
+#: started a child, where the servers of logins are in tests.
 NO_SETTINGS = frozenset(
-    {HOME_VARIABLE, "TUI_AGENT_REPLAY_SPEED", "TUI_AGENT_PARENT", "TUI_AGENT_TRIAL_WITHOUT"}
+    {
+        HOME_VARIABLE,
+        "TUI_AGENT_REPLAY_SPEED",
+        "TUI_AGENT_PARENT",
+        "TUI_AGENT_TRIAL_WITHOUT",
+        "TUI_AGENT_LOGIN_GITHUB",
+        "TUI_AGENT_LOGIN_OPENAI",
+        "TUI_AGENT_LOGIN_OPENROUTER",
+    }
 )
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 

@@ -1,0 +1,124 @@
+"""`tui-agent login NAME`, `login status` and `logout NAME`: logins at services, without a screen."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from contextlib import aclosing
+
+from msgspec import Struct
+
+from tui_agent.files.visible import escaped
+from tui_agent.headless.output import json_line, note, row, say
+from tui_agent.model.login.services import SERVICES, LoginService
+from tui_agent.model.login.services import service as service_named
+from tui_agent.model.login.store import FILE, Login, LoginStore
+
+
+class LoginReport(Struct, frozen=True):
+    """A line of `login status --json`: whether there is a login, and if it is kept by the keyring or in a file."""
+
+    name: str
+    title: str
+    state: str
+    kept: str | None
+    models: str
+
+
+def log_in(name: str) -> int:
+    """Log in at a service; the page and the code are on standard output. Raises `LoginFailed`."""
+    service, store = service_named(name), LoginStore()
+    asyncio.run(_log_in(service, store))
+    login = store.names()[service.name]
+    where = "the system's keyring" if login.in_keyring else escaped(str(store.folder / FILE))
+    row(f"Logged in at {service.title}. The token is kept in {where}.")
+    row(f"Use it: tui-agent --model {service.suggestion}")
+    return 0
+
+
+def status(as_json: bool) -> int:
+    """A line for each service: whether there is a login, and where it is kept."""
+    logins = LoginStore().names()
+    for service in SERVICES:
+        login = logins.get(service.name)
+        if as_json:
+            kept = None if login is None else "keyring" if login.in_keyring else "file"
+            json_line(
+                LoginReport(service.name, service.title, _state(login), kept, f"{service.provider}/NAME")
+            )
+        else:
+            row(f"{service.name:<11} {_in_words(service, login)}")
+    return 0
+
+
+def log_out(name: str) -> int:
+    """Forget the login at a service. The service itself is not asked."""
+    service, store = service_named(name), LoginStore()
+
+    async def forget() -> bool:
+        async with store.locked():
+            return await asyncio.to_thread(store.remove, service.name)
+
+    if asyncio.run(forget()):
+        row(f"Logged out of {service.title}: its token is removed from this machine.")
+    else:
+        row(f"There was no login at {service.title}.")
+    return 0
+
+
+async def _log_in(service: LoginService, store: LoginStore) -> None:
+    from tui_agent.model.login.access import log_in
+    from tui_agent.model.login.flow import AwaitApproval, OpenPage, ShowCode
+
+    pasted: asyncio.Queue[str] = asyncio.Queue()
+    told = False
+    async with aclosing(log_in(service, pasted, store)) as steps:
+        async for step in steps:
+            match step:
+                case ShowCode(code, url, seconds):
+                    say(f"Open {url}\nand enter the code {code}")
+                    note(
+                        f"The code is valid for {seconds / 60:.0f} minutes. Enter only a code that you asked for."
+                    )
+                case OpenPage(url):
+                    say(f"Open {url}")
+                    note(
+                        "If the browser is on another machine, paste the address that it ends at "
+                        "(or the code in it) here and press Enter."
+                    )
+                    _read_into(pasted)
+                case AwaitApproval() if not told:
+                    told = True
+                    note("Waiting for the approval; Ctrl+C ends the login …")
+            sys.stdout.flush()
+
+
+def _read_into(pasted: asyncio.Queue[str]) -> None:
+    """Put the first line of standard input that is not empty into the queue, from a thread that ends with the
+    program."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        try:
+            line = next((line for line in sys.stdin if line.strip()), "")
+            if line:
+                loop.call_soon_threadsafe(pasted.put_nowait, line.strip())
+        except (OSError, ValueError, RuntimeError):
+            pass  # it is closed, or the login has ended
+
+    threading.Thread(target=read, name="what is pasted", daemon=True).start()
+
+
+def _state(login: Login | None) -> str:
+    return "logged out" if login is None else "ended" if login.ended else "logged in"
+
+
+def _in_words(service: LoginService, login: Login | None) -> str:
+    match _state(login):
+        case "logged in":
+            kept = "keyring" if login and login.in_keyring else "file"
+            return f"logged in ({kept}): models {service.provider}/NAME"
+        case "ended":
+            return f"the login has ended: run `tui-agent login {service.name}`"
+    return f"not logged in: run `tui-agent login {service.name}`"

@@ -1,0 +1,129 @@
+"""A login as requests use it: the variables of its newest token, refreshed by one process at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from tui_agent.errors import BadKey, FileError, LoginEnded, LoginFailed, Unreachable
+from tui_agent.model.login import chatgpt, copilot, openrouter
+from tui_agent.model.login.flow import LoggedIn, LoginProgress, ended
+from tui_agent.model.login.services import LoginService, needed
+from tui_agent.model.login.store import Login, LoginStore
+from tui_agent.model.login.web import LoginWeb
+
+_log = logging.getLogger(__name__)
+#: A token that expires within so many seconds is refreshed.
+_SOON = 60.0
+_REFRESH: dict[str, Callable[[LoginWeb, Login], Awaitable[Login]]] = {
+    "copilot": copilot.refresh,
+    "chatgpt": chatgpt.refresh,
+    "openrouter": openrouter.refresh,
+}
+
+
+async def log_in(
+    service: LoginService, pasted: asyncio.Queue[str], store: LoginStore
+) -> AsyncGenerator[LoginProgress]:
+    """Log in at a service: its steps, the last of which is kept before it is given. `pasted` takes a code that the
+    person has copied. Raises `LoginFailed`, `Unreachable`, or `FileError` if no login can be kept here."""
+    await asyncio.to_thread(store.check)  # before the person approves anything
+    async with LoginWeb() as web:
+        flows = {"copilot": copilot.log_in, "chatgpt": chatgpt.log_in}
+        begin = flows.get(service.name)
+        async with aclosing(begin(web) if begin else openrouter.log_in(web, pasted)) as steps:
+            async for step in steps:
+                if isinstance(step, LoggedIn):
+                    async with store.locked():
+                        await asyncio.to_thread(store.put, service.name, step.login)
+                yield step
+
+
+def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> BadKey | None:
+    """Why a model cannot be asked without a login, or with the one that there is; None if it can. For a thread."""
+    service = needed(model, environment)
+    if service is None:
+        return None
+    login = store.names().get(service.name)
+    if login is None:
+        return None if service.keys else _needs(model, service)
+    return ended(service) if login.ended else None
+
+
+class Logins:
+    """The logins for the requests of one process. `store` is where they are kept."""
+
+    def __init__(self, store: LoginStore | None = None) -> None:
+        self._store = store or LoginStore()
+        #: Logins that were refreshed and could not be kept.
+        self._held: dict[str, Login] = {}
+
+    async def variables(
+        self, model: str, environment: Mapping[str, str], refused: str = ""
+    ) -> dict[str, str]:
+        """The variables by which a login reaches a model; none if a key is set. `refused` is a token that the provider
+        does not accept any more. Raises `BadKey` without a login, `LoginEnded` or `Unreachable`."""
+        service = needed(model, environment)
+        if service is None:
+            return {}
+        login = await self._current(service, refused)
+        if login is None and service.keys:
+            return {}
+        if login is None:
+            raise _needs(model, service)
+        named = {service.key: login.access, service.address: login.address, service.account: login.account}
+        return {name: value for name, value in named.items() if name and value}
+
+    async def _current(self, service: LoginService, refused: str) -> Login | None:
+        login = await self._read(service)
+        if login is None or _serves(login, refused):
+            return login
+        async with self._store.locked():
+            login = await self._read(service)  # another process may have refreshed it meanwhile
+            if login is None or _serves(login, refused):
+                return login
+            return await self._refresh(service, login)
+
+    async def _read(self, service: LoginService) -> Login | None:
+        """The login as it is kept, or as it was refreshed here if that is newer. Raises `LoginEnded`."""
+        login = await asyncio.to_thread(self._store.get, service.name)
+        held = self._held.get(service.name)
+        if login is not None and held is not None and held.expires > login.expires:
+            login = held
+        if login is not None and login.ended:
+            raise ended(service)
+        return login
+
+    async def _refresh(self, service: LoginService, login: Login) -> Login:
+        try:
+            async with LoginWeb() as web:
+                made = await _REFRESH[service.name](web, login)
+        except LoginEnded:
+            await self._keep(service, Login(ended=True))
+            raise
+        except LoginFailed as error:
+            raise Unreachable(error.what, error.remedy) from None
+        await self._keep(service, made)
+        return made
+
+    async def _keep(self, service: LoginService, login: Login) -> None:
+        try:
+            await asyncio.to_thread(self._store.put, service.name, login)
+        except FileError:
+            self._held[service.name] = replace(login, in_keyring=False)
+            _log.warning("the login at %s was refreshed and cannot be kept", service.title)
+
+
+def _serves(login: Login, refused: str) -> bool:
+    """Whether a request can use the token."""
+    fresh = not login.expires or time.time() < login.expires - _SOON
+    return bool(login.access) and login.access != refused and fresh
+
+
+def _needs(model: str, service: LoginService) -> BadKey:
+    return BadKey(f"{model} needs a login at {service.title}", f"run `tui-agent login {service.name}`")

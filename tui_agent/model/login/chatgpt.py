@@ -1,0 +1,149 @@
+"""The login with a ChatGPT subscription: OpenAI's device flow, then tokens that a lasting one refreshes.
+
+The client id and the addresses are those that litellm uses (litellm/llms/chatgpt).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from msgspec.structs import replace
+
+from tui_agent.errors import LoginFailed, Unreachable
+from tui_agent.model.login import flow
+from tui_agent.model.login.flow import AwaitApproval, LoggedIn, LoginProgress, ShowCode, SlowDown
+from tui_agent.model.login.services import CHATGPT, base
+from tui_agent.model.login.store import Login
+from tui_agent.model.login.web import LoginWeb, WebAnswer
+
+_CLIENT = "app_EMoamEEZ73f0CkXaXp7hrann"
+_SCOPE = "openid profile email"
+#: The claim of a token that names the account.
+_CLAIM = "https://api.openai.com/auth"
+
+
+async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
+    """Ask for a code, wait for its approval, and exchange it for tokens. Raises `LoginFailed` or `Unreachable`."""
+    openai = _openai()
+    asked = await web.ask(f"{openai}/api/accounts/deviceauth/usercode", {"client_id": _CLIENT})
+    device = asked.text("device_auth_id")
+    if asked.status == 404:
+        raise LoginFailed(
+            "OpenAI does not allow a login by code for this account",
+            "allow it in the security settings of ChatGPT, and log in again",
+        )
+    if asked.status != 200 or not device:
+        raise asked.garbage()
+    code, url = flow.shown_code(asked, asked.text("user_code", "usercode"), f"{openai}/codex/device")
+    seconds = asked.number("expires_in")
+    yield ShowCode(code, url, seconds or flow.VALID)
+
+    async def ask() -> WebAnswer | SlowDown | None:
+        body = {"device_auth_id": device, "user_code": code}
+        return _decision(await web.ask(f"{openai}/api/accounts/deviceauth/token", body))
+
+    async for step in flow.approval(ask, asked.number("interval"), seconds, CHATGPT.title):
+        if isinstance(step, AwaitApproval):
+            yield step
+            continue
+        answer = await web.ask(
+            f"{openai}/oauth/token",
+            {
+                "grant_type": "authorization_code",
+                "code": step.text("authorization_code"),
+                "redirect_uri": f"{openai}/deviceauth/callback",
+                "client_id": _CLIENT,
+                "code_verifier": step.text("code_verifier"),
+            },
+            form=True,
+        )
+        made = _login(answer, Login())
+        if answer.status != 200 or not made.token:
+            raise answer.garbage()
+        yield LoggedIn(made)
+
+
+def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
+    """The answer with the code that is exchanged for tokens, or that the person has not decided. Raises `LoginFailed`
+    if the login is over."""
+    match answer.error:
+        case "expired_token" | "expired" | "deviceauth_expired" | "code_expired":
+            raise flow.expired(CHATGPT.title)
+        case "access_denied" | "denied" | "deviceauth_denied":
+            raise flow.denied(CHATGPT.title)
+        case "slow_down":
+            return SlowDown(answer.number("interval"))
+    if answer.status in (403, 404):  # until it is approved
+        return None
+    if answer.status == 410:
+        raise flow.expired(CHATGPT.title)
+    if answer.status == 429 or answer.status >= 500:
+        return SlowDown(answer.seconds)
+    if answer.status == 200 and answer.text("authorization_code") and answer.text("code_verifier"):
+        return answer
+    raise answer.garbage()
+
+
+async def refresh(web: LoginWeb, login: Login) -> Login:
+    """The login with a new access token. Raises `LoginEnded` if OpenAI refuses the old one, else `Unreachable` or
+    `LoginFailed`."""
+    body = {
+        "client_id": _CLIENT,
+        "grant_type": "refresh_token",
+        "refresh_token": login.token,
+        "scope": _SCOPE,
+    }
+    answer = await web.ask(f"{_openai()}/oauth/token", body)
+    if answer.status == 200 and answer.text("access_token"):
+        return _login(answer, login)
+    match answer.status:
+        case 400 | 401 | 403:
+            raise flow.ended(CHATGPT)
+        case 429 | 500 | 502 | 503 | 504:
+            raise Unreachable(
+                f"OpenAI does not refresh the login now ({answer.said})", "send the request again later"
+            )
+    raise answer.garbage()
+
+
+def _openai() -> str:
+    return base("chatgpt", "https://auth.openai.com")
+
+
+def _login(answer: WebAnswer, before: Login) -> Login:
+    """The tokens of an answer; what it leaves out stays as it was before."""
+    access, identity = answer.text("access_token"), answer.text("id_token")
+    if not access:
+        return Login()
+    expires = claims(access).get("exp")
+    account = _account(claims(identity)) or _account(claims(access)) or before.account
+    return replace(
+        before,
+        token=answer.text("refresh_token") or before.token,
+        access=access,
+        expires=float(expires) if isinstance(expires, int | float) else 0.0,
+        account=account,
+    )
+
+
+def claims(token: str) -> dict[str, Any]:
+    """The claims of a web token, whose signature is the service's business; {} for anything else."""
+    part = token.partition(".")[2].partition(".")[0]
+    try:
+        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _account(found: dict[str, Any]) -> str:
+    """The account's id; it becomes a header, so that anything but letters, digits and `-_` is none."""
+    named = found.get(_CLAIM)
+    account = named.get("chatgpt_account_id") if isinstance(named, dict) else ""
+    plain = (
+        isinstance(account, str) and account.isascii() and account.replace("-", "").replace("_", "").isalnum()
+    )
+    return account if plain else ""

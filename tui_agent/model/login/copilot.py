@@ -1,0 +1,112 @@
+"""The login at GitHub Copilot: GitHub's device flow, then tokens for an hour or less that its API takes.
+
+https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow; the client id, the
+headers and the address of tokens are those that litellm uses (litellm/llms/github_copilot).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from tui_agent.errors import BadKey, LoginFailed, Unreachable
+from tui_agent.model.login import flow
+from tui_agent.model.login.flow import AwaitApproval, LoggedIn, LoginProgress, ShowCode, SlowDown
+from tui_agent.model.login.services import COPILOT, base, is_replaced
+from tui_agent.model.login.store import Login
+from tui_agent.model.login.web import LoginWeb, WebAnswer
+
+_CLIENT = "Iv1.b507a08c87ecfe98"
+_HEADERS = {
+    "Editor-Version": "vscode/1.95.0",
+    "Editor-Plugin-Version": "copilot-chat/0.26.7",
+    "User-Agent": "GitHubCopilotChat/0.26.7",
+}
+_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+#: Hosts that tokens are sent to.
+_HOSTS = (".githubcopilot.com", ".ghe.com")
+
+
+async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
+    """Ask for a code, wait for its approval, and get a first token. Raises `LoginFailed` or `Unreachable`."""
+    github = base("copilot", "https://github.com")
+    asked = await web.ask(
+        f"{github}/login/device/code", {"client_id": _CLIENT, "scope": "read:user"}, headers=_HEADERS
+    )
+    device = asked.text("device_code")
+    if asked.status != 200 or not device:
+        raise asked.garbage()
+    code, url = flow.shown_code(asked, asked.text("user_code"), asked.text("verification_uri"))
+    seconds = asked.number("expires_in")
+    yield ShowCode(code, url, seconds or flow.VALID)
+
+    async def ask() -> str | SlowDown | None:
+        body = {"client_id": _CLIENT, "device_code": device, "grant_type": _GRANT}
+        return _decision(await web.ask(f"{github}/login/oauth/access_token", body, headers=_HEADERS))
+
+    async for step in flow.approval(ask, asked.number("interval"), seconds, COPILOT.title):
+        if isinstance(step, AwaitApproval):
+            yield step
+            continue
+        try:
+            yield LoggedIn(await refresh(web, Login(token=step)))
+        except BadKey as error:
+            raise LoginFailed(error.what, error.remedy) from None
+
+
+def _decision(answer: WebAnswer) -> str | SlowDown | None:
+    """GitHub's token, or that the person has not decided. Raises `LoginFailed` if the login is over."""
+    if token := answer.text("access_token"):
+        return token
+    match answer.error:
+        case "authorization_pending":
+            return None
+        case "slow_down":
+            return SlowDown(answer.number("interval"))
+        case "expired_token":
+            raise flow.expired(COPILOT.title)
+        case "access_denied":
+            raise flow.denied(COPILOT.title)
+    if answer.status == 429 or answer.status >= 500:
+        return SlowDown(answer.seconds)
+    raise answer.garbage()
+
+
+async def refresh(web: LoginWeb, login: Login) -> Login:
+    """The login with a new access token. Raises `LoginEnded` if GitHub refuses the old one, else `BadKey`,
+    `Unreachable` or `LoginFailed`."""
+    address = f"{base('copilot', 'https://api.github.com')}/copilot_internal/v2/token"
+    answer = await web.ask(address, headers={"Authorization": f"token {login.token}", **_HEADERS})
+    token = answer.text("token")
+    if answer.status == 200 and token:
+        endpoints = answer.body.get("endpoints")
+        api = endpoints.get("api") if isinstance(endpoints, dict) else ""
+        expires = answer.number("expires_at")
+        if lasts := answer.number("refresh_in"):  # the clock of this machine may be wrong
+            expires = time.time() + lasts
+        return replace(login, access=token, expires=expires, address=_own_address(api))
+    match answer.status:
+        case 401:
+            raise flow.ended(COPILOT)
+        case 403 | 404:
+            raise BadKey(
+                f"GitHub gives this account no access to Copilot ({answer.said})",
+                "check the account's plan at https://github.com/settings/copilot, or log in with another account",
+            )
+        case 429 | 500 | 502 | 503 | 504:
+            raise Unreachable(
+                f"GitHub gives no token for Copilot now ({answer.said})", "send the request again later"
+            )
+    raise answer.garbage()
+
+
+def _own_address(api: object) -> str:
+    """The address that GitHub named for the account, if it is one of Copilot's."""
+    if not isinstance(api, str):
+        return ""
+    parts = urlsplit(api)
+    own = parts.scheme == "https" and f".{parts.hostname}".endswith(_HOSTS)
+    return api.rstrip("/") if own or is_replaced("copilot") else ""

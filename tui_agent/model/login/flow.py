@@ -1,0 +1,112 @@
+"""What a login shows while it goes on, and the wait for a person's approval that device logins share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from tui_agent.errors import LoginEnded, LoginFailed, Unreachable
+from tui_agent.model.login.services import LoginService
+from tui_agent.model.login.store import Login
+from tui_agent.model.login.web import WebAnswer
+
+
+class ShowCode(Struct, frozen=True):
+    """The person enters `code` at the page `url` within so many seconds."""
+
+    code: str
+    url: str
+    seconds: float
+
+
+class OpenPage(Struct, frozen=True):
+    """The person opens the page `url`, which leads back to this machine."""
+
+    url: str
+    seconds: float
+
+
+class AwaitApproval(Struct, frozen=True):
+    """The service was asked, and the person has not approved the login yet; it is asked again after `seconds`."""
+
+    seconds: float
+
+
+class LoggedIn(Struct, frozen=True):
+    """The login was approved."""
+
+    login: Login
+
+
+Found = TypeVar("Found")
+LoginProgress = ShowCode | OpenPage | AwaitApproval | LoggedIn
+#: Seconds between two questions if the service does not say, and what is added if it wants fewer (RFC 8628).
+INTERVAL, SLOWER = 5.0, 5.0
+#: Seconds that a code is valid if the service does not say, and at most.
+VALID, LONGEST = 900.0, 3600.0
+#: So many questions in a row may get no answer.
+_SILENT = 5
+
+
+class SlowDown(Struct, frozen=True):
+    """The service wants to be asked less often: after `interval` seconds, 0 if it does not say."""
+
+    interval: float = 0.0
+
+
+def shown_code(answer: WebAnswer, code: str, url: str) -> tuple[str, str]:
+    """The code and the page that a service sent, if they can be shown. Raises `LoginFailed`."""
+    parts = urlsplit(url)
+    plain = code.isascii() and code.isprintable() and url.isascii() and url.isprintable()
+    if not plain or not 1 <= len(code) <= 40 or len(url) > 500 or parts.scheme not in ("http", "https"):
+        raise answer.garbage()
+    return code, url
+
+
+async def approval(
+    ask: Callable[[], Awaitable[Found | SlowDown | None]], interval: float, seconds: float, title: str
+) -> AsyncGenerator[AwaitApproval | Found]:
+    """Ask until there is an answer, which comes last. `ask` gives None if the person has not decided.
+
+    Raises `LoginFailed` if that takes longer than the code is valid.
+    """
+    until, silent = time.monotonic() + min(seconds or VALID, LONGEST), 0
+    interval = interval or INTERVAL
+    while True:
+        yield AwaitApproval(interval)
+        await asyncio.sleep(max(0.0, min(interval, until - time.monotonic())))
+        if time.monotonic() >= until:
+            raise expired(title)
+        try:
+            found = await ask()
+        except Unreachable:
+            silent += 1
+            if silent >= _SILENT:
+                raise
+            continue
+        silent = 0
+        match found:
+            case None:
+                pass
+            case SlowDown(named):
+                interval = named if named > interval else interval + SLOWER
+            case _:
+                yield found
+                return
+
+
+def expired(title: str) -> LoginFailed:
+    return LoginFailed(f"The code of {title} has expired", "log in again, and approve it in time")
+
+
+def denied(title: str) -> LoginFailed:
+    return LoginFailed(f"The login at {title} was denied", "log in again, and approve it")
+
+
+def ended(service: LoginService) -> LoginEnded:
+    return LoginEnded(f"The login at {service.title} has ended", f"run `tui-agent login {service.name}`")

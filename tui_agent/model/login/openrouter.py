@@ -1,0 +1,126 @@
+"""The login at OpenRouter: a page in the browser that leads back here with a code (PKCE), which becomes a key.
+
+https://openrouter.ai/docs/guides/overview/auth/oauth
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tui_agent.errors import LoginFailed
+from tui_agent.model.login import flow
+from tui_agent.model.login.flow import LoggedIn, LoginProgress, OpenPage
+from tui_agent.model.login.services import OPENROUTER, base
+from tui_agent.model.login.store import Login
+from tui_agent.model.login.web import LoginWeb
+
+#: Seconds for the person to approve.
+SECONDS = 600.0
+_HEAD_SECONDS = 10.0
+_PAGE = "<!doctype html><meta charset=utf-8><title>tui-agent</title><p>{}</p>"
+
+
+async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[LoginProgress]:
+    """Wait until the browser comes back with a code, or until the person pastes it or the address that the browser
+    ended at. Raises `LoginFailed` or `Unreachable`."""
+    openrouter = base("openrouter", "https://openrouter.ai")
+    verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(16)
+    digest = hashlib.sha256(verifier.encode()).digest()
+    challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+    found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    async with _listener(f"/{state}", found) as port:
+        query = {
+            "callback_url": f"http://localhost:{port}/{state}",
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        yield OpenPage(f"{openrouter}/auth?{urlencode(query)}", SECONDS)
+        code = await _first(found, pasted)
+    if not code:
+        raise flow.denied(OPENROUTER.title)
+    answer = await web.ask(
+        f"{openrouter}/api/v1/auth/keys",
+        {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"},
+    )
+    key = answer.text("key")
+    if answer.status in (400, 401, 403):
+        raise LoginFailed(
+            f"{OPENROUTER.title} refused the code ({answer.said})", "log in again, and paste the newest code"
+        )
+    if answer.status != 200 or not key.isascii() or not key.isprintable() or not key:
+        raise answer.garbage()
+    yield LoggedIn(Login(token=key, access=key))
+
+
+async def refresh(web: LoginWeb, login: Login) -> Login:
+    """Raises `LoginEnded`: a key does not expire, so that one that was refused was revoked."""
+    raise flow.ended(OPENROUTER)
+
+
+async def _first(found: asyncio.Future[str], pasted: asyncio.Queue[str]) -> str:
+    """The code of the browser or of the person; "" if the login was denied."""
+    reading = asyncio.ensure_future(pasted.get())
+    try:
+        done, _ = await asyncio.wait((found, reading), timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        reading.cancel()
+    if not done:
+        raise flow.expired(OPENROUTER.title)
+    return found.result() if found in done else code_in(reading.result())
+
+
+def code_in(words: str) -> str:
+    """The code in words that were pasted: alone, or in the address that the browser ended at."""
+    words = words.strip()
+    query = parse_qs(urlsplit(words).query) if "?" in words else {}
+    return query["code"][0] if query.get("code") else "" if query.get("error") else words
+
+
+@asynccontextmanager
+async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int]:
+    """Listen on a free port of this machine alone; only a GET of `path` with a code or an error counts."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                status, words = _heard(head, path, found)
+                page = _PAGE.format(words).encode()
+                writer.write(
+                    f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n"
+                    f"Content-Length: {len(page)}\r\nConnection: close\r\n\r\n".encode()
+                    + page
+                )
+                await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # not a browser, or one that went away
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+def _heard(head: bytes, path: str, found: asyncio.Future[str]) -> tuple[str, str]:
+    """The status and the words of the page for a request; a code or a denial in it is the result of `found`."""
+    method, _, rest = head.decode("latin-1").partition(" ")
+    parts = urlsplit(rest.split(" ", 1)[0])
+    query = parse_qs(parts.query)
+    if method != "GET" or not secrets.compare_digest(parts.path.encode(), path.encode()):
+        return "404 Not Found", "There is nothing here."
+    if not query.get("code") and not query.get("error"):
+        return "400 Bad Request", "The address holds no code."
+    code = query["code"][0] if query.get("code") else ""
+    if not found.done():
+        found.set_result(code)
+    words = "You are logged in" if code else "The login was denied"
+    return "200 OK", f"{words}: go back to the terminal. This page can be closed."

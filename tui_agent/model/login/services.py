@@ -1,0 +1,107 @@
+"""The services that `tui-agent login` knows, and those whose subscriptions only their own programs may use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from tui_agent.errors import UsageError
+from tui_agent.files.visible import escaped
+
+
+class LoginService(Struct, frozen=True):
+    """A service: its name on the command line, and the provider whose models a login there reaches.
+
+    `key`, `address` and `account` are the variables that a login sets for a request. Without `keys` a login is the only
+    way to the provider.
+    """
+
+    name: str
+    title: str
+    provider: str
+    #: The model that a person is offered after the login.
+    suggestion: str
+    key: str
+    address: str = ""
+    account: str = ""
+    keys: bool = False
+
+
+COPILOT = LoginService(
+    "copilot",
+    "GitHub Copilot",
+    "github_copilot",
+    "github_copilot/gpt-5.4",
+    "GITHUB_COPILOT_TOKEN",
+    "GITHUB_COPILOT_API_BASE",
+)
+CHATGPT = LoginService(
+    "chatgpt",
+    "ChatGPT",
+    "chatgpt",
+    "chatgpt/gpt-5.4",
+    "CHATGPT_ACCESS_TOKEN",
+    account="CHATGPT_ACCOUNT_ID",
+)
+OPENROUTER = LoginService(
+    "openrouter",
+    "OpenRouter",
+    "openrouter",
+    "openrouter/anthropic/claude-sonnet-4.5",
+    "OPENROUTER_API_KEY",
+    keys=True,
+)
+SERVICES = (COPILOT, CHATGPT, OPENROUTER)
+#: Subscriptions that only the programs of their makers may use: maker, program, variable of a key.
+_OWN_PROGRAMS = {
+    "claude": ("A Claude subscription", "Anthropic's", "Claude Code itself", "ANTHROPIC_API_KEY"),
+    "anthropic": ("A Claude subscription", "Anthropic's", "Claude Code itself", "ANTHROPIC_API_KEY"),
+    "gemini": ("A Gemini subscription", "Google's", "Gemini CLI itself", "GEMINI_API_KEY"),
+    "google": ("A Gemini subscription", "Google's", "Gemini CLI itself", "GEMINI_API_KEY"),
+}
+
+
+def service(name: str) -> LoginService:
+    """The service of that name. Raises `UsageError` for any other."""
+    found = next((one for one in SERVICES if one.name == name), None)
+    if found is not None:
+        return found
+    if name in _OWN_PROGRAMS:
+        plan, whose, program, variable = _OWN_PROGRAMS[name]
+        raise UsageError(
+            f"{plan} may be used only in {whose} own programs", f"use {program}, or set {variable} to a key"
+        )
+    names = ", ".join(one.name for one in SERVICES)
+    raise UsageError(f"there is no login at {escaped(name)}", f"write one of {names}")
+
+
+def service_of(model: str) -> LoginService | None:
+    """The service whose login reaches a model."""
+    provider, slash, _ = model.partition("/")
+    return next((one for one in SERVICES if slash and one.provider == provider), None)
+
+
+def needed(model: str, environment: Mapping[str, str]) -> LoginService | None:
+    """The service whose login a request for a model uses: none if a key is set."""
+    found = service_of(model)
+    return None if found is None or environment.get(found.key) else found
+
+
+#: Variables with other addresses of the services, for tests only; no file of a workspace can set them.
+BASES = {
+    "copilot": "TUI_AGENT_LOGIN_GITHUB",
+    "chatgpt": "TUI_AGENT_LOGIN_OPENAI",
+    "openrouter": "TUI_AGENT_LOGIN_OPENROUTER",
+}
+
+
+def base(name: str, otherwise: str) -> str:
+    """The address of a service, without a slash at its end."""
+    return (os.environ.get(BASES[name]) or otherwise).rstrip("/")
+
+
+def is_replaced(name: str) -> bool:
+    """Whether the servers of a service are those of a test."""
+    return bool(os.environ.get(BASES[name]))

@@ -1,0 +1,143 @@
+"""Requests of a login: JSON over HTTP, with errors in words that hold no token."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from tui_agent.errors import LoginFailed, Unreachable
+from tui_agent.files.key_formats import masked
+from tui_agent.files.visible import one_line
+from tui_agent.model.certificates import verification
+
+_SECONDS = 30.0
+_MOST_BYTES = 1 << 20
+_SAID_CHARACTERS = 200
+
+
+class WebAnswer(Struct, frozen=True):
+    """An answer: its status, its JSON object ({} for anything else) and the host that sent it."""
+
+    status: int
+    body: dict[str, Any]
+    host: str
+    #: Seconds that the server asks us to wait; 0 if it does not say.
+    seconds: float = 0.0
+
+    def text(self, *names: str) -> str:
+        """The first of these fields that is a text; "" if none is."""
+        values = (self.body.get(name) for name in names)
+        return next((value for value in values if isinstance(value, str) and value), "")
+
+    def number(self, name: str) -> float:
+        """A field as a positive number; 0 if it is none."""
+        value = self.body.get(name)
+        try:
+            number = 0.0 if isinstance(value, bool) else float(value or 0)
+        except (TypeError, ValueError):
+            return 0.0
+        return number if 0 < number < 1e12 else 0.0
+
+    @property
+    def error(self) -> str:
+        """The code of an error in the body; "" if there is none."""
+        error = self.body.get("error")
+        match error:
+            case str():
+                return error
+            case {"code": str(code)} if code:
+                return code
+            case {"type": str(kind)}:
+                return kind
+        return self.text("code")
+
+    @property
+    def said(self) -> str:
+        """What the server says of an error, shortened and without secrets, as the end of a sentence."""
+        error = self.body.get("error")
+        words = self.text("error_description", "message", "detail")
+        if not words and isinstance(error, dict):
+            words = str(error.get("message") or "")
+        words = one_line(masked(words or self.error)).strip().rstrip(".")[:_SAID_CHARACTERS]
+        return f"status {self.status}, {words}" if words else f"status {self.status}"
+
+    def garbage(self) -> LoginFailed:
+        """The error for an answer that does not hold what it has to."""
+        return LoginFailed(
+            f"{self.host} sent an answer that cannot be used ({self.said})",
+            "try again later, or check the proxy and the network",
+        )
+
+
+class LoginWeb:
+    """A client for the requests of one login, from `async with` to its end."""
+
+    async def __aenter__(self) -> Self:
+        httpx, verify = await asyncio.to_thread(_imported)
+        self._httpx = httpx
+        self._client = httpx.AsyncClient(verify=verify, follow_redirects=False, timeout=_SECONDS)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    async def ask(
+        self,
+        url: str,
+        body: dict[str, str] | None = None,
+        *,
+        form: bool = False,
+        headers: dict[str, str] | None = None,
+    ) -> WebAnswer:
+        """Get an address, or post a body to it. Raises `Unreachable` if no answer came."""
+        host = urlsplit(url).hostname or ""
+        posted: dict[str, Any] = {} if body is None else {"data": body} if form else {"json": body}
+        try:
+            async with asyncio.timeout(_SECONDS):
+                request = self._client.stream(
+                    "GET" if body is None else "POST",
+                    url,
+                    headers={"Accept": "application/json", **(headers or {})},
+                    **posted,
+                )
+                async with request as response:
+                    raw = bytearray()
+                    async for piece in response.aiter_bytes():
+                        raw += piece
+                        if len(raw) > _MOST_BYTES:
+                            raise LoginFailed(f"{host} sent an answer without an end", "try again later")
+        except (self._httpx.HTTPError, OSError, TimeoutError) as error:
+            why = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+            raise Unreachable(
+                f"{host} cannot be reached ({why})", "check the network and the proxy, then try again"
+            ) from None
+        return WebAnswer(response.status_code, _object(raw), host, _seconds(response.headers))
+
+
+def _imported() -> tuple[Any, Any]:
+    """httpx, whose import takes a while, and the certificates."""
+    import httpx
+
+    return httpx, verification()
+
+
+def _object(raw: bytes | bytearray) -> dict[str, Any]:
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _seconds(headers: Any) -> float:
+    try:
+        return max(0.0, min(float(headers.get("retry-after", "0")), 600.0))
+    except ValueError:
+        return 0.0
