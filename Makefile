@@ -54,8 +54,12 @@ lock: ## Write requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --extra dev --universal \
 		pyproject.toml -o requirements.lock
 
-models: set-up ## Make the table of models from the litellm that is installed
-	@PYTHONPATH=tests .venv/bin/python tests/support/model_table.py
+models: set-up ## Make the table of models from the newest litellm of the package registry
+	@test -x build/models-table/bin/python || .venv/bin/python -m venv build/models-table
+	@rm -f build/models-table/*.whl
+	@build/models-table/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
+		--only-binary=:all: --dest build/models-table litellm
+	@PYTHONPATH=tests .venv/bin/python tests/support/model_table.py build/models-table/litellm-*.whl
 
 snapshots: set-up ## Draw the pictures that the screen is compared with
 	@PYTHONPATH=tests .venv/bin/python tests/support/snapshots.py

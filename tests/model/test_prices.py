@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from support.model_table import in_both
 
 from tui_agent.model import table
 from tui_agent.model.client import UsageChunk
@@ -32,13 +33,9 @@ MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
 
 @cache
 def priced() -> dict[str, KnownModel]:
-    """The models that have a price and that litellm finds by their full names."""
-    names = (
-        (f"{provider}/{name}", known)
-        for provider, models in table.table().models.items()
-        for name, known in models.items()
-    )
-    return {name: known for name, known in names if known.prices and abilities(name).known}
+    """The models that have a price, the same in the installed litellm, and that it finds by their full names."""
+    same = ((name, ours) for name, (ours, theirs) in in_both().items() if ours == theirs)
+    return {name: known for name, known in same if known.prices and abilities(name).known}
 
 
 def cost(known: KnownModel, usage: UsageChunk, now: datetime = MONDAY) -> float:

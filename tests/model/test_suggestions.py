@@ -71,7 +71,7 @@ FOLLOWERS = [
     ("anthropic", "claude-sonnet-4-5", "anthropic/claude-sonnet-5-5"),
     ("gemini", "gemini-3.1-flash-lite-preview", "gemini/gemini-3.5-flash-lite"),
     ("openai", "gpt-5-codex", "openai/gpt-5.3-codex"),
-    ("openai", "o1-pro", "openai/o3-pro"),
+    ("openai", "o1-pro", "openai/gpt-6.1-sol"),
 ]
 
 

@@ -1,55 +1,77 @@
-"""Makes `tui_agent/model/models.json` from litellm: `python tests/support/model_table.py`, or `make models`."""
+"""Makes `tui_agent/model/models.json` from litellm's price table: `make models`, or
+
+python tests/support/model_table.py WHEEL     from the wheel of a litellm, which is only read
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Iterator
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tui_agent.model import table
-from tui_agent.model.litellm_client import litellm
 from tui_agent.model.rules import providers
 from tui_agent.model.table import KnownModel, ModelTable, OffPeak, Price
+
+#: litellm's own table, in its package.
+NAME = "model_prices_and_context_window_backup.json"
+Prices = Mapping[str, dict[str, Any]]
 
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)(k?)_tokens$")
 
 
-def made() -> ModelTable:
-    """The table as litellm would have it now."""
-    models = {name: dict(_models(name)) for name in providers()}
-    return ModelTable(
-        importlib.metadata.version("litellm"), {name: known for name, known in models.items() if known}
+def installed() -> tuple[str, Prices]:
+    """The version of the litellm that is installed, and its table."""
+    package = importlib.metadata.distribution("litellm")
+    return package.version, msgspec.json.decode(
+        Path(str(package.locate_file(f"litellm/{NAME}"))).read_bytes()
     )
 
 
-def _models(provider: str) -> Iterator[tuple[str, KnownModel]]:
-    for key in sorted(litellm().model_cost):
-        info = litellm().model_cost[key]
-        name = key.removeprefix(f"{provider}/")
+def in_wheel(wheel: Path) -> tuple[str, Prices]:
+    """The version of a wheel by its name, and its table."""
+    with zipfile.ZipFile(wheel) as archive:
+        return wheel.name.split("-")[1], msgspec.json.decode(archive.read(f"litellm/{NAME}"))
+
+
+def made(version: str, theirs: Prices) -> ModelTable:
+    """The table of a version of litellm as ours."""
+    models = {name: dict(_models(name, theirs)) for name in providers()}
+    return ModelTable(version, {name: known for name, known in models.items() if known})
+
+
+def _models(provider: str, theirs: Prices) -> Iterator[tuple[str, KnownModel]]:
+    """The models of a provider. Of one that is there twice, the entry with the provider's name counts."""
+    found = {}
+    for key in sorted(theirs, key=lambda key: (key.startswith(f"{provider}/"), key)):
+        info = theirs[key]
         if info.get("litellm_provider") == provider and info.get("mode") in ("chat", "responses"):
-            yield name, _model(f"{provider}/{name}", info)
+            found[key.removeprefix(f"{provider}/")] = info
+    for name in sorted(found):
+        yield name, _model(found[name])
 
 
-def _model(name: str, info: dict[str, Any]) -> KnownModel:
-    can = "".join(letter for letter, able in zip("tsv", able_to(name), strict=True) if able)
+#: The letters of `Ability`, and litellm's names for them.
+_ABLE = {
+    "t": "supports_function_calling",
+    "s": "supports_response_schema",
+    "v": "supports_vision",
+    "r": "supports_reasoning",
+}
+
+
+def _model(info: dict[str, Any]) -> KnownModel:
+    can = "".join(letter for letter, name in _ABLE.items() if info.get(name))
     window = info.get("max_input_tokens") or info.get("max_tokens") or 0
     output = info.get("max_output_tokens") or 0
     ends = str(info.get("deprecation_date") or "")
     return KnownModel(int(window), int(output), can, prices(info), ends, off_peak(info))
-
-
-def able_to(name: str) -> tuple[bool, bool, bool]:
-    """Whether a model takes tools, schemas and images; none of them if litellm does not find it."""
-    try:
-        info = litellm().get_model_info(name)
-    except Exception:  # litellm raises plain exceptions here
-        return False, False, False
-    names = ("supports_function_calling", "supports_response_schema", "supports_vision")
-    tools, schema, sees = (bool(info.get(one)) for one in names)
-    return tools, schema, sees
 
 
 def prices(info: dict[str, Any]) -> tuple[Price, ...]:
@@ -108,8 +130,21 @@ def _minute(clock: str) -> int:
     return int(hours) * 60 + int(minutes)
 
 
+def in_both() -> dict[str, tuple[KnownModel, KnownModel]]:
+    """The models that our table and the installed litellm have, by full name: as ours has it, and as theirs would be
+    made."""
+    theirs = made(*installed()).models
+    return {
+        f"{provider}/{name}": (ours, other)
+        for provider, models in table.table().models.items()
+        for name, ours in models.items()
+        if (other := theirs.get(provider, {}).get(name)) is not None
+    }
+
+
 def encoded(made: ModelTable) -> bytes:
     """A line a model, so that a newer litellm is a small difference."""
+    made = msgspec.json.decode(msgspec.json.encode(made), type=ModelTable)  # numbers as they are read
     parts = []
     for name, known in made.models.items():
         lines = (f'"{key}":{msgspec.json.encode(one).decode()}' for key, one in known.items())
@@ -119,4 +154,5 @@ def encoded(made: ModelTable) -> bytes:
 
 
 if __name__ == "__main__":
-    table.PATH.write_bytes(encoded(made()))
+    version, theirs = in_wheel(Path(sys.argv[1])) if sys.argv[1:] else installed()
+    table.PATH.write_bytes(encoded(made(version, theirs)))

@@ -92,7 +92,8 @@ def _other(model: str, failure: Failure) -> ModelError:
         return ModelError(what, "send the request again, or see `tui-agent doctor`")
     if "LLM Provider NOT provided" in failure.text:
         what = f"The provider of {model} is not known"
-        return RequestRejected(what, f"write the model as provider/name, for example {suggestion('openai') or 'openai/NAME'}")
+        example = suggestion("openai") or "openai/NAME"
+        return RequestRejected(what, f"write the model as provider/name, for example {example}")
     what = f"The provider of {model} rejected the request ({failure.said})"
     return RequestRejected(what, "choose another model or protocol, or see `tui-agent doctor`")
 

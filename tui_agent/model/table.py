@@ -20,8 +20,8 @@ from tui_agent.model.parts import Origin
 from tui_agent.model.rules import Rules, WireName, family_of, providers, rules_of
 
 PATH = Path(__file__).with_name("models.json")
-#: tools, schema, vision.
-Ability = Literal["t", "s", "v"]
+#: tools, schema, vision, reasoning.
+Ability = Literal["t", "s", "v", "r"]
 #: Versions of Azure's API that are its v1 interface, which speaks Responses.
 _AZURE_V1 = ("", "v1", "preview", "latest")
 
