@@ -116,6 +116,8 @@ _FORMS = (
     ),
     _Form("a GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,255}", _is_varied),
     _Form("a GitHub token", r"github_pat_\w{36,255}", _is_varied),
+    _Form("a Copilot token", r"tid=[0-9a-f]{32};[\w=;:.,@/+-]{8,4000}", _is_random),
+    _Form("an OpenAI refresh token", r"rt_(?=[\w.-]{0,60}\d)[\w.-]{40,2000}", _is_random),
     _Form("a GitLab token", r"gl(?:pat|dt|ptt|rt|soat|cbt|ft|agent)-[\w-]{20,255}", _is_random),
     _Form("a Slack token", r"xox[abeoprs]-(?=[\w-]{0,40}\d)[\w-]{20,255}", _is_varied),
     _Form("a Slack token", r"xapp-\d-[\w-]{20,255}", _is_varied),

@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from typing import Any
+from uuid import uuid4
 
 import httpx
 from msgspec.structs import replace
 
 from tui_agent.model import catalogue, table
+from tui_agent.model.certificates import verification
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.event_stream import Wire, watch_transports
+from tui_agent.model.login.access import Logins
 from tui_agent.model.parts import Origin
-from tui_agent.model.rules import WireName
+from tui_agent.model.rules import Rules, WireName
 from tui_agent.model.table import KnownModel, Route
 from tui_agent.model.wires import chat, generate, messages, responses
 from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
@@ -44,13 +46,28 @@ class DirectTransport:
     def __init__(self) -> None:
         #: Addresses of other servers that have no Responses interface.
         self._chat_only: set[str] = set()
+        self._logins = Logins()
 
     async def abilities(self, model: str) -> Abilities:
         route = _route(model)
         return table.abilities(model, route, await _known(route))
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> DirectStream:
-        route = _route(request.model)
+        """The reply. A token of a login that is refused is refreshed once."""
+        variables = await self._logins.variables(request.model, os.environ)
+        route = _route(request.model, variables)
+        try:
+            return await self._open(request, route, wire, shape)
+        except RejectedRequest as error:
+            if error.status_code != 401 or not variables:
+                raise
+        wire.error = None
+        variables = await self._logins.variables(request.model, os.environ, refused=route.key)
+        return await self._open(request, _route(request.model, variables), wire, shape)
+
+    async def _open(
+        self, request: ModelRequest, route: Route, wire: Wire, shape: dict[str, Any] | None
+    ) -> DirectStream:
         if not route.key:
             raise RejectedRequest(0, "no api key")
         name: WireName = "chat" if route.address in self._chat_only else route.wire
@@ -73,10 +90,11 @@ class DirectTransport:
         rules = route.rules
         headers = {
             rules.auth: f"Bearer {route.key}" if rules.auth == "Authorization" else route.key,
-            **rules.headers,
-            **{header: value for header, of in rules.variables.items() if (value := os.environ.get(of))},
             "Content-Type": "application/json",
             "Accept": "application/json",
+            **rules.headers,
+            **route.headers,
+            **_headers_of(request, rules),
         }
         sent = client().build_request(
             "POST",
@@ -179,8 +197,22 @@ def reader(name: WireName, route: Route) -> ReplyReader:
     return chat.ChatReader(route.rules)
 
 
-def _route(model: str) -> Route:
-    route = table.route(model, os.environ)
+def _headers_of(request: ModelRequest, rules: Rules) -> dict[str, str]:
+    """The headers that depend on a request."""
+    last = request.messages[-1] if request.messages else {}
+    person = request.purpose == "main" and last.get("role") == "user"
+    values = {
+        "session": request.session,
+        "initiator": "user" if person else "agent",
+        "vision": "true" if any(message.get("images") for message in request.messages) else "",
+        "id": str(uuid4()),
+    }
+    return {header: value for header, what in rules.per_request.items() if (value := values[what])}
+
+
+def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
+    """The way to a model; `variables` are those of a login."""
+    route = table.route(model, {**os.environ, **(variables or {})})
     if route is None:  # it was decided by the same words before
         raise LookupError(f"there is no direct way to {model}")
     return route
@@ -219,7 +251,7 @@ def client() -> httpx.AsyncClient:
     """One client for all requests; proxies are those of the environment, certificates as litellm chooses them."""
     watch_transports()
     return httpx.AsyncClient(
-        verify=_verify(), follow_redirects=True, limits=httpx.Limits(max_connections=None)
+        verify=verification(), follow_redirects=True, limits=httpx.Limits(max_connections=None)
     )
 
 
@@ -235,15 +267,3 @@ async def ready() -> DirectTransport:
 @cache
 def _transport() -> DirectTransport:
     return DirectTransport()
-
-
-def _verify() -> ssl.SSLContext | bool:
-    import certifi
-
-    said = os.environ.get("SSL_VERIFY", "")
-    if said.strip().lower() == "false":
-        return False
-    files = (said, os.environ.get("SSL_CERT_FILE", ""), certifi.where())
-    context = ssl.create_default_context(cafile=next(file for file in files if os.path.exists(file)))
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context

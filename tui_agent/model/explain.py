@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from tui_agent.model.connecting import connecting, is_connection
 from tui_agent.model.event_stream import BrokenStream, Wire
 from tui_agent.model.failure_kind import FailureKind
 from tui_agent.model.failures import SAID_CHARACTERS, Failure
+from tui_agent.model.login.services import needed
 from tui_agent.model.providers import provider_of
 from tui_agent.model.refusals import refusal_of
 from tui_agent.model.suggestions import suggestion
@@ -116,5 +118,8 @@ def _where(model: str) -> str:
 
 
 def _key_names(model: str) -> str:
+    service = needed(model, os.environ)
+    if service is not None and service.only_login:
+        return f"the login (`tui-agent login {service.name}`)"
     provider = provider_of(model)
     return " or ".join(provider.keys) if provider and provider.keys else "the provider's API key variable"

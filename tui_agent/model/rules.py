@@ -56,6 +56,10 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     #: Headers whose values are variables of the environment.
     variables: dict[str, str] = {}
+    #: Headers that depend on the request: `session`, `initiator` (the person or the model), `vision`, or an `id`.
+    per_request: dict[str, Literal["session", "initiator", "vision", "id"]] = {}
+    #: The instructions of a request that has none, if the provider demands some.
+    instructions: str = ""
     #: Fields that are added to every request.
     body: dict[str, Any] = {}
     #: Whether models and prices are asked for at the provider's own list.

@@ -101,6 +101,8 @@ class Route(Struct, frozen=True):
     address: str
     key: str
     known: KnownModel | None = None
+    #: Headers whose values are in the environment.
+    headers: dict[str, str] = {}
 
     @property
     def own(self) -> bool:
@@ -145,7 +147,8 @@ def route(name: str, environment: Mapping[str, str]) -> Route | None:
     if not address:
         return None
     key = next((value for one in rules.keys if (value := environment.get(one))), rules.key)
-    return Route(provider, model, rules, address, key, table().models.get(provider, {}).get(model))
+    headers = {header: value for header, of in rules.variables.items() if (value := environment.get(of))}
+    return Route(provider, model, rules, address, key, table().models.get(provider, {}).get(model), headers)
 
 
 def split(name: str) -> tuple[str, str] | None:

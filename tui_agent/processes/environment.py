@@ -30,7 +30,8 @@ _ANY_FAMILIES = ("LC_*", "COV_CORE_*", "COVERAGE_*")
 #: Where git finds the person's own settings, and how the folder is watched.
 _WORKSPACE = _words("GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM SUDO_UID")
 _WORKSPACE_FAMILIES = ("WATCHFILES_*",)
-#: How providers are reached and how they know the person, as litellm's documentation names it.
+#: How providers are reached and how they know the person, as litellm's documentation names it; and the way to the
+#: keyring, which may hold tokens of logins.
 _MODEL = _words("""
     HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
     SSL_CERT_FILE SSL_CERT_DIR SSL_CERTIFICATE SSL_VERIFY SSL_SECURITY_LEVEL SSL_ECDH_CURVE REQUESTS_CA_BUNDLE
@@ -40,7 +41,7 @@ _MODEL = _words("""
     HUGGINGFACE_TOKEN JINA_AI_TOKEN PREDIBASE_TENANT_ID REPLICATE_API_TOKEN RUNWAYML_API_SECRET SCW_SECRET_KEY
     TOGETHER_AI_TOKEN VOYAGE_AI_TOKEN VERCEL_OIDC_TOKEN CLOUDSDK_CONFIG GCLOUD_PROJECT
     DEFAULT_GOOGLE_APPLICATION_CREDENTIALS DEFAULT_VERTEXAI_LOCATION DEFAULT_VERTEXAI_PROJECT OLLAMA_HOST
-    GRADIENT_AI_AGENT_ENDPOINT
+    GRADIENT_AI_AGENT_ENDPOINT DBUS_SESSION_BUS_ADDRESS
 """)
 _MODEL_FAMILIES = (
     *(

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from contextvars import Context
 
 from msgspec.structs import replace
 
@@ -51,7 +52,7 @@ def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> Ba
         return None
     login = store.names().get(service.name)
     if login is None:
-        return None if service.keys else _needs(model, service)
+        return _needs(model, service) if service.only_login else None
     return ended(service) if login.ended else None
 
 
@@ -72,12 +73,12 @@ class Logins:
         if service is None:
             return {}
         login = await self._current(service, refused)
-        if login is None and service.keys:
+        if login is None and not service.only_login:
             return {}
         if login is None:
             raise _needs(model, service)
         named = {service.key: login.access, service.address: login.address, service.account: login.account}
-        return {name: value for name, value in named.items() if name and value}
+        return {name: value for name, value in named.items() if value and not environment.get(name)}
 
     async def _current(self, service: LoginService, refused: str) -> Login | None:
         login = await self._read(service)
@@ -101,8 +102,8 @@ class Logins:
 
     async def _refresh(self, service: LoginService, login: Login) -> Login:
         try:
-            async with LoginWeb() as web:
-                made = await _REFRESH[service.name](web, login)
+            # a request of its own: what watches the model's request does not see it
+            made = await asyncio.create_task(_refreshed(service, login), context=Context())
         except LoginEnded:
             await self._keep(service, Login(ended=True))
             raise
@@ -117,6 +118,11 @@ class Logins:
         except FileError:
             self._held[service.name] = replace(login, in_keyring=False)
             _log.warning("the login at %s was refreshed and cannot be kept", service.title)
+
+
+async def _refreshed(service: LoginService, login: Login) -> Login:
+    async with LoginWeb() as web:
+        return await _REFRESH[service.name](web, login)
 
 
 def _serves(login: Login, refused: str) -> bool:

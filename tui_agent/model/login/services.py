@@ -9,50 +9,39 @@ from msgspec import Struct
 
 from tui_agent.errors import UsageError
 from tui_agent.files.visible import escaped
+from tui_agent.model.rules import rules_of
+from tui_agent.model.suggestions import suggestion
 
 
 class LoginService(Struct, frozen=True):
     """A service: its name on the command line, and the provider whose models a login there reaches.
 
-    `key`, `address` and `account` are the variables that a login sets for a request. Without `keys` a login is the only
-    way to the provider.
+    `key`, `address` and `account` are the variables that a login sets for a request.
     """
 
     name: str
     title: str
     provider: str
-    #: The model that a person is offered after the login.
-    suggestion: str
     key: str
     address: str = ""
     account: str = ""
-    keys: bool = False
+
+    @property
+    def suggestion(self) -> str:
+        """The model that a person is offered after the login."""
+        return suggestion(self.provider)
+
+    @property
+    def only_login(self) -> bool:
+        """Whether a login is the only way to the provider: no key of it can be entered."""
+        return rules_of(self.provider).login
 
 
 COPILOT = LoginService(
-    "copilot",
-    "GitHub Copilot",
-    "github_copilot",
-    "github_copilot/gpt-5.4",
-    "GITHUB_COPILOT_TOKEN",
-    "GITHUB_COPILOT_API_BASE",
+    "copilot", "GitHub Copilot", "github_copilot", "GITHUB_COPILOT_TOKEN", "GITHUB_COPILOT_API_BASE"
 )
-CHATGPT = LoginService(
-    "chatgpt",
-    "ChatGPT",
-    "chatgpt",
-    "chatgpt/gpt-5.4",
-    "CHATGPT_ACCESS_TOKEN",
-    account="CHATGPT_ACCOUNT_ID",
-)
-OPENROUTER = LoginService(
-    "openrouter",
-    "OpenRouter",
-    "openrouter",
-    "openrouter/anthropic/claude-sonnet-4.5",
-    "OPENROUTER_API_KEY",
-    keys=True,
-)
+CHATGPT = LoginService("chatgpt", "ChatGPT", "chatgpt", "CHATGPT_ACCESS_TOKEN", account="CHATGPT_ACCOUNT_ID")
+OPENROUTER = LoginService("openrouter", "OpenRouter", "openrouter", "OPENROUTER_API_KEY")
 SERVICES = (COPILOT, CHATGPT, OPENROUTER)
 #: Subscriptions that only the programs of their makers may use: maker, program, variable of a key.
 _OWN_PROGRAMS = {
@@ -86,7 +75,7 @@ def service_of(model: str) -> LoginService | None:
 def needed(model: str, environment: Mapping[str, str]) -> LoginService | None:
     """The service whose login a request for a model uses: none if a key is set."""
     found = service_of(model)
-    return None if found is None or environment.get(found.key) else found
+    return None if found is None or any(map(environment.get, rules_of(found.provider).keys)) else found
 
 
 #: Variables with other addresses of the services, for tests only; no file of a workspace can set them.

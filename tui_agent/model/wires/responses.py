@@ -25,8 +25,8 @@ def render(
 ) -> Rendered:
     """The body of a request; `shape` is the schema that the reply has to follow."""
     body: dict[str, Any] = {"model": model, "input": _input(talk.turns), "stream": True, "store": False}
-    if talk.system:
-        body["instructions"] = talk.system
+    if instructions := talk.system or rules.instructions:
+        body["instructions"] = instructions
     if request.tools:
         body["tools"] = [_tool(tool["function"]) for tool in request.tools]
     if rules.effort:
