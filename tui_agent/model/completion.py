@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Protocol
 
-import msgspec
 from msgspec.structs import replace
 
 from tui_agent.errors import ContextTooLong, EmptyReply, ModelError, Refused, SchemaRefused, Unreachable
@@ -38,22 +39,42 @@ WORTH_EXTENDING = 0.01
 #: Once the model has said why it ended, only the count of its tokens is still to come.
 _LAST_WORDS_SECONDS = 5.0
 #: Parts of a request that it can do without, and how servers name them if they refuse them. The first that is named
-#: is left out, and the request is sent again.
-OPTIONAL = {
-    "schema": re.compile(
-        r"(?i)schema|response_format|grammar|guided|structured output|output_config\.format"
+#: is left out, and the request is sent again. What costs the conversation most comes last: words about thinking that
+#: name no parameter may mean any of three parts.
+OPTIONAL = (
+    (
+        "schema",
+        re.compile(r"(?i)schema|response_format|grammar|guided|structured output|output_config\.format"),
     ),
-    "summary": re.compile(r"(?i)reasoning\.summary|reasoning summar"),
-    "items": re.compile(
-        r"(?i)thinking|signature|reasoning_content|reasoning_details|encrypted[_ ]content|different conversation"
-        r"|reasoning' was provided|item with id|item '(?:rs|msg|fc)_|input\[\d+\]\.id"
+    ("summary", re.compile(r"(?i)reasoning\.summary|reasoning summar")),
+    (
+        "effort",
+        re.compile(
+            r"(?i)effort|output_config|enable_thinking|thinking[_ ]?(?:budget|level|config)"
+            r"|thinking\.(?:type|budget|display)|budget \d+ is|adaptive thinking"
+            r"|(?:parameter|argument|field|name):?\W{1,4}(?:reasoning|thinking)\b"
+            r"|(?<![\w.])(?<!property ')(?:reasoning|thinking)\b\W{0,3}(?:is not support|is unsupported|extra inputs)"
+            r"|not support (?:\w+ )?(?:reasoning|thinking)\b"
+        ),
     ),
-    "calls": re.compile(
-        r"(?i)function[_ ]call|tool[_ ](?:use|call|result)|thinking|signature|reasoning|'fc_|invalid 'input\["
+    (
+        "items",
+        re.compile(
+            r"(?i)thinking|signature|reasoning_content|reasoning_details|encrypted[_ ]content|different conversation"
+            r"|reasoning' was provided|item with id|item '(?:rs|msg|fc)_|input\[\d+\]\.id|property 'reasoning'"
+        ),
     ),
-    "effort": re.compile(r"(?i)effort|reasoning|thinking|output_config"),
-    "temperature": re.compile(r"(?i)temperature|sampling"),
-}
+    (
+        "calls",
+        re.compile(
+            r"(?i)function[_ ]call|tool[_ ](?:use|call|result)|thinking|signature|reasoning|'fc_|invalid 'input\["
+        ),
+    ),
+    ("effort", re.compile(r"(?i)reasoning|thinking")),
+    ("temperature", re.compile(r"(?i)temperature|sampling")),
+)
+#: Parts that have a value.
+_VALUES = ("effort", "temperature")
 
 
 class Answering(Protocol):
@@ -82,10 +103,13 @@ class Transport(Protocol):
 
 
 class Refusals:
-    """The optional parts that servers have refused: by model, and of replies those that held them."""
+    """The optional parts that servers have refused: by model, and of replies those that held them.
+
+    A refused effort or temperature says nothing of another one.
+    """
 
     def __init__(self) -> None:
-        self._by_model: dict[str, frozenset[str]] = {}
+        self._parts: set[tuple[str, str, object]] = set()
         #: Replies whose items were refused, and conversations whose calls were, by their first messages.
         self._replies: set[bytes] = set()
         self._in_words: set[bytes] = set()
@@ -93,22 +117,28 @@ class Refusals:
     def add(self, request: ModelRequest, part: str) -> None:
         match part:
             case "items":
-                self._replies.update(map(msgspec.json.encode, filter(_has_items, request.messages)))
+                self._replies.update(map(_digest, filter(_has_items, request.messages)))
             case "calls":
                 self._in_words.add(_beginning(request))
             case _:
-                self._by_model[request.model] = self._by_model.get(request.model, frozenset()) | {part}
+                value = getattr(request, part) if part in _VALUES else None
+                self._parts.add((request.model, part, value))
 
     def left_out(self, request: ModelRequest) -> ModelRequest:
         """The request without everything that was refused before."""
-        without = request.without | self._by_model.get(request.model, frozenset())
+        refused = {
+            part
+            for model, part, value in self._parts
+            if model == request.model and (part not in _VALUES or value == getattr(request, part))
+        }
+        without = request.without | refused
         if self._in_words and _beginning(request) in self._in_words:
             without |= {"calls"}
         messages = request.messages
         if self._replies:
             messages = tuple(
                 {name: value for name, value in message.items() if name != "origin"}
-                if _has_items(message) and msgspec.json.encode(message) in self._replies
+                if _has_items(message) and _digest(message) in self._replies
                 else message
                 for message in messages
             )
@@ -116,9 +146,14 @@ class Refusals:
         return replace(request, messages=messages, without=without, temperature=temperature)
 
 
+def _digest(value: Any) -> bytes:
+    """A value of JSON in few bytes; half characters are JSON too."""
+    return hashlib.sha256(json.dumps(value).encode()).digest()
+
+
 def _beginning(request: ModelRequest) -> bytes:
     """A conversation: all that it says later follows its first two messages."""
-    return msgspec.json.encode(request.messages[:2])
+    return _digest(request.messages[:2])
 
 
 def _has_items(message: Message) -> bool:
@@ -269,14 +304,14 @@ def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
     present = {
         "schema": has_schema and status in (400, 422),
         "summary": status in (400, 403, 404),
-        "items": status == 400 and any(map(_has_items, request.messages)),
+        "items": status in (400, 422) and any(map(_has_items, request.messages)),
         "calls": status in (400, 422) and any(map(calls_of, request.messages)),
         "effort": status in (400, 422),
         "temperature": status in (400, 422) and request.temperature is not None,
     }
     return [
         part
-        for part, sign in OPTIONAL.items()
+        for part, sign in OPTIONAL
         if present[part] and part not in request.without and sign.search(words)
     ]
 
