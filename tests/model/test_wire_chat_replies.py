@@ -103,6 +103,23 @@ def test_long_thinking_in_details_is_no_endless_signature() -> None:
     )
 
 
+def test_an_entry_is_compared_with_the_newest_of_its_kind_only() -> None:
+    looks = 0
+
+    class Entry(dict[str, Any]):
+        def get(self, *args: Any) -> Any:
+            nonlocal looks
+            looks += 1
+            return super().get(*args)
+
+    entries = [Entry(type="reasoning.encrypted", data=str(number)) for number in range(500)]
+    reader = ChatReader(Rules())
+    fed(reader, piece(reasoning_details=entries))
+    (thinking,) = reader.parts()
+    assert thinking == ThinkingPart("", entries)
+    assert looks < 10 * len(entries)
+
+
 def test_an_endless_encrypted_item_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_NATIVE", 1_000)
     reader = ChatReader(Rules())

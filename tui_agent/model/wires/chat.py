@@ -141,6 +141,8 @@ class ChatReader(ReplyReader):
         self.progress: tuple[int, int] | None = None
         self._rules = rules
         self._details: list[dict[str, Any]] = []
+        #: The newest entry of each type and index.
+        self._newest: dict[str, dict[str, Any]] = {}
         #: The newest call of each index, its place and its id.
         self._calls_at: dict[Any, tuple[Place, Any]] = {}
         self._count = 0
@@ -213,9 +215,11 @@ class ChatReader(ReplyReader):
     def _keep_details(self, details: list[dict[str, Any]]) -> None:
         """Fragments of one entry have its index and type: texts are joined, the newest of the other fields count."""
         for detail in details:
-            entry = next((one for one in self._details if _is_one(one, detail)), None)
-            if entry is None:
-                self._details.append(dict(detail))
+            key = repr((detail.get("type"), detail.get("index")))
+            entry = self._newest.get(key)
+            if entry is None or not _is_one(entry, detail):
+                self._newest[key] = dict(detail)
+                self._details.append(self._newest[key])
             else:
                 for name, value in detail.items():
                     joined = name in ("text", "summary", "data") and isinstance(value, str)
@@ -257,9 +261,8 @@ def dollars(value: Any) -> float | None:
 
 
 def _is_one(entry: dict[str, Any], detail: dict[str, Any]) -> bool:
-    """Whether a fragment continues an entry."""
-    same = entry.get("type") == detail.get("type") and entry.get("index") == detail.get("index")
-    if not same or (entry.get("id") and detail.get("id") and entry["id"] != detail["id"]):
+    """Whether a fragment continues an entry of its type and index."""
+    if entry.get("id") and detail.get("id") and entry["id"] != detail["id"]:
         return False
     return "index" in detail or not (entry.get("signature") or detail.get("type") == "reasoning.encrypted")
 
