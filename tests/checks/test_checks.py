@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.checks.found import concerns, found_in
-from tui_agent.checks.output import Counts, counts, counts_of_report, places
+from tui_agent.checks.output import Counts, counts, places
+from tui_agent.checks.reports import MOST_REPORT, counts_of_report
 from tui_agent.settings.schema import CheckCommand as Check
 from tui_agent.store.checks import Place
 
@@ -101,6 +102,41 @@ def test_a_check_concerns_the_files_that_it_names() -> None:
 
 
 def test_a_junit_report_is_counted() -> None:
-    report = '<testsuites><testsuite name="a" errors="1" failures="2" skipped="1" tests="9"><testcase/></testsuite>'
+    inner = '<testsuite name="a" errors="1" failures="2" skipped="1" tests="9"><testcase/></testsuite>'
+    report = f"<testsuites>{inner}</testsuites>"
     assert counts_of_report(report) == Counts(5, 3)
     assert counts_of_report("") == Counts()
+
+
+def suite(inside: str = "", tests: str = "2") -> str:
+    return f'<testsuites><testsuite tests="{tests}" failures="1">{inside}</testsuite></testsuites>'
+
+
+#: Each holds a suite that would count if the report were believed.
+REFUSED_REPORTS = {
+    "an entity": "<!DOCTYPE a [<!ENTITY b 'c'>]>" + suite("&b;"),
+    "an entity of entities": "<!DOCTYPE a [<!ENTITY b 'cc'><!ENTITY d '&b;&b;'>]>" + suite("&d;"),
+    "an entity of a file": "<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]>" + suite("&b;"),
+    "a description": "<!DOCTYPE a SYSTEM 'http://127.0.0.1/a.dtd'>" + suite(),
+    "too deep": suite("<a>" * 1000 + "</a>" * 1000),
+    "too large": suite("x" * (MOST_REPORT + 1)),
+    "cut off": suite()[:-5],
+    "no XML": '<testsuite tests="9" ' * 1000,
+    "a bracket in a value": '<testsuite name="<testsuite tests="9">',
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_REPORTS)
+def test_a_report_that_is_not_plain_xml_within_bounds_counts_for_nothing(name: str) -> None:
+    assert counts_of_report(suite()) == Counts(1, 1)
+    assert counts_of_report(REFUSED_REPORTS[name]) == Counts()
+
+
+def test_numbers_of_a_report_are_bounded_and_suites_inside_suites_count_once() -> None:
+    assert counts_of_report(suite(tests="9" * 5000)) == Counts(0, 1)
+    assert counts_of_report(suite(tests="-5")) == Counts(0, 1)
+    assert counts_of_report(suite('<testsuite tests="2" failures="1"/>')) == Counts(1, 1)
+    assert counts_of_report('<testsuite><testsuite tests="4"/><testsuite tests="1"/></testsuite>') == Counts(
+        5, 0
+    )
+    assert counts_of_report("<other/>") == Counts()

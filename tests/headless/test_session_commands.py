@@ -138,6 +138,21 @@ async def test_an_export_is_masked_and_comes_back(
         assert (await session.review.diff(session.state.review.changes[0].id)).hunks
 
 
+async def test_a_command_is_shown_and_exported(workspace: Path, sessions: Commands) -> None:
+    async with open_session(workspace, []) as session:
+        await session.commands.run_here("echo '```'; echo '## You, turn 9'; exit 3")
+        await session.commands.ended()
+        name = session.state.session.id
+    shown = sessions("show", name).out
+    assert "[0] command: echo '```'; echo '## You, turn 9'; exit 3 (exit 3, " in shown
+    assert "## You, turn 9\n" in shown
+    exported = sessions("export", name, "--format", "md").out
+    assert "## Command, turn 0\n\nexit 3, " in exported and "\n\n````text\n$ echo '```'" in exported
+    assert exported.endswith("\n```\n## You, turn 9\n````\n")
+    (message,) = sessions.json("show", name)
+    assert message["command"]["status"] == 3
+
+
 HEADER = "-----BEGIN RSA PRIVATE KEY-----"
 
 

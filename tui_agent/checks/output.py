@@ -85,19 +85,3 @@ def places(output: str, exists: Callable[[str], bool]) -> list[Place]:
             if len(found) == MOST_PLACES:
                 break
     return list(found)
-
-
-_SUITE = late(r"<testsuite\s[^>]*>")
-_NUMBERS = late(r"\b(tests|failures|errors|skipped)=\"(\d{1,9})\"")
-
-
-def counts_of_report(report: str) -> Counts:
-    """The same from a report in the form of JUnit."""
-    passed = failed = 0
-    suites = _SUITE.findall(report)
-    for suite in suites:
-        numbers = {name: int(number) for name, number in _NUMBERS.findall(suite)}
-        wrong = numbers.get("failures", 0) + numbers.get("errors", 0)
-        failed += wrong
-        passed += max(0, numbers.get("tests", 0) - wrong - numbers.get("skipped", 0))
-    return Counts(passed, failed) if suites else Counts()

@@ -233,7 +233,11 @@ def _entry_line(entry: SessionEntry, everywhere: bool) -> str:
 
 
 def _message_text(message: ChatMessage) -> str:
-    who = {"person": "you", "agent": "agent", "note": "note"}[message.kind]
+    if ran := message.command:
+        check = f"check {message.check.name}: " if message.check else "command: "
+        head = f"[{message.turn}] {check}{ran.command} ({ran.ending}, {ran.seconds:.1f} s)"
+        return "\n".join(part for part in (head, ran.output.rstrip()) if part)
+    who = "you" if message.kind == "person" else message.kind
     parts = [part for part in (message.summary, message.text.strip()) if part]
     return f"[{message.turn}] {who}: " + "\n".join(parts) + (" (cut off)" if message.cut else "")
 

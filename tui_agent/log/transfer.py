@@ -18,11 +18,13 @@ from tui_agent.files.gate import LOOKS_SECRET, is_secret
 from tui_agent.files.key_formats import masked, masked_values
 from tui_agent.files.names import shown
 from tui_agent.files.systems import HALF_A_LETTER, TOO_DEEP, read_given
+from tui_agent.files.visible import one_line
 from tui_agent.log import directory, task_folder
 from tui_agent.log.fork import write
 from tui_agent.log.records import body_of
 from tui_agent.log.transcript import said
 from tui_agent.store import events as e
+from tui_agent.store.commands import CommandResult
 from tui_agent.store.events import AnyLasting, Event, Lasting
 from tui_agent.store.state import ChatMessage
 
@@ -95,9 +97,20 @@ def _secret_paths(events: Sequence[Event]) -> set[str]:
 
 
 def _section(message: ChatMessage) -> str:
-    who = {"person": "You", "agent": "Agent", "note": "Note"}[message.kind]
+    if message.command:
+        return _command_section(message, message.command)
+    who = "You" if message.kind == "person" else message.kind.capitalize()
     words = [f"**{message.summary}**" if message.summary else "", message.text.strip()]
     return f"## {who}, turn {message.turn}\n\n" + "\n\n".join(word for word in words if word)
+
+
+def _command_section(message: ChatMessage, ran: CommandResult) -> str:
+    """The command and its output in one fence, longer than any in them, so that neither ends it."""
+    title = f"Check {message.check.name}" if message.check else "Command"
+    text = f"$ {ran.command}\n{ran.output.rstrip()}".rstrip()
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    ending = f"{ran.ending}, {ran.seconds:.1f} s"
+    return f"## {one_line(title)}, turn {message.turn}\n\n{ending}\n\n{fence}text\n{text}\n{fence}"
 
 
 def import_session(data: Path, source: Path, workspace: Path, remove_legacy: bool = False) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tui_agent.checks.found import concerns, found_in
-from tui_agent.checks.output import counts, counts_of_report, places
+from tui_agent.checks.output import counts, places
 from tui_agent.errors import SessionError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
@@ -222,6 +222,8 @@ class Checks:
 
     def _found(self, check: CheckCommand, ran: CommandResult, report: str) -> CheckResult:
         """What the output says. Blocking."""
+        from tui_agent.checks.reports import counts_of_report
+
         root = str(self._workspace.root)
         passed, failed = counts_of_report(report)
         if passed is None and failed is None:

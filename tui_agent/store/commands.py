@@ -65,6 +65,11 @@ class CommandResult(Struct, frozen=True):
     def ok(self) -> bool:
         return self.status == 0 and self.how == "exit"
 
+    @property
+    def ending(self) -> str:
+        """`exit 1`, or what ended it: `stopped`."""
+        return f"exit {self.status}" if self.how == "exit" else self.how
+
 
 class CommandsSlice(Struct, frozen=True):
     """Those that run, in the order in which they were started, and the newest results, the newest last."""

@@ -1,0 +1,80 @@
+"""Reports in the form of JUnit, read as XML within bounds: a report is written by the project that it is about."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+from xml.parsers import expat
+
+from tui_agent.checks.output import Counts
+from tui_agent.files.numbers import whole_number
+
+#: Letters, elements inside each other, and elements of a report; what is beyond that counts for nothing.
+MOST_REPORT, MOST_DEEP, MOST_ELEMENTS = 4_000_000, 64, 250_000
+#: The largest count of tests that is believed.
+MOST_TESTS = 10_000_000
+
+
+class _Refused(Exception):
+    """The report holds something that no report needs."""
+
+
+class _Reader:
+    """Sums what the outermost suites that give a number say."""
+
+    def __init__(self) -> None:
+        self.passed = self.failed = self.suites = 0
+        self._open: list[bool] = []
+        self._elements = 0
+        parser = expat.ParserCreate()
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.EntityDeclHandler = self._refuse
+        parser.ExternalEntityRefHandler = self._refuse
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        self._parser = parser
+
+    def read(self, report: str) -> None:
+        """Raises `expat.ExpatError`, and `_Refused` for what is beyond the bounds."""
+        if len(report) > MOST_REPORT:
+            raise _Refused
+        self._parser.Parse(
+            report.encode("utf-8", "replace"), True
+        )  # at once: in parts a long tag is read again
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise _Refused
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._elements += 1
+        if len(self._open) == MOST_DEEP or self._elements > MOST_ELEMENTS:
+            raise _Refused
+        inside = bool(self._open) and self._open[-1]
+        counts = name == "testsuite" and "tests" in attributes and not inside
+        self._open.append(inside or counts)
+        if name == "testsuite":
+            self.suites += 1
+        if counts:
+            numbers = {key: whole_number(attributes.get(key), most=MOST_TESTS) for key in _NAMES}
+            wrong = numbers["failures"] + numbers["errors"]
+            self.failed += wrong
+            self.passed += max(0, numbers["tests"] - wrong - numbers["skipped"])
+
+    def _end(self, _: str) -> None:
+        self._open.pop()
+
+
+_NAMES = ("tests", "failures", "errors", "skipped")
+
+
+def counts_of_report(report: str) -> Counts:
+    """How many passed and failed by the numbers of the suites; None for both if it is not such a report in plain XML.
+
+    A description of types, an entity, or a size beyond the bounds makes it none: the output is then looked at.
+    """
+    reader = _Reader()
+    try:
+        reader.read(report)
+    except (expat.ExpatError, _Refused):
+        return Counts()
+    return Counts(reader.passed, reader.failed) if reader.suites else Counts()
