@@ -1,100 +1,184 @@
-"""Models as a provider's own list has them: windows, prices and abilities of models that our table lacks.
+"""Lists of models from the providers themselves: for the choice of a model, and for models that our table lacks.
 
-A list is kept on disk for a day, and used beyond that if the provider does not answer.
+In the model's child only. A list is kept on disk for a day, and used beyond that if the provider does not answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
+import os
 import time
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
-from tui_agent.files.private import write_private
-from tui_agent.model.table import KnownModel, Route, from_listing
-from tui_agent.settings.folders import user_folders
+from tui_agent.errors import ModelError
+from tui_agent.model import listing, table
+from tui_agent.model.listing import LOGIN, MOST_BYTES, MOST_MODELS, ListAnswer, Listed, Listing
+from tui_agent.model.login.access import Logins
+from tui_agent.model.table import KnownModel, Route
 
 _log = logging.getLogger(__name__)
-KEPT_SECONDS = 86_400.0
-TIMEOUT_SECONDS = 5.0
-#: A longer list is not read, in bytes.
-MOST_BYTES = 32_000_000
+#: For one step of a request, and for a whole list of as many pages as there may be.
+TIMEOUT_SECONDS, WHOLE_SECONDS, MOST_PAGES = 5.0, 20.0, 20
+#: After a list could not be had, a model's request asks for it again in so many seconds.
+_ASK_AGAIN_SECONDS = 3_600
+_PAGE = 1_000
+
+_lists: Final[dict[tuple[str, str], Listing]] = {}
+_locks: Final[dict[tuple[str, str], asyncio.Lock]] = {}
+#: When a list was last asked for in vain, by the monotonic clock.
+_failed: Final[dict[tuple[str, str], float]] = {}
 
 
-class _List(Struct):
-    """The file: the models by name, and the time of the request in seconds since 1970."""
-
-    at: float
-    models: dict[str, KnownModel]
+class _TooLong(ValueError):
+    pass
 
 
-_lists: Final[dict[str, _List]] = {}
-_lock = asyncio.Lock()
+async def of_provider(client: httpx.AsyncClient, provider: str, *, again: bool = False) -> ListAnswer:
+    """The list of a provider whose key or login is there."""
+    name = f"{provider}/-"
+    try:
+        logged_in = await Logins().variables(name, os.environ)
+    except ModelError as error:
+        return ListAnswer(error=error.what)
+    route = table.route(name, {**os.environ, **logged_in})
+    if route is None or not route.key or not route.rules.listing:
+        return ListAnswer()
+    # the tokens of a login change, and the address that it gives
+    outside = table.route(name, os.environ)
+    kept_as = replace(outside, key=LOGIN) if logged_in and outside is not None else route
+    return await answer(client, route, again=again, kept_as=kept_as)
 
 
 async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
-    """What the provider's list says of a model; None if it is not in it, or the list cannot be had."""
-    async with _lock:
-        listed = _lists.get(route.address) or _List(0.0, {})
-        if time.time() - listed.at > KEPT_SECONDS:
-            listed = _lists[route.address] = await _current(client, route)
+    """What the provider's list says of a model; None if it is not in it, or the list cannot be had. Only a provider
+    whose models are in no table of ours is asked, of others the list that is kept counts."""
+    place = (route.address, route.key)
+    recently = time.monotonic() - _failed.get(place, -_ASK_AGAIN_SECONDS) < _ASK_AGAIN_SECONDS
+    if route.rules.lists_models and not recently:
+        listed = (await answer(client, route, kept_as=route)).listing
+    else:
+        listed = await _kept(route)
+    found = {one.name: one.known for one in listed.models}
     # variants such as `:free` and `:nitro` are the same model; the first has prices of its own
-    return listed.models.get(route.model) or listed.models.get(route.model.partition(":")[0])
+    return found.get(route.model) or found.get(route.model.partition(":")[0])
 
 
-async def _current(client: httpx.AsyncClient, route: Route) -> _List:
-    path = _path(route)
-    kept = await asyncio.to_thread(_read, path)
-    if time.time() - kept.at <= KEPT_SECONDS:
-        return kept
-    try:
-        models = await _fetched(client, route)
-    except (httpx.HTTPError, OSError, ValueError, RecursionError):
-        _log.info("the list of models cannot be read", exc_info=True)
-        # asked again in an hour, not at every request
-        return _List(time.time() - KEPT_SECONDS + 3_600, kept.models)
-    listed = _List(time.time(), models)
-    await asyncio.to_thread(_write, path, listed)
-    return listed
+async def answer(
+    client: httpx.AsyncClient, route: Route, *, again: bool = False, kept_as: Route
+) -> ListAnswer:
+    """The list of a provider: one that is kept for a day, unless it is asked `again`. What goes wrong is a sentence."""
+    place = (kept_as.address, kept_as.key)
+    async with _locks.setdefault(place, asyncio.Lock()):
+        kept = await _kept(kept_as)
+        if kept.fresh and not again:
+            return ListAnswer(kept)
+        try:
+            async with asyncio.timeout(WHOLE_SECONDS):
+                models = await _fetched(client, route)
+        except (
+            httpx.HTTPError,
+            httpx.InvalidURL,
+            OSError,
+            TimeoutError,
+            ValueError,
+            RecursionError,
+        ) as error:
+            _log.info("the list of models cannot be read", exc_info=True)
+            _failed[place] = time.monotonic()
+            return ListAnswer(kept, _why(error))
+        _failed.pop(place, None)
+        listed = _lists[place] = Listing(time.time(), models)
+        await asyncio.to_thread(listing.keep, kept_as, listed)
+        return ListAnswer(listed)
 
 
-async def _fetched(client: httpx.AsyncClient, route: Route) -> dict[str, KnownModel]:
-    headers = {"Authorization": f"Bearer {route.key}"} if route.key else {}
-    body = b""
-    url = f"{route.address.rstrip('/')}/models"
-    async with client.stream("GET", url, headers=headers, timeout=TIMEOUT_SECONDS) as response:
+async def _kept(route: Route) -> Listing:
+    place = (route.address, route.key)
+    if place not in _lists:
+        _lists[place] = await asyncio.to_thread(listing.kept, route)
+    return _lists[place]
+
+
+async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[Listed, ...]:
+    """All pages of a list."""
+    form, found, left = route.rules.listing, {}, MOST_BYTES
+    query: dict[str, str] = {"anthropic": {"limit": str(_PAGE)}, "gemini": {"pageSize": str(_PAGE)}}.get(
+        form, {}
+    )
+    for _ in range(MOST_PAGES):
+        body = await _body(client, route, query, left)
+        left -= len(body)
+        page = await asyncio.to_thread(msgspec.json.decode, body)
+        found |= {one.name: one for one in listing.models_in(form, page)}
+        following = _following(page)
+        if not following or len(found) >= MOST_MODELS:
+            break
+        query |= following
+    return tuple(found.values())[:MOST_MODELS]
+
+
+def _following(page: Any) -> dict[str, str]:
+    """What asks for the next page; nothing if it is the last."""
+    match page:
+        case {"has_more": True, "last_id": str(last)} if last:
+            return {"after_id": last}
+        case {"nextPageToken": str(token)} if token:
+            return {"pageToken": token}
+    return {}
+
+
+async def _body(client: httpx.AsyncClient, route: Route, query: dict[str, str], most: int) -> bytes:
+    pieces, size = [], 0
+    async with client.stream(
+        "GET",
+        _url(route),
+        params=query,
+        headers=_headers(route),
+        timeout=TIMEOUT_SECONDS,
+        follow_redirects=False,
+    ) as response:
         response.raise_for_status()
         async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > MOST_BYTES:
-                raise ValueError("the list is too long")
-    listing = msgspec.json.decode(body)
-    entries = listing.get("data") if isinstance(listing, dict) else None
-    if not isinstance(entries, list):
-        raise ValueError("the answer is not a list of models")
-    return dict(found for entry in entries if (found := from_listing(entry)))
+            size += len(piece)
+            if size > most:
+                raise _TooLong
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
-def _path(route: Route) -> Path:
-    digest = hashlib.sha256(route.address.encode()).hexdigest()[:16]
-    return user_folders().cache / f"models-{digest}.json"
+def _url(route: Route) -> str:
+    rules = route.rules
+    base = (rules.list_address if route.own and rules.list_address else route.address).rstrip("/")
+    return (
+        f"{base}/v1/models" if rules.listing == "anthropic" and not base.endswith("/v1") else f"{base}/models"
+    )
 
 
-def _read(path: Path) -> _List:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=_List)
-    except (OSError, msgspec.MsgspecError):
-        return _List(0.0, {})  # none yet, or one of another version
+def _headers(route: Route) -> dict[str, str]:
+    rules = route.rules
+    key = f"Bearer {route.key}" if rules.auth == "Authorization" else route.key
+    given = {header: value for header, of in rules.variables.items() if (value := os.environ.get(of))}
+    return {rules.auth: key, **rules.headers, **given, "Accept": "application/json"}
 
 
-def _write(path: Path, listed: _List) -> None:
-    try:
-        write_private(path, msgspec.json.encode(listed), sync=False)
-    except OSError:
-        _log.debug("the list of models cannot be kept", exc_info=True)
+def _why(error: Exception) -> str:
+    """Why a list could not be had, as the end of `openai: …`."""
+    match error:
+        case httpx.HTTPStatusError(response=response) if response.status_code in (401, 403):
+            return f"the key was refused ({response.status_code})"
+        case httpx.HTTPStatusError(response=response) if response.status_code in (404, 405, 501):
+            return f"it has no list of models ({response.status_code})"
+        case httpx.HTTPStatusError(response=response):
+            return f"it gave no list of models (status {response.status_code})"
+        case TimeoutError() | httpx.TimeoutException():
+            return "no list of models in time"
+        case _TooLong():
+            return f"its list is longer than {MOST_BYTES // 10**6} MB"
+        case httpx.HTTPError() | httpx.InvalidURL() | OSError():
+            return "not reached"
+    return "its list of models could not be read"

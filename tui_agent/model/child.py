@@ -21,6 +21,7 @@ from tui_agent.model.client import (
     TextChunk,
     TokenCount,
 )
+from tui_agent.model.listing import ListAnswer
 from tui_agent.model.tokens import estimate
 from tui_agent.processes.child import ChildProcess, ChildState
 from tui_agent.processes.environment import for_models
@@ -70,13 +71,21 @@ class ChildModel:
 
     async def abilities(self, model: str) -> Abilities:
         route = self._route(model)
-        if route is not None and (route.known is not None or not route.rules.lists_models):
+        if route is not None and (route.known is not None or not self._is_listed(route)):
             return table.abilities(model, route)
         if model not in self._abilities:
             await self.start()
             answer = await self._ask("abilities", {"model": model, "direct": route is not None})
             self._abilities[model] = msgspec.convert(answer, Abilities)
         return self._abilities[model]
+
+    async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
+        """The models of a provider by its own list. What goes wrong is a sentence of the answer."""
+        try:
+            await self.start()
+            return msgspec.convert(await self._child.ask("models", {"provider": provider, "again": again}), ListAnswer)
+        except ChildFailed as error:
+            return ListAnswer(error=error.what)
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
         """Never fails: an estimate takes the place of a count that cannot be had.
@@ -108,6 +117,10 @@ class ChildModel:
         """Whether this request goes directly: uploaded files are those of litellm's Files API."""
         route = self._route(request.model)
         return route is not None and (self._transport == "direct" or not request.files)
+
+    def _is_listed(self, route: table.Route) -> bool:
+        """Whether a list of the provider may know the model: one that is kept, or one to ask for."""
+        return bool(route.rules.listing) and (route.own or route.rules.lists_models)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         direct = self._directly(request)

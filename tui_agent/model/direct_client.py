@@ -220,7 +220,7 @@ def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
 
 async def _known(route: Route) -> KnownModel | None:
     """A model that only its provider's own list has."""
-    if route.known is not None or not route.rules.lists_models:
+    if route.known is not None or not route.rules.listing:
         return route.known
     return await catalogue.model(client(), route)
 

@@ -38,6 +38,7 @@ from tui_agent.model.client import (
     TokenCount,
     UsageChunk,
 )
+from tui_agent.model.listing import ListAnswer, ListsModels
 from tui_agent.model.parts import calls_of, text_of
 from tui_agent.model.provider_files import TakesFiles
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
@@ -97,6 +98,11 @@ class LocalModels:
         self._environment.update(environment)
         if isinstance(self.inner, Reaching):
             await self.inner.reach(environment)
+
+    async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
+        if not isinstance(self.inner, ListsModels):
+            return ListAnswer()
+        return await self.inner.list_models(provider, again=again)
 
     async def upload(self, model: str, name: str, text: str) -> str:
         return await self._uploader().upload(model, name, text)

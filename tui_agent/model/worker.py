@@ -1,7 +1,7 @@
 """The model child's program: counts tokens, knows models, and streams their answers, directly or through litellm.
 
-Methods: `ping`, `count`, `warm`, `abilities`, `stream`, `reach`, `upload`, `delete`. tiktoken and litellm are imported
-when they are needed, litellm on a thread. Run as `python -m tui_agent.model.worker`.
+Methods: `ping`, `count`, `warm`, `abilities`, `models`, `stream`, `reach`, `upload`, `delete`. tiktoken and litellm are
+imported when they are needed, litellm on a thread. Run as `python -m tui_agent.model.worker`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from tui_agent.model.direct_client import DirectTransport
     from tui_agent.model.litellm_client import LitellmTransport
+    from tui_agent.model.listing import ListAnswer
 
 #: The longest pause, in seconds: whoever then begins to wait waits so much longer at most.
 LONGEST_PAUSE = 0.05
@@ -178,6 +179,12 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     async def warm(params: dict[str, Any], send: Send) -> None:
         await (directly() if params["direct"] else through_litellm(warm=params["model"]))
 
+    async def models(params: dict[str, Any], send: Send) -> ListAnswer:
+        from tui_agent.model import catalogue
+
+        await directly()
+        return await catalogue.of_provider(direct_client.client(), params["provider"], again=params["again"])
+
     async def abilities(params: dict[str, Any], send: Send) -> Abilities:
         transport = await (directly() if params["direct"] else through_litellm())
         return await transport.abilities(params["model"])
@@ -207,7 +214,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         await through_litellm()
         await uploading.delete(params["model"], params["ids"])
 
-    handlers = (ping, count, warm, abilities, stream, reach, upload, delete)
+    handlers = (ping, count, warm, abilities, models, stream, reach, upload, delete)
     return {handler.__name__: handler for handler in handlers}
 
 

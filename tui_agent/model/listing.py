@@ -1,0 +1,211 @@
+"""Lists of models as providers give them, read and bounded, and kept in the cache folder for a day.
+
+https://platform.openai.com/docs/api-reference/models/list, https://docs.anthropic.com/en/api/models-list,
+https://ai.google.dev/api/models, https://openrouter.ai/docs/api-reference/list-available-models
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.files.private import write_private
+from tui_agent.model.rules import ListingForm
+from tui_agent.model.table import KnownModel, Route, from_listing
+from tui_agent.settings.folders import user_folders
+
+_log = logging.getLogger(__name__)
+KEPT_SECONDS = 86_400.0
+#: In place of a key: the list of an account is kept under this, because the tokens of a login change.
+LOGIN = "login"
+#: Bounds of a list: more entries are left out, a longer name is, and a file of more bytes is not read.
+MOST_MODELS, LONGEST_NAME, MOST_BYTES = 5_000, 200, 16_000_000
+#: Names of models that do not hold a conversation in text.
+_NO_CHAT = re.compile(
+    r"embed|image|dall-e|\btts|whisper|transcri|audio|realtime|moderation|rerank|guard|\bsora|\bveo|imagen|lyria"
+    r"|\bocr|speech|robotics|computer-use|deep-research|search-(?:api|preview)|babbage|davinci|\baqa\b|\blive\b"
+    r"|turbo-instruct|\bcontainer\b|dreamer|-fim\b|-s2s|livetranslate",
+    re.IGNORECASE,
+)
+
+
+class Listed(Struct, frozen=True, array_like=True):
+    """A model of a list. `created` is in seconds since 1970, 0 if the list does not say it."""
+
+    name: str
+    known: KnownModel
+    created: int = 0
+
+
+class Listing(Struct, frozen=True):
+    """A provider's models, and the time of the request in seconds since 1970, 0 if there was none."""
+
+    at: float = 0.0
+    models: tuple[Listed, ...] = ()
+
+    @property
+    def fresh(self) -> bool:
+        return 0 <= time.time() - self.at <= KEPT_SECONDS
+
+
+class ListAnswer(Struct, frozen=True):
+    """The newest list that there is, and why the provider gave no newer one ("" if it did)."""
+
+    listing: Listing = Listing()
+    error: str = ""
+
+
+@runtime_checkable
+class ListsModels(Protocol):
+    """A model whose providers can be asked what they offer."""
+
+    async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
+        """The list of a provider: the kept one for a day, unless it is asked `again`."""
+        ...
+
+
+def is_chat(name: str) -> bool:
+    """Whether a model holds conversations, by its name."""
+    return _NO_CHAT.search(name) is None
+
+
+def models_in(form: ListingForm, answer: Any) -> tuple[Listed, ...]:
+    """The chat models of an answer. Raises `ValueError` if it is not a list of models."""
+    entries = answer.get("models" if form == "gemini" else "data") if isinstance(answer, dict) else answer
+    if not isinstance(entries, list):
+        raise ValueError("the answer is not a list of models")
+    found: dict[str, Listed] = {}
+    for entry in entries:
+        model = _model(form, entry) if isinstance(entry, dict) else None
+        if model is not None and _is_name(model.name) and is_chat(model.name):
+            found.setdefault(model.name, model)
+        if len(found) == MOST_MODELS:
+            break
+    return tuple(found.values())
+
+
+def _is_name(name: str) -> bool:
+    """Whether a name is of printable letters (no control characters, no change of direction) and not too long."""
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and " " not in name
+
+
+def _model(form: ListingForm, entry: dict[str, Any]) -> Listed | None:
+    match form:
+        case "gemini":
+            return _of_gemini(entry)
+        case "openrouter":
+            return _of_openrouter(entry)
+    name = entry.get("id")
+    can = _dict(entry.get("capabilities"))
+    limits = _dict(can.get("limits"))
+    supports = {**can, **_dict(can.get("supports"))}
+    if not isinstance(name, str) or supports.get("completion_chat") is False or entry.get("active") is False:
+        return None
+    if isinstance(can.get("type"), str) and can["type"] != "chat":
+        return None
+    window = _first(
+        entry, "context_window", "context_length", "max_context_length", "max_input_tokens", "max_model_len"
+    )
+    window = window or _first(limits, "max_prompt_tokens", "max_context_window_tokens")
+    output = _first(entry, "max_completion_tokens", "max_output_tokens", "max_tokens")
+    letters = {
+        "t": _able(supports, "function_calling", "tool_calls", "tools"),
+        "s": _able(supports, "structured_outputs"),
+        "v": _able(supports, "vision", "image_input") or entry.get("supports_image_in") is True,
+        "r": _able(supports, "reasoning", "thinking") or entry.get("supports_reasoning") is True,
+    }
+    made = "".join(letter for letter, able in letters.items() if able)
+    known = KnownModel(window, output or _first(limits, "max_output_tokens"), made)
+    return Listed(name, replace(known, ends=_day(entry.get("deprecation"))), _created(entry))
+
+
+def _of_gemini(entry: dict[str, Any]) -> Listed | None:
+    name, methods = entry.get("name"), entry.get("supportedGenerationMethods")
+    if not isinstance(name, str) or (isinstance(methods, list) and "generateContent" not in methods):
+        return None
+    window, output = _first(entry, "inputTokenLimit"), _first(entry, "outputTokenLimit")
+    can = "r" if entry.get("thinking") is True else ""
+    return Listed(name.removeprefix("models/"), KnownModel(window, output, can))
+
+
+def _of_openrouter(entry: dict[str, Any]) -> Listed | None:
+    found = from_listing(entry)
+    outputs = _dict(entry.get("architecture")).get("output_modalities")
+    if found is None or (isinstance(outputs, list) and "text" not in outputs):
+        return None
+    name, known = found
+    supported = entry.get("supported_parameters")
+    thinks = isinstance(supported, list) and "reasoning" in supported
+    can = known.can + ("r" if thinks else "")
+    return Listed(name, replace(known, can=can, ends=_day(entry.get("expiration_date"))), _created(entry))
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _first(entry: dict[str, Any], *names: str) -> int:
+    """The first of these fields that is a number of tokens."""
+    found = (entry.get(name) for name in names)
+    return next(
+        (it for it in found if isinstance(it, int) and not isinstance(it, bool) and 0 < it < 10**10), 0
+    )
+
+
+def _able(supports: dict[str, Any], *names: str) -> bool:
+    """Whether one of these is true, or an object that says so."""
+    values = (supports.get(name) for name in names)
+    return any(it is True or _dict(it).get("supported") is True for it in values)
+
+
+def _created(entry: dict[str, Any]) -> int:
+    value = entry.get("created", entry.get("created_at"))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 0 < value < 10**11 else 0
+    try:
+        return max(0, int(datetime.fromisoformat(str(value)).timestamp()))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _day(value: Any) -> str:
+    """The day of a date, as `2026-12-01`; "" for anything else."""
+    try:
+        return datetime.fromisoformat(value).date().isoformat() if isinstance(value, str) else ""
+    except ValueError:
+        return ""
+
+
+def _path(route: Route) -> Path:
+    """The file of a list: each address and key has its own, and the key cannot be read from its name."""
+    key = hashlib.sha256(route.key.encode()).hexdigest()
+    digest = hashlib.sha256(f"{route.address}\0{key}".encode()).hexdigest()[:32]
+    return user_folders().cache / f"models-{digest}.json"
+
+
+def kept(route: Route) -> Listing:
+    """The list that is in the cache folder, of whatever age; an empty one if there is none. For a thread."""
+    try:
+        path = _path(route)
+        if path.stat().st_size > 2 * MOST_BYTES:
+            return Listing()
+        return msgspec.json.decode(path.read_bytes(), type=Listing)
+    except (OSError, msgspec.MsgspecError):
+        return Listing()  # none yet, or one of another version
+
+
+def keep(route: Route, listing: Listing) -> None:
+    """Put a list into the cache folder, with the rights 0600. For a thread."""
+    try:
+        write_private(_path(route), msgspec.json.encode(listing), sync=False)
+    except OSError:
+        _log.debug("the list of models cannot be kept", exc_info=True)
