@@ -249,8 +249,7 @@ async def test_reasoning_alone_is_void_when_the_server_is_overloaded(
     provider.answer(Answer(raw=RawAnswer((*events[:2], OVERLOADS["503"]), {"retry-after": "0"})), "four")
     chunks = await answer(model)
     kinds = [type(chunk) for chunk in chunks]
-    assert kinds[:2] == [ReasoningChunk, ReasoningChunk]
-    assert RetryChunk in kinds
+    assert set(kinds[: kinds.index(RetryChunk)]) == {ReasoningChunk}
     assert chunks[-1] == EndChunk("stop")
     assert [chunk for chunk in chunks if isinstance(chunk, TextChunk)] == [TextChunk("four")]
 

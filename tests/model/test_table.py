@@ -16,7 +16,7 @@ from support.provider import Answer, Provider, ToolCall
 from tui_agent.model import table
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import UsageChunk
-from tui_agent.model.worker import joined
+from tui_agent.model.joining import joined
 from tui_agent.model.litellm_client import abilities, litellm
 from tui_agent.model.recording import RecordedModel, Recorder
 from tui_agent.model.rules import WireName, providers, rules_of

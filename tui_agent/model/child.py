@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
@@ -28,6 +29,7 @@ from tui_agent.processes.environment import for_models
 
 ModelStatus = Literal["idle", "starting", "ready", "failed"]
 Transport = Literal["auto", "litellm", "direct"]
+_log = logging.getLogger(__name__)
 WORKER = "tui_agent.model.worker"
 RETRIES = 5
 
@@ -68,6 +70,15 @@ class ChildModel:
         """Begin to start the child; returns at once. What goes wrong is told by the status, and by the first use."""
         if self._warming is None or (self._warming.done() and self._child.state != "ready"):
             self._warming = asyncio.create_task(self._warm(), name="model: warm up")
+
+    async def warm(self, model: str) -> None:
+        """Open a connection to the provider of `model`, where it is reached directly and through TLS. Never fails."""
+        try:
+            if self._route(model) is not None:
+                await self.start()
+                await self._child.ask("connect", {"model": model})
+        except (ModelError, ChildFailed):
+            _log.debug("no connection was opened ahead", exc_info=True)
 
     async def abilities(self, model: str) -> Abilities:
         route = self._route(model)

@@ -170,6 +170,15 @@ class Reaching(Protocol):
         ...
 
 
+@runtime_checkable
+class Warming(Protocol):
+    """A model that can get ready for a first request while a person still writes."""
+
+    async def warm(self, model: str) -> None:
+        """Open a connection to the server of `model`, or learn about it if it is a local one. Never fails."""
+        ...
+
+
 class Model(Protocol):
     """Where answers come from."""
 

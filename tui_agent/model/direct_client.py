@@ -13,11 +13,12 @@ from uuid import uuid4
 import httpx
 from msgspec.structs import replace
 
-from tui_agent.model import catalogue, table
+from tui_agent.model import catalogue, connections, table
 from tui_agent.model.certificates import verification
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
-from tui_agent.model.event_stream import Wire, watch_transports
+from tui_agent.model.event_stream import BrokenStream, Wire, watch_transports
+from tui_agent.model.joining import merged
 from tui_agent.model.login.access import Logins
 from tui_agent.model.parts import Origin
 from tui_agent.model.rules import Rules, WireName
@@ -82,6 +83,12 @@ class DirectTransport:
             wire.error = None
             return await self._send(request, route, "chat", wire, shape)
 
+    async def connect(self, model: str) -> None:
+        """Open a connection to the provider of a model ahead of its first request; without a key there is none."""
+        route = table.route(model, os.environ)
+        if route is not None and route.key:
+            await connections.open_ahead(client(), route.address)
+
     async def _send(
         self, request: ModelRequest, route: Route, name: WireName, wire: Wire, shape: dict[str, Any] | None
     ) -> DirectStream:
@@ -120,12 +127,12 @@ class DirectTransport:
 
 
 class DirectStream:
-    """The chunks of a reply, event by event."""
+    """The chunks of a reply, as they come."""
 
     def __init__(
         self,
         response: httpx.Response,
-        events: AsyncIterator[dict[str, Any]],
+        events: AsyncIterator[list[dict[str, Any]]],
         reader: ReplyReader,
         origin: Origin,
     ) -> None:
@@ -133,12 +140,24 @@ class DirectStream:
         self.origin = origin
         self._response = response
         self._events = events
+        self._failed: BrokenStream | None = None
 
     def __aiter__(self) -> DirectStream:
         return self
 
     async def __anext__(self) -> list[Chunk]:
-        return self.reader.read(await anext(self._events))
+        """The chunks of the events that came at once."""
+        if self._failed is not None:
+            raise self._failed
+        chunks: list[Chunk] = []
+        try:
+            for event in await anext(self._events):
+                chunks += self.reader.read(event)
+        except BrokenStream as error:
+            if not chunks:
+                raise
+            self._failed = error  # the chunks before it count
+        return merged(chunks)
 
     async def aclose(self) -> None:
         await self._response.aclose()

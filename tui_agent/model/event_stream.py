@@ -17,7 +17,9 @@ from functools import cache
 from typing import Any
 
 import httpx
+import msgspec
 
+from tui_agent.model import connections
 from tui_agent.model.server_error import ServerError, is_error, lowered, retry_after, status_of
 
 #: A server that sends so much without ending an event sends no events.
@@ -65,8 +67,8 @@ class Wire:
     error: ServerError | None = None
     #: Why its stream could not be read on, as the end of a sentence that begins with the server.
     broken: str = ""
-    #: Where the events of the answer can be read as values, once it begins.
-    events: AsyncIterator[dict[str, Any]] | None = None
+    #: Where the events of the answer can be read as values, once it begins: those that came at once in one list.
+    events: AsyncIterator[list[dict[str, Any]]] | None = None
 
 
 _wire: ContextVar[Wire | None] = ContextVar("wire", default=None)
@@ -80,12 +82,16 @@ def watch(wire: Wire) -> None:
 @cache
 def watch_transports() -> None:
     """Have every HTTP client that is made from now on send through `Watched` transports, proxies included."""
+    connections.read_in_blocks()
     for name in ("_init_transport", "_init_proxy_transport"):
         setattr(httpx.AsyncClient, name, _making_watched(getattr(httpx.AsyncClient, name)))
 
 
 def _making_watched(make: Callable[..., httpx.AsyncBaseTransport]) -> Callable[..., httpx.AsyncBaseTransport]:
-    return lambda *args, **options: Watched(make(*args, **options))
+    def watched(*args: Any, **options: Any) -> Watched:
+        return Watched(make(*args, **{**options, "limits": connections.limits(options.get("limits"))}))
+
+    return watched
 
 
 class Watched(httpx.AsyncBaseTransport):
@@ -97,11 +103,11 @@ class Watched(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         wire = _wire.get()
         if wire is None:
-            return await self._transport.handle_async_request(request)
+            return await connections.sent(self._transport.handle_async_request, request)
         wire.sent = True
         wire.on_sent()
         try:
-            response = await self._transport.handle_async_request(request)
+            response = await connections.sent(self._transport.handle_async_request, request)
         except (httpx.TimeoutException, httpx.ConnectError, asyncio.CancelledError):
             raise
         except Exception:
@@ -116,7 +122,7 @@ class Watched(httpx.AsyncBaseTransport):
         if not _has_events(request, response):
             return response
         headers = {**_plain(response.headers), "content-type": "text/event-stream"}
-        checked = _Checked(response, wire)
+        checked = _Checked(response, wire, request.url)
         wire.events = checked.values()
         return httpx.Response(
             response.status_code, headers=headers, stream=checked, extensions=response.extensions
@@ -174,36 +180,61 @@ def _plain(headers: httpx.Headers) -> dict[str, str]:
 class _Checked(httpx.AsyncByteStream):
     """The events of a response, whole ones only. Raises `BrokenStream` where it cannot be read on."""
 
-    def __init__(self, response: httpx.Response, wire: Wire) -> None:
+    def __init__(self, response: httpx.Response, wire: Wire, url: httpx.URL) -> None:
         self._response = response
         self._wire = wire
-        self._over = False
+        self._url = url
+        self._pieces = self._read()
+        self._over = self._closed = False
+        self._failed: BrokenStream | None = None
         wire.checked = True
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for kind, data, _ in self._checked():
-            yield (f"event: {kind}\n" if kind else "").encode() + f"data: {data}\n\n".encode()
+        async for block in self._blocks():
+            lines = ((f"event: {kind}\n" if kind else "", f"data: {data}\n\n") for kind, data, _ in block)
+            yield "".join(line for pair in lines for line in pair).encode()
 
-    async def values(self) -> AsyncIterator[dict[str, Any]]:
-        """The same events as JSON objects; the word that all is done is none of them."""
-        async for _, _, value in self._checked():
-            if value is not None:
-                yield value
+    async def values(self) -> AsyncIterator[list[dict[str, Any]]]:
+        """The same events as JSON objects, those of a piece of the body together; the word that all is done is none
+        of them."""
+        async for block in self._blocks():
+            if values := [value for _, _, value in block if value is not None]:
+                yield values
 
-    async def _checked(self) -> AsyncIterator[_Event]:
+    async def _blocks(self) -> AsyncIterator[list[_Event]]:
+        """The events of each piece of the body; those before one that cannot be read are handed on first."""
+        split = _Split()
         try:
-            async for event in _events(self._pieces()):
-                for checked in self._check(event):
-                    yield checked
+            async for piece in self._pieces:
+                if block := self._block(split.feed(piece)):
+                    yield block
+                if self._failed is not None:
+                    raise self._failed
                 if self._over:
                     return
+                split.check()
+            if block := self._block(split.last()):
+                yield block
+            if self._failed is not None:
+                raise self._failed
         except BrokenStream as error:
             self._wire.broken = str(error)
             raise
         finally:
             await self.aclose()
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
+    def _block(self, events: Iterable[bytes]) -> list[_Event]:
+        block: list[_Event] = []
+        try:
+            for event in events:
+                block += self._check(event)
+                if self._over:
+                    break
+        except BrokenStream as error:
+            self._failed = error
+        return block
+
+    async def _read(self) -> AsyncIterator[bytes]:
         if "content-encoding" in self._response.headers:
             self._response.stream = _Slices(self._response.stream)
         try:
@@ -231,7 +262,7 @@ class _Checked(httpx.AsyncByteStream):
         if kind == "error":
             raise self._told(_as_json(data.encode()))
         try:
-            value = json.loads(data)
+            value = _value(data)
         except (ValueError, RecursionError) as error:
             raise BrokenStream("sent an event that is not valid JSON") from error
         return self._event(kind, data, value)
@@ -249,7 +280,8 @@ class _Checked(httpx.AsyncByteStream):
             return ()
         self._wire.on_sign_of_life()
         self._over = value.get("type") in _LAST_EVENTS
-        self._wire.usage = self._wire.usage or _holds_usage(value)
+        if not self._wire.usage and "usage" in data:  # it may be a word of the answer too
+            self._wire.usage = _holds_usage(value)
         groq = value.get("x_groq")
         if isinstance(groq, dict) and groq.get("usage") and not value.get("usage"):
             value = {**value, "usage": groq["usage"]}  # where every reader looks for it
@@ -276,7 +308,14 @@ class _Checked(httpx.AsyncByteStream):
         return BrokenStream("ended the answer with an error")
 
     async def aclose(self) -> None:
-        await self._response.aclose()
+        """Close the connection, or free it after the last event."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._over:
+            connections.end(self._response, self._url, self._pieces)
+        else:
+            await self._response.aclose()
 
 
 class _Slices(httpx.AsyncByteStream):
@@ -294,23 +333,36 @@ class _Slices(httpx.AsyncByteStream):
         await self._stream.aclose()
 
 
-async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The bytes of each event. The last may lack its blank line; a body that begins like JSON is one event."""
-    rest, looked_at, is_body = bytearray(), 0, None
-    async for piece in pieces:
-        rest += piece
-        if is_body is None:
-            begun = rest.lstrip(_BLANK)
-            is_body = begun.startswith(_WHOLE_BODY) if begun else None
-        while not is_body and (end := _END_OF_EVENT.search(rest, max(0, looked_at - 3))):
-            yield bytes(rest[: end.start()])
-            del rest[: end.end()]
-            looked_at = 0
-        looked_at = len(rest)
-        if looked_at > (MOST_BODY_BYTES if is_body else MOST_EVENT_BYTES):
+class _Split:
+    """Parts the bytes of a body into those of its events. A body that begins like JSON is one event."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._looked_at = 0
+        self._is_body: bool | None = None
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The events that end with this piece."""
+        self._rest += piece
+        if self._is_body is None:
+            begun = self._rest.lstrip(_BLANK)
+            self._is_body = begun.startswith(_WHOLE_BODY) if begun else None
+        events: list[bytes] = []
+        if not self._is_body and _END_OF_EVENT.search(self._rest, max(0, self._looked_at - 3)):
+            *events, rest = _END_OF_EVENT.split(bytes(self._rest))
+            self._rest = bytearray(rest)
+        self._looked_at = len(self._rest)
+        return events
+
+    def check(self) -> None:
+        """Raises `BrokenStream` if what has come of an event is too long for one."""
+        if self._looked_at > (MOST_BODY_BYTES if self._is_body else MOST_EVENT_BYTES):
             raise BrokenStream("sent an event without an end")
-    if rest.strip() and (is_body or _is_whole(bytes(rest))):
-        yield bytes(rest)
+
+    def last(self) -> list[bytes]:
+        """The event that the end of the body ended: the last may lack its blank line."""
+        rest = bytes(self._rest)
+        return [rest] if rest.strip() and (self._is_body or _is_whole(rest)) else []
 
 
 def _is_whole(event: bytes) -> bool:
@@ -322,6 +374,17 @@ def _is_whole(event: bytes) -> bool:
         return False
 
 
+_decoder = msgspec.json.Decoder()
+
+
+def _value(data: str) -> Any:
+    """The value of JSON. Raises `ValueError` or `RecursionError`."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeEncodeError):  # half characters and numbers of any size are JSON too
+        return json.loads(data)
+
+
 def _fields(event: bytes) -> tuple[str, str]:
     """The kind of an event and its data. Raises `BrokenStream` for what is not UTF-8."""
     try:
@@ -329,7 +392,7 @@ def _fields(event: bytes) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         raise BrokenStream("sent bytes that are not UTF-8") from error
     kind, data = "", []
-    for line in _LINE.split(text):
+    for line in _LINE.split(text) if "\r" in text else text.split("\n"):
         name, _, value = line.partition(":")
         if name == "event":
             kind = value.strip()

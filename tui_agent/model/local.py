@@ -5,6 +5,8 @@ It wraps another `Model`. What is reached at no local server passes through it a
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -37,6 +39,7 @@ from tui_agent.model.client import (
     TextChunk,
     TokenCount,
     UsageChunk,
+    Warming,
 )
 from tui_agent.model.listing import ListAnswer, ListsModels
 from tui_agent.model.parts import calls_of, text_of
@@ -46,6 +49,7 @@ from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import FIRST_WINDOW, ServerModel
 from tui_agent.model.tokens import reply_room
 
+_log = logging.getLogger(__name__)
 #: A local server reads a long prompt for minutes before its first word.
 LOCAL_TIMEOUT_SECONDS = 900.0
 #: A server that did not answer is asked again after so many seconds.
@@ -82,6 +86,9 @@ class LocalModels:
         self._window = window
         self._environment: dict[str, str] = {}
         self._known: dict[_Place, ServerModel] = {}
+        self._examining: dict[_Place, asyncio.Lock] = {}
+        #: Those that were reached ahead of a first request, or not: once is enough.
+        self._warmed: set[_Place] = set()
         self._silent: dict[_Place, float] = {}
         #: The window that a server was asked for; a smaller one would only load the model again.
         self._asked_for: dict[_Place, int] = {}
@@ -124,10 +131,28 @@ class LocalModels:
             return counted
         return TokenCount(tuple(round(count * ratio) for count in counted.counts), exact=False)
 
+    async def warm(self, model: str) -> None:
+        """A local server is examined and tried out, any other is connected to. Never fails."""
+        try:
+            if (place := await self._reached(model)) is not None:
+                if place not in self._warmed:
+                    self._warmed.add(place)
+                    await self.abilities(model)
+            elif isinstance(self.inner, Warming):
+                await self.inner.warm(model)
+        except ModelError:
+            _log.debug("the server was not reached ahead", exc_info=True)
+
     async def abilities(self, model: str) -> Abilities:
         place = await self._reached(model)
-        server = await self._server(place) if place else None
-        if place is None or server is None:
+        if place is None:
+            return await self.inner.abilities(model)
+        async with self._examining.setdefault(place, asyncio.Lock()):  # one trial for all who ask meanwhile
+            return await self._abilities(model, place)
+
+    async def _abilities(self, model: str, place: _Place) -> Abilities:
+        server = await self._server(place)
+        if server is None:
             return await self.inner.abilities(model)
         if not server.kind:
             known = await self.inner.abilities(model)

@@ -1,7 +1,7 @@
 """The model child's program: counts tokens, knows models, and streams their answers, directly or through litellm.
 
-Methods: `ping`, `count`, `warm`, `abilities`, `models`, `stream`, `reach`, `upload`, `delete`. tiktoken and litellm are
-imported when they are needed, litellm on a thread. Run as `python -m tui_agent.model.worker`.
+Methods: `ping`, `count`, `warm`, `connect`, `abilities`, `models`, `stream`, `reach`, `upload`, `delete`. tiktoken and
+litellm are imported when they are needed, litellm on a thread. Run as `python -m tui_agent.model.worker`.
 """
 
 from __future__ import annotations
@@ -19,24 +19,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from tui_agent.model.client import (
-    Abilities,
-    CallChunk,
-    Chunk,
-    ModelRequest,
-    ReasoningChunk,
-    SentChunk,
-    TextChunk,
-    TokenCount,
-)
+from tui_agent.model.client import Abilities, ModelRequest, SentChunk, TokenCount
+from tui_agent.model.joining import JoinedChunks
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tui_agent.model.direct_client import DirectTransport
-    from tui_agent.model.litellm_client import LitellmTransport
     from tui_agent.model.listing import ListAnswer
+    from tui_agent.model.litellm_client import LitellmTransport
 
 #: The longest pause, in seconds: whoever then begins to wait waits so much longer at most.
 LONGEST_PAUSE = 0.05
@@ -71,64 +63,6 @@ class Politely:
             return
         self._sleep(min(time.monotonic() - self._since, LONGEST_PAUSE))
         self._since = time.monotonic()
-
-
-#: Pieces of one text that come within so many seconds go out as one.
-JOINED_SECONDS = 0.02
-
-
-class JoinedChunks:
-    """Sends chunks on: the first at once, what then comes of the same text in a moment as one."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._held: Chunk | None = None
-        self._sent = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-        self._sending: asyncio.Task[None] | None = None
-
-    async def add(self, chunk: Chunk) -> None:
-        if self._held is not None:
-            one = joined(self._held, chunk)
-            if one is not None:
-                self._held = one
-                return
-            await self.flush()
-        loop = asyncio.get_running_loop()
-        wait = self._sent + JOINED_SECONDS - loop.time()
-        if not isinstance(chunk, _GROWING) or wait <= 0:
-            await self._send(chunk)
-            self._sent = loop.time()
-            return
-        self._held = chunk
-        self._timer = loop.call_later(wait, self._in_time)
-
-    async def flush(self) -> None:
-        """Send what is held."""
-        if self._timer is not None:
-            self._timer.cancel()
-        held, self._held = self._held, None
-        if held is not None:
-            await self._send(held)
-            self._sent = asyncio.get_running_loop().time()
-
-    def _in_time(self) -> None:
-        self._sending = asyncio.create_task(self.flush())
-
-
-_GROWING = (TextChunk, ReasoningChunk, CallChunk)
-
-
-def joined(held: Chunk, chunk: Chunk) -> Chunk | None:
-    """Both as one chunk, where the second continues the text of the first."""
-    match held, chunk:
-        case (TextChunk(one), TextChunk(other)):
-            return TextChunk(one + other)
-        case (ReasoningChunk(one), ReasoningChunk(other)):
-            return ReasoningChunk(one + other)
-        case (CallChunk(), CallChunk(index, "", "", more)) if index == held.index:
-            return CallChunk(index, held.id, held.name, held.arguments + more)
-    return None
 
 
 def import_httpx() -> None:
@@ -178,6 +112,9 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
     async def warm(params: dict[str, Any], send: Send) -> None:
         await (directly() if params["direct"] else through_litellm(warm=params["model"]))
+
+    async def connect(params: dict[str, Any], send: Send) -> None:
+        await (await directly()).connect(params["model"])
 
     async def models(params: dict[str, Any], send: Send) -> ListAnswer:
         from tui_agent.model import catalogue

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
-from tui_agent.model.client import Model, ModelRequest, Reaching, UsageChunk
+from tui_agent.model.client import Model, ModelRequest, Reaching, UsageChunk, Warming
 from tui_agent.model.effort import in_words, level_of
 from tui_agent.model.local import LocalModels
 from tui_agent.model.pacing import Allowance, Pace, PacedModel
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: What a model is asked to see that it answers, and the tokens that takes at most, in and out.
 TEST, TEST_TOKENS = "Answer with the one word OK.", (20, 10)
+#: While a message is written its server is thought of every so many seconds.
+WARM_SECONDS = 10.0
 
 
 class ModelAccess:
@@ -63,6 +65,7 @@ class ModelAccess:
         #: What the model is reached by beside the environment, and its price for a token in and out.
         self._reached: dict[str, str] = {}
         self._prices: tuple[float, float] | None = None
+        self._warmed = -WARM_SECONDS
         journal.store.subscribe(self._on_event)
 
     @property
@@ -102,15 +105,40 @@ class ModelAccess:
             await self.model.start()
 
     @call(changes=False)
+    async def warm(self) -> None:
+        """Somebody writes a message: have the model's server reached before it is sent, unless it was a moment ago.
+        Never fails."""
+        if self.name and self.is_idle and isinstance(self.model, Warming):
+            self._warmed = time.monotonic()
+            await self.model.warm(self.name)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether `warm` may have something to do."""
+        return time.monotonic() - self._warmed > WARM_SECONDS
+
+    @call(changes=False)
     def check(self) -> None:
         """Raises `NoModel` where a message could not be answered: no model is chosen, or a key that it needs is
         missing. Nobody is asked."""
         if not self.name:
             raise NoModel("No model is chosen", "choose one, or rehearse without one")
         provider = provider_of(self.name)
-        if not isinstance(self.model, Reaching) or provider is None or not provider.takes_key:
+        if not isinstance(self.model, Reaching) or provider is None:
             return
+        from tui_agent.model.login.access import missing
+        from tui_agent.model.login.services import service_of
+        from tui_agent.model.login.store import LoginStore
+
         known = {**os.environ, **self._reached}
+        if (service := service_of(self.name)) is not None:
+            logins = LoginStore(user_folders().state)
+            if (why := missing(self.name, known, logins)) is not None:
+                raise NoModel(why.what, why.remedy)
+            if service.name in logins.names():
+                return
+        if not provider.takes_key:
+            return
         if not any(known.get(name) for name in (*provider.keys, provider.address)):
             raise NoModel(
                 f"{self.name} needs {provider.keys[0]}, which is not set", "enter the key, or choose another"

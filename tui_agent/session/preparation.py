@@ -11,6 +11,7 @@ from tui_agent.files.sensitive import governs, is_secret
 from tui_agent.processes.background import in_background
 from tui_agent.session.models import ModelAccess
 from tui_agent.store.event import Event
+from tui_agent.store.events import DraftChanged
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
 from tui_agent.workspace.workspace import Workspace
@@ -28,11 +29,13 @@ class Preparation:
         self._workspace = workspace
         self._work: asyncio.Task[None] | None = None
         self._index: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     def start(self, *, interactive: bool) -> None:
         """Wait for a message to be written, where somebody can; else begin at once."""
         if not interactive:
             self._begin()
+            self._warm()
             return
         self._store.subscribe(self._look)
         self._look(None, self._store.state)
@@ -45,7 +48,7 @@ class Preparation:
         await self._models.get_ready()
 
     async def close(self) -> None:
-        for task in filter(None, (self._work, self._index)):
+        for task in filter(None, (self._work, self._index, self._warming)):
             task.cancel()
             await asyncio.wait([task])
 
@@ -53,6 +56,13 @@ class Preparation:
         if self._index is None and state.turn_expected and not state.session.read_only:
             self._begin()
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
+        if isinstance(event, DraftChanged) and len(event.text) > 1 and not state.session.read_only:
+            self._warm()
+
+    def _warm(self) -> None:
+        """Reach the model's server while the message is written: again if that was a while ago."""
+        if self._models.is_idle and (self._warming is None or self._warming.done()):
+            self._warming = asyncio.create_task(self._models.warm(), name="preparation: connection")
 
     def _begin(self) -> None:
         if self._work is None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Generator
 from dataclasses import replace
@@ -32,7 +33,15 @@ from tui_agent.model.rules import rules_of
 class StrictServer:
     """The server, from `with` to its end."""
 
-    def __init__(self, provider: str, *, brain: Brain, model: str = "", models: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        provider: str,
+        *,
+        brain: Brain,
+        model: str = "",
+        models: tuple[str, ...] = (),
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.provider, self.brain, self.model = provider, brain, model
         self.models = [name for name in (model, *models) if name]
         self.key = f"test-key-{provider}"
@@ -48,7 +57,10 @@ class StrictServer:
         self.counted: list[dict[str, Any]] = []
         self._changed = threading.Condition()
         self._answers = 0
-        self._loopback = Loopback(self._handle)
+        #: Questions for headers, by which a client opens a connection ahead of its first request.
+        self.heads: list[StrictRequest] = []
+        self._scheme = "https" if tls else "http"
+        self._loopback = Loopback(self._handle, tls)
 
     def __enter__(self) -> Self:
         self._loopback.start()
@@ -60,7 +72,7 @@ class StrictServer:
     @property
     def url(self) -> str:
         """The base address, as the environment holds it."""
-        return f"http://127.0.0.1:{self._loopback.port}{self._base}"
+        return f"{self._scheme}://127.0.0.1:{self._loopback.port}{self._base}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -84,6 +96,9 @@ class StrictServer:
         return self.requests
 
     async def _handle(self, request: StrictRequest) -> Response:
+        if request.method == "HEAD":
+            self.heads.append(request)
+            return Response(404)
         dialect = next((one for one in self.dialects if one.takes(request.path)), self.dialects[0])
         try:
             if request.method == "GET" and request.path == f"{dialect.prefix}{dialect.models_path}":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 import time
 from asyncio import StreamReader, StreamWriter
@@ -37,7 +38,7 @@ class StrictRequest:
 
 @dataclass(slots=True)
 class Response:
-    """A status with a JSON body, or with pieces of a body; `closes` ends the connection after it."""
+    """A status with a JSON body (None is no body), or with pieces of a body; `closes` ends the connection after it."""
 
     status: int
     body: Any = None
@@ -53,8 +54,9 @@ Handler = Callable[[StrictRequest], Awaitable[Response]]
 class Loopback:
     """The listening socket, from `start` to `stop`. The handler runs in the loop of the thread."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, tls: ssl.SSLContext | None = None) -> None:
         self._handler = handler
+        self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="strict server", daemon=True)
         self._serving: set[asyncio.Task[None]] = set()
@@ -63,7 +65,7 @@ class Loopback:
 
     def start(self) -> None:
         self._thread.start()
-        listening = asyncio.start_server(self._connected, "127.0.0.1", 0)
+        listening = asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
         self._server = asyncio.run_coroutine_threadsafe(_made(listening), self._loop).result(PATIENCE_SECONDS)
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -142,7 +144,7 @@ async def _send(response: Response, reader: StreamReader, writer: StreamWriter, 
     head = {"content-type": "application/json", **response.headers}
     head["connection"] = "close" if closes else "keep-alive"
     if response.pieces is None:
-        raw = json.dumps(response.body, ensure_ascii=False).encode()
+        raw = b"" if response.body is None else json.dumps(response.body, ensure_ascii=False).encode()
         writer.write(_head(response.status, head | {"content-length": str(len(raw))}) + raw)
         await writer.drain()
         return
