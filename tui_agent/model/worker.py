@@ -151,7 +151,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         await through_litellm()
         await uploading.delete(params["model"], params["ids"])
 
-    handlers = (ping, count, warm, abilities, models, stream, reach, upload, delete)
+    handlers = (ping, count, warm, connect, abilities, models, stream, reach, upload, delete)
     return {handler.__name__: handler for handler in handlers}
 
 
