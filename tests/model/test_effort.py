@@ -190,3 +190,22 @@ def test_models_that_are_asked_to_think(provider: str, model: str, effort: Effor
 )  # fmt: skip
 def test_fields_for_models(provider: str, model: str, effort: Effort, fields: dict[str, Any]) -> None:
     assert parameters(rules_of(provider, model), effort) == fields
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "effort", "asked"),
+    [
+        ("mistral", "magistral-medium-latest", "auto", {}),
+        ("mistral", "devstral-small-latest", "auto", {}),
+        ("mistral", "mistral-medium-3-5", "auto", {"reasoning_effort": "high"}),
+        ("mistral", "mistral-small-latest", "none", {"reasoning_effort": "none"}),
+        ("openrouter", "anthropic/claude-sonnet-5.5", "none", {"reasoning": {"effort": "none"}}),
+        ("openai", "gpt-5-chat-latest", "auto", {}),
+        ("openai", "chat-latest", "high", {"reasoning_effort": "medium"}),
+        ("gemini", "gemini-flash-lite-latest", "none", {"thinkingLevel": "minimal", "includeThoughts": True}),
+    ],
+)
+def test_models_whose_names_hold_that_of_another(
+    provider: str, model: str, effort: Effort, asked: dict[str, Any]
+) -> None:
+    assert parameters(rules_of(provider, model), effort) == asked

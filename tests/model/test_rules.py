@@ -125,6 +125,7 @@ def test_families(provider: str, one: str, other: str, same: bool) -> None:
         ("claude-fable-5-1", True),
         ("claude-opus-5-5", True),
         ("claude-sonnet-5-5", True),
+        ("claude-mythos-5-2", True),
         ("claude-haiku-5-5-20261101", True),
     ],
 )

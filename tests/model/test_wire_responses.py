@@ -146,8 +146,18 @@ def test_reasoning_that_led_to_nothing_is_left_out() -> None:
 
 def test_reasoning_without_its_encrypted_content_is_left_out() -> None:
     plain = {name: value for name, value in ENCRYPTED.items() if name != "encrypted_content"}
-    assert sent(USER, own(ThinkingPart("why", plain), SAID)) == [ASKED, MESSAGE]
-    assert sent(USER, own(ThinkingPart("why"), SAID)) == [ASKED, MESSAGE]
+    for thinking in (ThinkingPart("why", plain), ThinkingPart("why")):
+        # what it led to is refused under its id without it
+        expected = [ASKED, fresh("Looking."), FRESH_CALL, OUTPUT]
+        assert sent(USER, own(thinking, SAID, CALLED), result()) == expected
+
+
+def test_azure_gets_items_without_their_status() -> None:
+    model = "azure/gpt-5.4"
+    reasoned = ThinkingPart("why", {**ENCRYPTED, "status": "completed"})
+    message = reply(reasoned, SAID, CALLED, of=origin_of(model))
+    items = [{k: v for k, v in item.items() if k != "status"} for item in (ENCRYPTED, MESSAGE, FUNCTION_CALL)]
+    assert sent(USER, message, result(), model=model) == [ASKED, *items, OUTPUT]
 
 
 @pytest.mark.parametrize(

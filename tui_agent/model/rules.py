@@ -83,6 +83,9 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     #: Whether thinking is valid only if everything that precedes it is unchanged.
     thinking_bound: bool = False
 
+    #: Whether the items of Responses may go back with their `status`.
+    item_status: bool = True
+
     #: Ids of calls that are accepted; others are replaced by one of `call_id_length` letters and digits.
     call_id: str = "^[a-zA-Z0-9_-]{1,64}$"
     call_id_length: int = 24

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
@@ -24,7 +26,12 @@ def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
     """The body of a request; `shape` is the schema that the reply has to follow."""
-    body: dict[str, Any] = {"model": model, "input": _input(talk.turns), "stream": True, "store": False}
+    body: dict[str, Any] = {
+        "model": model,
+        "input": _input(talk.turns, rules),
+        "stream": True,
+        "store": False,
+    }
     if instructions := talk.system or rules.instructions:
         body["instructions"] = instructions
     if request.tools:
@@ -59,7 +66,7 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _input(turns: Sequence[Asked | CallAnswer | Said]) -> list[dict[str, Any]]:
+def _input(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[dict[str, Any]]:
     given: list[dict[str, Any]] = []
     for turn in turns:
         match turn:
@@ -68,10 +75,20 @@ def _input(turns: Sequence[Asked | CallAnswer | Said]) -> list[dict[str, Any]]:
             case CallAnswer(id, _, content):
                 given.append({"type": "function_call_output", "call_id": id, "output": content})
             case Said(parts):
-                given += [
-                    item for place, part in enumerate(parts) if (item := _item(part, parts[place + 1 :]))
-                ]
+                whole = all(_may_go_back(part) for part in parts if isinstance(part, ThinkingPart))
+                # an item that reasoning led to is refused under its id without that
+                kept = parts if whole else [replace(part, native=None) for part in parts]
+                items = [_item(part, kept[place + 1 :]) for place, part in enumerate(kept)]
+                given += [item if rules.item_status else _without_status(item) for item in items if item]
     return given
+
+
+def _may_go_back(part: ThinkingPart) -> bool:
+    return bool(mapping(part.native).get("encrypted_content"))
+
+
+def _without_status(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name != "status"}
 
 
 def _content(turn: Asked) -> Any:
@@ -91,7 +108,7 @@ def _item(part: Part, later: Sequence[Part]) -> dict[str, Any] | None:
     match part:
         case ThinkingPart():
             followed = any(not isinstance(one, ThinkingPart) for one in later)
-            return native if followed and native.get("encrypted_content") else None
+            return native if followed and _may_go_back(part) else None
         case CallPart(id, name, arguments):
             fresh = {"type": "function_call", "call_id": id, "name": name, "arguments": arguments}
             return native if {**native, **fresh} == native else fresh
