@@ -265,3 +265,11 @@ def test_a_request_has_a_digest_only_for_models_that_bind_their_thinking() -> No
     assert origin_of(SONNET).prefix == ""
     assert origin_of(BOUND).prefix
     assert origin_of(BOUND, *FIRST).prefix != origin_of(BOUND, *FIRST, user()).prefix
+
+
+def test_arguments_that_are_nested_deeply_bind_thinking_as_others_do() -> None:
+    nested = CallPart("call_1", "read", '{"a": ' + "[" * 600 + "]" * 600 + "}")
+    first = rendered(BOUND, USER)[1]
+    told = (USER, reply(SIGNED, nested, of=first), result())
+    assert contents(BOUND, *told)[1][1][0] == BLOCK
+    assert len(rendered(BOUND, *told)[1].prefix) == 32

@@ -168,17 +168,14 @@ class _Prefix:
         return whole.hexdigest()[:32]
 
 
-def _plain(value: Any) -> bytes:
-    return json.dumps(_unmarked(value), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+def _plain(value: dict[str, Any]) -> bytes:
+    """A message or the head, whose blocks alone have marks: what is inside of them may be nested without end."""
+    plain = {name: _unmarked(one) if isinstance(one, list) else one for name, one in value.items()}
+    return json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _unmarked(value: Any) -> Any:
-    match value:
-        case dict():
-            return {name: _unmarked(one) for name, one in value.items() if name != _MARK}
-        case list():
-            return [_unmarked(one) for one in value]
-    return value
+def _unmarked(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: one for name, one in block.items() if name != _MARK} for block in blocks]
 
 
 def _is_signed(part: Part) -> bool:
