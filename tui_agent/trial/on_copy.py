@@ -145,8 +145,8 @@ def _clone_on_mac(source: str, target: str) -> bool:
 
 def _plant(root: str, seed: Seed) -> None:
     place = Path(root, seed.path)
-    if seed.kind == "owned":
-        return
+    if seed.kind == "owned" or not is_below(os.path.realpath(place.parent), [os.path.realpath(root)]):
+        return  # a link of the folder's leads out of the copy
     if seed.kind == "gone":
         place.unlink(missing_ok=True)
         return

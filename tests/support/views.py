@@ -1,0 +1,42 @@
+"""Commands in a view of a folder, over an overlay or on a copy under Landlock, as a test wants them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tui_agent.trial.environment import variables
+from tui_agent.trial.hidden import HiddenFiles
+from tui_agent.trial.on_copy import RunFolder
+from tui_agent.trial.plan import Limits, Seed, plan
+from tui_agent.trial.run import Run, RunResult
+
+Runner = Callable[..., Awaitable[RunResult]]
+
+
+async def in_view(
+    root: Path, command: str, *seeds: Seed, timeout: float = 60, limits: Limits | None = None
+) -> RunResult:
+    hidden = [Seed(path, "hidden") for path in HiddenFiles(str(root)).paths()]
+    made = plan(root, seeds=(*seeds, *hidden), limits=limits)
+    chosen, _ = variables(str(root), made.places, os.environ)
+    return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
+
+
+async def on_a_copy(
+    root: Path, command: str, *seeds: Seed, timeout: float = 60, limits: Limits | None = None
+) -> RunResult:
+    """Under Landlock; its folder is removed."""
+    hidden = [Seed(path, "hidden") for path in HiddenFiles(str(root)).paths()]
+    own = RunFolder(root.parent / "trials")
+    made = plan(root, seeds=(*seeds, *hidden), limits=limits, isolated="landlock", folder=own.path)
+    chosen, _ = variables(made.root, made.places, os.environ)
+    try:
+        return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
+    finally:
+        own.remove()
+
+
+def text(result: RunResult) -> str:
+    return result.output.content().decode("utf-8", "replace")
