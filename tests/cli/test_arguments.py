@@ -23,7 +23,10 @@ from tui_agent.headless.arguments import (
     workspace_folder,
 )
 
-CONTRACT = ["apply", "config", "demo", "doctor", "redo", "run", "sessions", "skip", "stats", "trust", "undo"]
+CONTRACT = [
+    *("apply", "config", "demo", "doctor", "login", "logout", "redo", "run"),
+    *("sessions", "skip", "stats", "trust", "undo"),
+]
 
 
 @pytest.fixture

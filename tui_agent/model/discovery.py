@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tui_agent.model import servers
+from tui_agent.model.login.services import SERVICES, needed
+from tui_agent.model.login.store import LoginStore
 from tui_agent.model.providers import all_providers
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import Kind
@@ -74,7 +76,17 @@ async def discover(
     if memory is not None:
         for suggestion in local:
             memory.found(suggestion.model, suggestion.environment)
-    return (*with_keys(environment), *local)
+    return (*with_keys(environment), *with_logins(environment), *local)
+
+
+def with_logins(environment: Mapping[str, str]) -> list[Suggestion]:
+    """A model for each service that the person is logged in to."""
+    found = []
+    for name, login in LoginStore().names().items():
+        service = next((one for one in SERVICES if one.name == name and not login.ended), None)
+        if service is not None and needed(f"{service.provider}/any", environment):
+            found.append(Suggestion(service.suggestion, f"logged in to {service.title}"))
+    return found
 
 
 def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:

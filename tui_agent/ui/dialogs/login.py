@@ -1,0 +1,160 @@
+"""A login at a service: the page and the code, the wait for the approval, and its rows in the list of models."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.model.login.flow import AwaitApproval, LoggedIn, OpenPage, ShowCode
+from tui_agent.model.login.services import SERVICES, LoginService, needed, service
+from tui_agent.model.login.store import LoginStore
+from tui_agent.ui.dialogs.chooser import ChooserRow
+from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.host import Host
+from tui_agent.ui.sink import label, parts
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+#: Before the name of a service in the value of a row.
+LOGIN = "login:"
+
+
+def login_rows(session: Session, words: str) -> Sequence[ChooserRow]:
+    """A row for each service that the person is not logged in to, and whose key is not set."""
+    logins = LoginStore(session.folders.state).names()
+    words = words.strip().lower()
+    rows = []
+    for one in SERVICES:
+        login = logins.get(one.name)
+        there = login is not None and not login.ended
+        wanted = words in f"log in to {one.title}".lower() or words in one.provider
+        if wanted and not there and needed(f"{one.provider}/any", os.environ):
+            again = "   the login has ended" if login is not None else ""
+            rows.append(ChooserRow(LOGIN + one.name, label(f"log in to {one.title}{again}")))
+    return rows
+
+
+async def log_in(app: Host, session: Session, value: str) -> str:
+    """Log in at the service of a row; the model to go on with, "" if the person leaves the dialog."""
+    chosen = service(value.removeprefix(LOGIN))
+    if not await app.push_screen_wait(LoginDialog(chosen, LoginStore(session.folders.state))):
+        return ""
+    await session.notice(f"Logged in at {chosen.title}")
+    return chosen.suggestion
+
+
+class LoginDialog(Dialog[bool], inherit_bindings=False):
+    """Shows the steps of a login; gives whether it was approved."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(False)", show=False),
+        Binding("c", "copy('code')", show=False),
+        Binding("u", "copy('page')", show=False),
+        Binding("r", "again", show=False),
+    ]
+    DEFAULT_CSS = """
+    LoginDialog {
+        align: center top; background: $background 40%;
+        & > Vertical { width: 76; max-width: 94%; height: auto; margin-top: 3; background: $overlay; padding: 1 2; }
+        & .title { height: 1; color: $accent; text-style: bold; }
+        & .steps { height: auto; margin: 1 0; }
+        & .hint { height: auto; color: $muted; }
+    }
+    """
+
+    def __init__(self, chosen: LoginService, store: LoginStore) -> None:
+        super().__init__()
+        self._service = chosen
+        self._store = store
+        self._pasted: asyncio.Queue[str] = asyncio.Queue()
+        #: What is copied, by the names of the bindings; empty before it is known.
+        self._shown: dict[str, str] = {}
+        self._failed = False
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static(label(f"Log in to {self._service.title}"), classes="title", markup=False)
+            yield Static(label("Asking for a code …"), classes="steps", markup=False)
+            yield Static(label("Esc cancels"), classes="hint", markup=False)
+
+    def on_mount(self) -> None:
+        self.action_again(first=True)
+
+    def action_again(self, first: bool = False) -> None:
+        """Begin the login, again if it has failed."""
+        if first or self._failed:
+            self._failed = False
+            self._shown = {}
+            self._say("Asking for a code …")
+            self.run_worker(self._log_in(), group="login", exclusive=True)
+
+    def action_copy(self, what: str) -> None:
+        if text := self._shown.get(what, ""):
+            self.app.copy_to_clipboard(text)
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        if event.text.strip():
+            self._pasted.put_nowait(event.text.strip())
+
+    async def _log_in(self) -> None:
+        from tui_agent.model.login.access import log_in
+
+        try:
+            async with aclosing(log_in(self._service, self._pasted, self._store)) as steps:
+                async for step in steps:
+                    match step:
+                        case ShowCode(code, url, seconds):
+                            self._shown = {"code": code, "page": url}
+                            self._show_code(code, url, seconds)
+                        case OpenPage(url):
+                            self._shown = {"code": url, "page": url}
+                            self._show_page(url)
+                        case AwaitApproval():
+                            pass  # the steps say already that it is awaited
+                        case LoggedIn():
+                            self.dismiss(True)
+        except TuiAgentError as error:
+            self._failed = True
+            self._say(f"{error.what}: {error.remedy}", "r tries again   Esc closes", "$error")
+
+    def _show_code(self, code: str, url: str, seconds: float) -> None:
+        self.query_one(".steps", Static).update(
+            parts(
+                "1. Open ",
+                (url, "$accent"),
+                "\n2. Enter the code ",
+                (code, "bold $accent"),
+                f"\n\nWaiting for the approval. The code is valid for {seconds / 60:.0f} minutes.",
+            )
+        )
+        self._hint("c copies the code   u copies the address   Esc cancels")
+
+    def _show_page(self, url: str) -> None:
+        self.query_one(".steps", Static).update(
+            parts(
+                "Open ",
+                (url, "$accent"),
+                "\n\nWaiting for the browser to come back. If it is on another machine, paste here the address that "
+                "it ends at.",
+            )
+        )
+        self._hint("c copies the address   Esc cancels")
+
+    def _say(self, words: str, hint: str = "Esc cancels", style: str = "") -> None:
+        self.query_one(".steps", Static).update(label(words, style))
+        self._hint(hint)
+
+    def _hint(self, words: str) -> None:
+        self.query_one(".hint", Static).update(label(words))
