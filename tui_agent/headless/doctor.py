@@ -29,6 +29,7 @@ from tui_agent.headless import config_command
 from tui_agent.headless.output import json_line, note, row
 from tui_agent.headless.sessions import in_words
 from tui_agent.log.cleanup import Cleaned, used
+from tui_agent.model import servers
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import Abilities
 from tui_agent.model.discovery import discover
@@ -70,6 +71,8 @@ class ModelReport(Struct, frozen=True):
     works: str = ""
     #: The variables that each of the `suggestions` needs, where it needs any.
     variables: dict[str, dict[str, str]] = {}
+    #: The addresses of local servers that answer, with the names of their models.
+    servers: dict[str, list[str]] = {}
 
 
 class Report(Struct, frozen=True):
@@ -161,6 +164,10 @@ async def _model(loaded: LoadedSettings, folders: Folders) -> ModelReport:
     process, abilities, works = await _process(
         name, LocalModels(ChildModel(), memory, loaded.settings.models.local_window)
     )
+    serving: dict[str, list[str]] = {}
+    for one in found:
+        if address := servers.address_of(one.model, {**os.environ, **one.environment}):
+            serving.setdefault(address, []).append(one.model)
     return ModelReport(
         name=name,
         planner=loaded.settings.planner_model,
@@ -169,6 +176,7 @@ async def _model(loaded: LoadedSettings, folders: Folders) -> ModelReport:
         keys=key_names(),
         suggestions={one.model: one.because for one in found},
         variables={one.model: one.environment for one in found if one.environment},
+        servers=serving,
         process=process,
         works=works,
     )

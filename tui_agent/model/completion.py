@@ -290,7 +290,7 @@ async def _open(
 def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
     """The optional parts of the request that the server names in its refusal.
 
-    A local server that ends with a fault is tried without the schema too.
+    A local server that ends with a fault is asked without the schema too.
     """
     status = wire.error.status if wire.error else getattr(error, "status_code", 0)
     has_schema = request.schema is not None or "guided_json" in request.options

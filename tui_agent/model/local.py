@@ -383,10 +383,18 @@ class LocalModels:
     async def _reached(self, model: str) -> _Place | None:
         """The place of a model at a local server; its address is told to those who send the request."""
         place, provider = self._place(model), provider_of(model)
-        if place is None or provider is None or provider.address in os.environ:
+        if place is None or provider is None:
             return place
-        if self._environment.get(provider.address) != place.address:
-            await self.reach({provider.address: place.address})
+        needed = {provider.address: place.address}
+        if provider.keys and not place.key:  # a server of one's own needs none, and its client wants one
+            needed[provider.keys[0]] = servers.NO_KEY
+        missing = {
+            name: value
+            for name, value in needed.items()
+            if not os.environ.get(name) and self._environment.get(name) != value
+        }
+        if missing:
+            await self.reach(missing)
         return place
 
     def _place(self, model: str) -> _Place | None:
@@ -395,6 +403,7 @@ class LocalModels:
         if not address or provider is None:
             return None
         key = environment.get(provider.address.replace("_BASE", "_KEY"), "")
+        key = "" if key == servers.NO_KEY else key
         return _Place(address, model.removeprefix(f"{provider.name}/"), key)
 
 

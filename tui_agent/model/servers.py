@@ -28,6 +28,8 @@ _TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
     "vLLM": ("json_schema", "guided_json"),
 }
 #: A local server answers at once or is not there.
+#: Stands for a key that a local server does not need.
+NO_KEY = "none"
 TIMEOUT_SECONDS = 0.5
 #: A model that is not loaded yet has to be, before it says its first word.
 TRIAL_SECONDS = 600.0

@@ -21,6 +21,7 @@ from tui_agent.model.pacing import Allowance, Pace, PacedModel
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.model.providers import provider_of
 from tui_agent.model.server_memory import ServerMemory
+from tui_agent.model.servers import address_of
 from tui_agent.model.table import rules_for
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.saving import save
@@ -139,7 +140,9 @@ class ModelAccess:
                 return
         if not provider.takes_key:
             return
-        if not any(known.get(name) for name in (*provider.keys, provider.address)):
+        if not any(known.get(name) for name in (*provider.keys, provider.address)) and not address_of(
+            self.name, known
+        ):
             raise NoModel(
                 f"{self.name} needs {provider.keys[0]}, which is not set", "enter the key, or choose another"
             )
