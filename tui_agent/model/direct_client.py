@@ -13,6 +13,7 @@ from uuid import uuid4
 import httpx
 from msgspec.structs import replace
 
+from tui_agent.errors import ModelError
 from tui_agent.model import catalogue, connections, table
 from tui_agent.model.certificates import verification
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
@@ -84,8 +85,13 @@ class DirectTransport:
             return await self._send(request, route, "chat", wire, shape)
 
     async def connect(self, model: str) -> None:
-        """Open a connection to the provider of a model ahead of its first request; without a key there is none."""
-        route = table.route(model, os.environ)
+        """Open a connection to the provider of a model ahead of its first request; without a key there is none. The
+        token of a login is refreshed ahead, too."""
+        try:
+            variables = await self._logins.variables(model, os.environ)
+        except ModelError:
+            return  # the request itself says it
+        route = table.route(model, {**os.environ, **variables})
         if route is not None and route.key:
             await connections.open_ahead(client(), route.address)
 
