@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.sessions import open_session, reply
+from support.trees import make_repository, run_git
 
 from tui_agent.errors import FileError, SessionError
 from tui_agent.store.state import State
@@ -59,6 +60,40 @@ async def test_ignored_files_and_caches_are_not_among_what_it_changed(root: Path
         )
         await session.commands.ended()
         assert session.state.commands.results[-1].changed == ("kept",)
+
+
+@pytest.mark.parametrize("kind", ["a repository", "many", "no repository", "changed since", "a submodule"])
+async def test_a_path_behind_a_link_hides_nothing_else_that_was_written(root: Path, kind: str) -> None:
+    """git does not tell about such a path, and of all that it is asked about together neither."""
+    (root / "docs").symlink_to("../..")
+    (root / "src").mkdir()
+    (root / "src" / "x.py").write_text("x\n")
+    (root / "inside").symlink_to("src")
+    (root / ".gitignore").write_text("*.log\n")
+    if kind == "a submodule":
+        make_repository(root / "inner", ["a.py"])
+    if kind != "no repository":
+        make_repository(root, [])
+        run_git(root, "add", "-A")
+    if kind == "changed since":
+        (root / "docs").unlink()
+    async with open_session(root, []) as session:
+        words = (
+            "rm -f docs inside; mkdir docs inside; touch docs/x docs/y.log inside/new inside/z.log kept x.log"
+        )
+        if kind == "many":
+            words += "; mkdir d; for i in $(seq 150); do touch d/$i; done"
+        if kind == "a submodule":
+            words += " inner/made"
+        await session.commands.run(words)
+        await session.commands.ended()
+        changed = session.state.commands.results[-1].changed
+        links = {"docs", "inside"} if kind != "changed since" else {"inside"}
+        assert {*links, "kept", "inside/new", "docs/x"} <= set(changed)
+        assert not {"x.log", "inside/z.log", "inner/made"}.intersection(changed)
+        assert len(changed) == len(links) + 3 + (150 if kind == "many" else 0) + ("docs/y.log" in changed)
+        await session.commands.take()
+        assert "kept" in {change.path for change in session.state.review.open}
 
 
 async def test_it_is_told_while_it_runs_and_can_be_stopped(root: Path) -> None:

@@ -189,6 +189,22 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
     return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
 
 
+def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
+    """Those of `paths` that git ignores, where it does not tell about all at once; none of them is behind a link on the
+    disk. What lies in a submodule counts as ignored, and all does if git cannot be asked."""
+    told = git(repository.root, "ls-files", "-z", "--stage")
+    if not told.ok:
+        return set(paths)
+    entries = [line.partition(b"\t") for line in told.out.split(b"\0")]
+    submodules = {name for mode, _, name in entries if mode.startswith(b"160000 ")}
+    tracked = {name for _, _, name in entries}
+    names = {path: os.fsencode(path) for path in paths}
+    inside = {path for path, name in names.items() if any(up in submodules for up in _parents(name))}
+    others = [path for path, name in names.items() if path not in inside and name not in tracked]
+    found = ignored(repository, others, untracked=True) if others else set()
+    return inside | (set(others) if found is None else found)
+
+
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None:
     """Those of `paths` that are not in the index, or that a sparse checkout leaves out; None where one is in a
     submodule, or git cannot tell."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -15,7 +16,7 @@ from tui_agent.files.systems import remove_folder
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.git.client import Gone
 from tui_agent.git.commits import commit, commit_diff, commit_plan
-from tui_agent.git.repository import find_repository, ignored
+from tui_agent.git.repository import find_repository, ignored, ignored_apart
 from tui_agent.git.status import read_status, status_and_deleted
 from tui_agent.git.trees import sweep
 from tui_agent.git.worktrees import (
@@ -233,14 +234,35 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
 
 def _ignored(root: str, paths: list[str]) -> list[str]:
-    """A path that git cannot tell about counts as ignored."""
+    """A path that git cannot tell about counts as ignored. Behind a link, the place that it leads to counts; outside of
+    the folder there are no rules, and the gate refuses it where it is to be written."""
     from tui_agent.workspace.changes import ignored_by_files
 
     repository = find_repository(root)
+    if repository is not None:
+        found = ignored(repository, paths)
+        if found is not None:
+            return sorted(found)
+    places = _behind_links(root, paths)
+    inside = sorted({place for place in places.values() if place})
     if repository is None:
-        return sorted(ignored_by_files(root, paths))
-    found = ignored(repository, paths)
-    return paths if found is None else sorted(found)
+        found = ignored_by_files(root, inside)
+    else:
+        found = ignored_apart(repository, inside)
+    return sorted(path for path, place in places.items() if place in found)
+
+
+def _behind_links(root: str, paths: list[str]) -> dict[str, str]:
+    """The place of each path inside the folder when the links on its way are followed; "" if they lead out."""
+    real = os.path.realpath(root)
+    folders = {path.rpartition("/")[0] for path in paths}
+    leads = {folder: os.path.realpath(os.path.join(real, folder)) for folder in folders}
+    places = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        place = os.path.relpath(os.path.join(leads[folder], name), real)
+        places[path] = "" if place.split("/")[0] == ".." else place
+    return places
 
 
 if __name__ == "__main__":
