@@ -279,7 +279,7 @@ class _Checked(httpx.AsyncByteStream):
             self._wire.on_keep_alive()
             return ()
         self._wire.on_sign_of_life()
-        self._over = value.get("type") in _LAST_EVENTS
+        self._over = str(value.get("type")) in _LAST_EVENTS
         if not self._wire.usage and "usage" in data:  # it may be a word of the answer too
             self._wire.usage = _holds_usage(value)
         groq = value.get("x_groq")
