@@ -267,3 +267,11 @@ def test_halves_of_a_character_wait_for_each_other() -> None:
     chunks = fed(reader, piece(content="a\ud83d"), piece(content="\ude00b"), piece(content="\ude00"))
     assert chunks == [TextChunk("a"), TextChunk("😀b"), TextChunk("\ufffd")]
     assert reader.parts() == (TextPart("a😀b\ufffd"),)
+
+
+def test_no_more_is_written_than_was_sent() -> None:
+    reader = ChatReader(Rules())
+    details = {"cached_tokens": 8, "cache_write_tokens": 50}
+    usage = {"prompt_tokens": 10, "completion_tokens": 1, "prompt_tokens_details": details}
+    fed(reader, {"choices": [], "usage": usage})
+    assert reader.usage == UsageChunk(10, 1, 8, written=10)

@@ -208,3 +208,10 @@ def test_endless_blocks_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     fed(reader, *(start(number, {"type": "text", "text": "x"}) for number in range(10)))
     with pytest.raises(BrokenStream, match="more than 10 parts"):
         reader.read(start(10, {"type": "text", "text": "x"}))
+
+
+def test_no_more_is_thought_than_came() -> None:
+    reader = MessageReader()
+    usage = {"input_tokens": 9, "output_tokens": 5, "output_tokens_details": {"thinking_tokens": 500}}
+    fed(reader, {"type": "message_delta", "delta": {}, "usage": usage})
+    assert reader.usage == UsageChunk(9, 5, thinking=5)

@@ -249,7 +249,7 @@ class ChatReader(ReplyReader):
             output,
             min(count(cached), given),
             cost,
-            written=count(written),
+            written=min(count(written), given),
             thinking=min(thinking, output),
         )
 

@@ -301,11 +301,13 @@ class MessageReader(ReplyReader):
         written = count(self._counts.get("cache_creation_input_tokens"))
         hour = count(mapping(self._counts.get("cache_creation")).get("ephemeral_1h_input_tokens"))
         details = mapping(self._counts.get("output_tokens_details"))
+        thinking = count(details.get("thinking_tokens") or details.get("reasoning_tokens"))
+        output = count(self._counts.get("output_tokens"))
         self.usage = UsageChunk(
             count(self._counts.get("input_tokens")) + read + written,
-            count(self._counts.get("output_tokens")),
+            output,
             read,
             written=written,
             written_long=min(hour, written),
-            thinking=count(details.get("thinking_tokens") or details.get("reasoning_tokens")),
+            thinking=min(thinking, output),
         )
