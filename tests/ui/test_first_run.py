@@ -43,7 +43,7 @@ async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch
         monkeypatch.setattr(it.session.models.model, "reach", reach, raising=False)
         await it.shows("OPENAI_API_KEY is set")
         await it.press(*"Hi", "enter")  # which opens the list and says no more
-        await it.shows("type a litellm name")
+        await it.shows("or type provider/model")
         assert not it.session.state.notices.items
         await it.press(*"o/b", "enter")
         await it.until(lambda: it.session.state.model.name == "lm_studio/b")

@@ -19,20 +19,9 @@ from tui_agent.model.suggestions import suggestion
 from tui_agent.session.session import Session
 from tui_agent.settings.saving import save
 from tui_agent.store.state import State
-from tui_agent.ui.dialogs.models import _keep_key, model_rows, provider_rows
+from tui_agent.ui.dialogs.models import _keep_key, provider_rows
 from tui_agent.ui.panes.status import facts_line
 from tui_agent.ui.widgets.prompt import Prompt
-
-FOUND = (
-    Suggestion("openai/gpt-5", "OPENAI_API_KEY is set"),
-    Suggestion("ollama_chat/qwen3", "Ollama runs here"),
-)
-
-
-def test_rows_are_what_was_found_and_what_is_typed() -> None:
-    assert [row.value for row in model_rows("", FOUND)] == ["openai/gpt-5", "ollama_chat/qwen3"]
-    assert [row.value for row in model_rows("qwen", FOUND)] == ["ollama_chat/qwen3", "qwen"]
-    assert [row.value for row in model_rows("openai/gpt-5", FOUND)] == ["openai/gpt-5"]
 
 
 def test_each_provider_says_what_it_needs_unless_its_key_is_there() -> None:
@@ -65,7 +54,7 @@ async def test_a_typed_name_answers_from_the_next_request_on(
     monkeypatch.setattr("tui_agent.model.discovery.discover", nothing_found)
     async with on_screen(tmp_path, [reply("Done.")]) as it:
         await it.press("ctrl+o", "M")
-        await it.shows("type a litellm name")
+        await it.shows("or type provider/model")
         await it.press(*"some/model", "enter")
         await it.until(lambda: it.session.state.model.name == "some/model")
         await it.session.chat.submit("Hello")

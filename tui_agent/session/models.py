@@ -22,7 +22,9 @@ from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.model.providers import provider_of
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import address_of
-from tui_agent.model.table import rules_for
+from tui_agent.model.suggestions import about_the_end
+from tui_agent.model.table import route, rules_for
+from tui_agent.session.offers import Offers
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.saving import save
 from tui_agent.settings.schema import Effort, Settings
@@ -67,6 +69,7 @@ class ModelAccess:
         self._reached: dict[str, str] = {}
         self._prices: tuple[float, float] | None = None
         self._warmed = -WARM_SECONDS
+        self.offers = Offers(lambda: self.model, lambda: {**os.environ, **self._reached})
         journal.store.subscribe(self._on_event)
 
     @property
@@ -194,6 +197,7 @@ class ModelAccess:
             about = await self.model.test(name, environment or {})
         self.name = name
         await self.get_ready()
+        await self.tell_end()
         return about
 
     @call(changes=True)
@@ -224,6 +228,30 @@ class ModelAccess:
         words = in_words(name, rules_for(name), asking(self._settings(), self.state, name).effort)
         if words and all(words not in notice.text for notice in self.state.notices.items):
             await self._journal.record(e.NoticeGiven("info", words))
+
+    @call(changes=False)
+    async def tell_end(self) -> None:
+        """Give a notice if the model is switched off, or will be soon; the same is not said twice in a session."""
+        way = route(self.name, {**os.environ, **self._reached}) if isinstance(self.model, Reaching) else None
+        if way is None or not way.own or way.known is None or self._shared or self.state.session.read_only:
+            return
+        words = about_the_end(way.provider, way.model, way.known)
+        if words and all(words not in notice.text for notice in self.state.notices.items):
+            await self._journal.record(e.NoticeGiven("warning", words))
+
+    @call(changes=False)
+    async def reach(self, environment: Mapping[str, str]) -> None:
+        """Keep what a provider is reached by, for this run. Raises a `ModelError`."""
+        self._reached.update(environment)
+        if isinstance(self.model, Reaching):
+            await self.model.reach(environment)
+
+    @call(changes=False)
+    def found_at_once(self) -> tuple[Suggestion, ...]:
+        """Of `find`, what no server is asked for: a model for each key that is set."""
+        from tui_agent.model.discovery import with_keys
+
+        return tuple(with_keys({**os.environ, **self._reached}))
 
     @call(changes=False)
     async def find(self) -> tuple[Suggestion, ...]:

@@ -182,6 +182,7 @@ class Session:
             self._look_later = False
             await self._freshness.look_at_everything()
         await self.models.find_key()
+        await self.models.tell_end()
         self._preparation.start(interactive=self._interactive)
         if self.storage.lock is not None:
             await copies.clear(self.folders.data, self.state.session.id, self.workspace.child)

@@ -66,8 +66,10 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         hint: Callable[[str], Content] | None = None,
     ) -> None:
         """`getting` gets what `rows` needs: they are made again when it is done. `seen` is told the value that the
-        cursor is on. `first` gives the value that it begins on, where that is not the first; `most` rows are shown.
-        `hint` gives the line above the rows for the value that the cursor is on ("" if there is none).
+        cursor is on. `first` gives the value that it begins on, where that is not the first; `most` rows are made at
+        once. `hint` gives the line above the rows for the value that the cursor is on ("" if there is none).
+
+        Rows beyond the `most` first are made when the cursor gets there.
 
         `following` takes what is to be called when the rows may be others, and returns how to end that.
         """
@@ -82,6 +84,7 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._title = title
         self._make = rows
         self._to_type = to_type
+        self._all: Sequence[ChooserRow] = ()
         self._rows: list[ChooserRow] = []
 
     def compose(self) -> Iterable[Widget]:
@@ -105,7 +108,8 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
 
     def _follow(self, *_: object) -> None:
         """Rows that came are shown; the chosen one stays chosen, and the top stays the top."""
-        rows = list(self._make(self.query_one(Input).value))[: self._most]
+        self._all = self._make(self.query_one(Input).value)
+        rows = list(self._all[: max(self._most, len(self._rows))])
         if rows == self._rows:
             return
         options = self.query_one(OptionList)
@@ -128,7 +132,8 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._narrow(event.value)
 
     def _narrow(self, words: str) -> None:
-        self._show(list(self._make(words))[: self._most])
+        self._all = self._make(words)
+        self._show(list(self._all[: self._most]))
         first = self._first() if self._first is not None and not words else None
         at = next((at for at, row in enumerate(self._rows) if row.value == first), 0)
         self.query_one(OptionList).highlighted = at if self._rows else None
@@ -141,6 +146,11 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
             options.refresh(layout=True)
             self.show_hint()
 
+    def _show_more(self) -> None:
+        more = list(self._all[len(self._rows) : len(self._rows) + self._most])
+        self._rows += more
+        self.query_one(OptionList).add_options([row.words for row in more])
+
     @property
     def value(self) -> str:
         """The value that the cursor is on; "" if there is none."""
@@ -152,6 +162,8 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
             self.query_one(".hint", Static).update(self._hint(self.value))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option_index == len(self._rows) - 1 < len(self._all) - 1:
+            self._show_more()
         self.show_hint()
         if self._seen is not None and event.option_index < len(self._rows):
             self._seen(self._rows[event.option_index].value)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.model import keyring
 from tui_agent.model.providers import Provider, all_providers
-from tui_agent.session.effort_words import EFFORTS, in_short
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.login import LOGIN, log_in, login_rows
+from tui_agent.ui.dialogs.model_chooser import ModelChooser
 from tui_agent.ui.host import Choice, Host
-from tui_agent.ui.sink import label, parts
+from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
-    from tui_agent.model.discovery import Suggestion
-    from tui_agent.session.models import ModelAccess
     from tui_agent.session.session import Session
-    from tui_agent.settings.schema import Effort
 
 #: Before the name of a provider whose key is missing, and in place of a name for the rehearsal.
 _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
@@ -34,27 +31,22 @@ _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
 
 async def choose_model(app: Host, session: Session) -> None:
     """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
-    found: list[Suggestion] = []
 
-    async def get() -> None:
-        found.extend(await session.models.find())
-
-    def rows(words: str) -> list[ChooserRow]:
+    def others(words: str) -> list[ChooserRow]:
         return [
-            *_in_use(session.models.name, words, found),
-            *model_rows(words, found),
             *provider_rows(words, os.environ),
+            *login_rows(session, words),
             *_rehearsal(app, session, words),
         ]
 
-    chooser = ModelChooser(session.models, rows, get())
+    chooser = ModelChooser(session.models, others, _model_of)
     name = await app.push_screen_wait(chooser)
     if not name:
         return
     if name == _REHEARSAL:
         await app.switch(Choice("", rehearsal=True))
         return
-    environment = next((it.environment for it in found if it.model == name), {})
+    environment = next((it.environment for it in chooser.found if it.model == name), {})
     try:
         if name.startswith(_PROVIDER):
             provider = next(it for it in all_providers() if it.name == name.removeprefix(_PROVIDER))
@@ -63,6 +55,16 @@ async def choose_model(app: Host, session: Session) -> None:
                 return
             name, environment = provider.suggestion, {provider.keys[0]: key}
             await _keep_key(session, provider.keys[0], key)
+            if not name:
+                await session.models.reach(environment)
+                await session.notice(
+                    f"No model of {provider.name} is known that lasts: type its name", "warning"
+                )
+                return
+        if name.startswith(LOGIN):
+            name = await log_in(app, session, name)
+            if not name:
+                return
         await session.notice(f"Getting {name} ready …")
         about = await session.models.choose(name, environment)
         works = f"{name} works ({about}) and" if about else name
@@ -117,51 +119,13 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
                 return
 
 
-class ModelChooser(Chooser, inherit_bindings=False):
-    """Gives the name of a model; ← and → change the effort of the one that the cursor is on."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *Chooser.BINDINGS,
-        Binding("left", "change_effort(-1)", show=False, priority=True),
-        Binding("right", "change_effort(1)", show=False, priority=True),
-    ]
-
-    def __init__(
-        self,
-        models: ModelAccess,
-        rows: Callable[[str], Sequence[ChooserRow]],
-        getting: Coroutine[Any, Any, object],
-    ) -> None:
-        title = "Models found here, and what each provider needs"
-        to_type = "type a litellm name, such as openai/gpt-5"
-        super().__init__(title, rows, to_type, getting, hint=self._effort_hint)
-        self._models = models
-        #: The efforts that were changed here, by the model's name.
-        self._efforts: dict[str, Effort] = {}
-
-    def effort(self, name: str) -> Effort:
-        """The effort of a model: as it was changed here, or as it is."""
-        return self._efforts.get(name) or self._models.effort(name)
-
-    def action_change_effort(self, step: int) -> None:
-        if name := self._with_levels(self.value):
-            at = EFFORTS.index(self.effort(name)) + step
-            self._efforts[name] = EFFORTS[max(0, min(at, len(EFFORTS) - 1))]
-            self.show_hint()
-
-    def _effort_hint(self, value: str) -> Content:
-        name = self._with_levels(value)
-        if not name:
-            return Content()
-        effort = self.effort(name)
-        shown = in_short(effort, self._models.level(effort, name)) or effort
-        return parts("effort ", (f"‹ {shown} ›", "$accent"), "   ← → change it")
-
-    def _with_levels(self, value: str) -> str:
-        """The model of a row; "" if there is none, or its provider takes no levels."""
-        provider = value.removeprefix(_PROVIDER)
-        name = next((it.suggestion for it in all_providers() if value != provider and it.name == provider), value)
-        return name if name not in ("", _REHEARSAL) and self._models.level("max", name) else ""
+def _model_of(value: str) -> str:
+    """The model that a row leads to: a provider's suggestion after its key; "" if there is none."""
+    if value in ("", _REHEARSAL) or value.startswith(LOGIN):
+        return ""
+    if not value.startswith(_PROVIDER):
+        return value
+    return next((it.suggestion for it in all_providers() if value == _PROVIDER + it.name), "")
 
 
 class KeyDialog(Dialog[str | None], inherit_bindings=False):
@@ -195,26 +159,6 @@ class KeyDialog(Dialog[str | None], inherit_bindings=False):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
-
-
-def _in_use(name: str, words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
-    """The model that answers now, if it holds the words and was not found otherwise."""
-    if not name or words.strip().lower() not in name.lower() or words.strip() == name:
-        return []
-    return [] if any(it.model == name for it in found) else [ChooserRow(name, label(f"{name}   in use"))]
-
-
-def model_rows(words: str, found: Sequence[Suggestion]) -> list[ChooserRow]:
-    """What was found that holds the words, and the words themselves as a name."""
-    words = words.strip()
-    fitting = [
-        ChooserRow(it.model, label(f"{it.model}   {it.because}"))
-        for it in found
-        if words.lower() in it.model.lower()
-    ]
-    if words and all(row.value != words for row in fitting):
-        fitting.append(ChooserRow(words, label(f"{words}   as typed")))
-    return fitting
 
 
 def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow]:

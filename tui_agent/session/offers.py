@@ -1,0 +1,162 @@
+"""The models to choose from: of providers whose key or login is there, by their own lists and by our table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.model.client import Model
+from tui_agent.model.listing import LOGIN, Listed, Listing, ListsModels, is_chat, kept
+from tui_agent.model.login.services import needed
+from tui_agent.model.login.store import LoginStore
+from tui_agent.model.rules import providers, rules_of
+from tui_agent.model.servers import is_local
+from tui_agent.model.suggestions import follower, is_ended, today, version_of
+from tui_agent.model.table import KnownModel, Route, route, table
+
+
+class Offer(Struct, frozen=True):
+    """A model of a provider. `created` is in seconds since 1970, 0 if it is not known; `ended` whether it is switched
+    off, and `follower` which model then follows it."""
+
+    provider: str
+    model: str
+    known: KnownModel
+    created: int = 0
+    ended: bool = False
+    follower: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+
+class Offers:
+    """What each provider offers, newest first. Nothing is asked for before `ask`."""
+
+    def __init__(self, model: Callable[[], Model], environment: Callable[[], Mapping[str, str]]) -> None:
+        self._model = model
+        self._environment = environment
+        #: Lists by provider; a provider without one has an empty one.
+        self._lists: dict[str, Listing] = {}
+        self._offers: dict[str, tuple[Offer, ...]] = {}
+        #: The providers that are asked now, and why others gave no list.
+        self.asking: set[str] = set()
+        self.errors: dict[str, str] = {}
+
+    async def read(self) -> None:
+        """Find the providers whose key or login is there, and what is kept of their lists. Asks no provider."""
+        ways = await asyncio.to_thread(self._ways)
+        lists = await asyncio.to_thread(lambda: {provider: kept(way) for provider, way in ways.items()})
+        self._lists = lists
+        self._offers = {provider: await _made(provider, listing) for provider, listing in lists.items()}
+
+    async def ask(self, changed: Callable[[], None], *, again: bool = False) -> None:
+        """Ask the providers for their lists, all at once: those of which none of today is kept, or all `again`.
+        `changed` is called after each answer."""
+        model = self._model()
+        if not isinstance(model, ListsModels):
+            return
+        old = [
+            provider
+            for provider, listing in self._lists.items()
+            if rules_of(provider).listing and (again or not listing.fresh)
+        ]
+        self.asking.update(old)
+        changed()
+
+        async def one(provider: str) -> None:
+            try:
+                answer = await model.list_models(provider, again=again)
+            finally:
+                self.asking.discard(provider)
+            self.errors.pop(provider, None)
+            if answer.error:
+                self.errors[provider] = answer.error
+            if answer.listing.at:
+                self._lists[provider] = answer.listing
+                self._offers[provider] = await _made(provider, answer.listing)
+            changed()
+
+        await asyncio.gather(*map(one, old))
+
+    def all(self, first: str = "") -> list[Offer]:
+        """Every model, provider by provider, that of the model `first` before the others."""
+        names = sorted(self._offers, key=lambda provider: not first.startswith(f"{provider}/"))
+        return [offer for provider in names for offer in self._offers[provider]]
+
+    def lacks(self, name: str) -> str:
+        """The provider of a model whose list does not have it; "" if it has it, or there is no list."""
+        provider, _, model = name.partition("/")
+        listing = self._lists.get(provider, Listing())
+        names = {listed.name for listed in listing.models}
+        return provider if names and not names & {model, model.partition(":")[0]} else ""
+
+    def _ways(self) -> dict[str, Route]:
+        """The ways to providers as their lists are kept. For a thread."""
+        environment = self._environment()
+        logins = {name for name, login in LoginStore().names().items() if not login.ended}
+        found = {}
+        for provider in providers():
+            if way := _way(provider, environment, logins):
+                found[provider] = way
+        return found
+
+
+def _way(provider: str, environment: Mapping[str, str], logins: set[str]) -> Route | None:
+    """The way to a provider whose key or login is there; None for local servers, which discovery asks."""
+    rules = rules_of(provider)
+    way = route(f"{provider}/-", environment)
+    if way is None or rules.key or not rules.suggest or (provider == "openai" and is_local(way.address)):
+        return None
+    service = needed(f"{provider}/-", environment)
+    if way.key or service is None:
+        return way if way.key else None
+    return replace(way, key=LOGIN) if service.name in logins else None
+
+
+async def _made(provider: str, listing: Listing) -> tuple[Offer, ...]:
+    return await asyncio.to_thread(lambda: tuple(offers_of(provider, listing, today())))
+
+
+def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
+    """The models of a list with what our table has of them, newest first; without a list those of the table. Models
+    that are switched off come last, also if the list does not have them."""
+    known = {name: it for name, it in table().models.get(provider, {}).items() if is_chat(name)}
+    listed = {one.name: one for one in listing.models}
+    if not listed:
+        listed = {name: Listed(name, it) for name, it in known.items() if not name.startswith("ft:")}
+    ended = {
+        name: Listed(name, it)
+        for name, it in known.items()
+        if is_ended(it, day) and not name.startswith("ft:")
+    }
+    merged = (
+        replace(one, known=_merged(known.get(name), one.known)) for name, one in {**ended, **listed}.items()
+    )
+    made = (Offer(provider, one.name, one.known, one.created, is_ended(one.known, day)) for one in merged)
+    for offer in sorted(made, key=_newest_first):
+        yield replace(offer, follower=follower(provider, offer.model, day)) if offer.ended else offer
+
+
+def _newest_first(offer: Offer) -> tuple[bool, int, tuple[float, float], str]:
+    major, minor = version_of(offer.model)
+    return offer.ended, -(offer.created // 86_400), (-major, -minor), offer.model
+
+
+def _merged(ours: KnownModel | None, theirs: KnownModel) -> KnownModel:
+    """What our table has, and what the provider's list says besides."""
+    if ours is None:
+        return theirs
+    return replace(
+        ours,
+        window=ours.window or theirs.window,
+        output=ours.output or theirs.output,
+        can="".join(sorted({*ours.can, *theirs.can}, key="tsvr".find)),
+        prices=ours.prices or theirs.prices,
+        ends=theirs.ends or ours.ends,
+    )

@@ -1,0 +1,184 @@
+"""The list of models: opened with what is known, filled in as providers answer, with the effort of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from tui_agent.session.effort_words import EFFORTS, in_short
+from tui_agent.session.offers import Offer
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
+from tui_agent.ui.dialogs.model_rows import WIDE, OfferRows, about, fits, fitting, offer_row
+from tui_agent.ui.sink import label, parts
+
+if TYPE_CHECKING:
+    from tui_agent.model.discovery import Suggestion
+    from tui_agent.session.models import ModelAccess
+    from tui_agent.settings.schema import Effort
+
+#: The dialog's width; that of its margins and of the scroll bar. As many rows are made at once.
+WIDTH, BESIDE, MOST = 120, 5, 100
+
+
+class ModelChooser(Chooser, inherit_bindings=False):
+    """Gives the value of a row: the name of a model, or what `others` has for the words. ← and → change the effort of
+    the model that the cursor is on; Ctrl+R asks the providers again."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *Chooser.BINDINGS,
+        Binding("left", "change_effort(-1)", show=False, priority=True),
+        Binding("right", "change_effort(1)", show=False, priority=True),
+        Binding("ctrl+r", "ask_again", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    ModelChooser {
+        & > Vertical { width: 120; max-height: 90%; margin-top: 1; }
+        & .hint { height: auto; min-height: 2; max-height: 4; margin: 0 0 1 0; }
+    }
+    """
+
+    def __init__(
+        self,
+        models: ModelAccess,
+        others: Callable[[str], Sequence[ChooserRow]],
+        model_of: Callable[[str], str],
+    ) -> None:
+        """`model_of` gives the model that a row's value leads to, "" if there is none."""
+        to_type = "words of a name or an ability, or type provider/model"
+        super().__init__("Models", self._rows_of, to_type, self._look(), hint=self._facts, most=MOST)
+        self._models = models
+        self._others = others
+        self._model_of = model_of
+        #: What was found here beside the lists of providers.
+        self.found: Sequence[Suggestion] = models.found_at_once()
+        #: Every model of every provider, and by name.
+        self._offers: list[Offer] = []
+        self._by_name: dict[str, Offer] = {}
+        #: The efforts that were changed here, by the model's name.
+        self._efforts: dict[str, Effort] = {}
+
+    # ── what there is ────────────────────────────────────────────────────────────────────────────────────
+
+    async def _look(self) -> None:
+        """What is kept, at once, then the servers of this machine; the providers are asked meanwhile."""
+
+        async def kept() -> None:
+            await self._models.offers.read()
+            self._refresh()
+            self.run_worker(self._models.offers.ask(self._refresh), group="lists", exclusive=True)
+
+        async def find() -> None:
+            self.found = await self._models.find()
+            self._refresh()
+
+        await asyncio.gather(kept(), find())
+
+    def action_ask_again(self) -> None:
+        self.run_worker(self._models.offers.ask(self._refresh, again=True), group="lists", exclusive=True)
+
+    def _refresh(self) -> None:
+        """Show what is there now; the cursor stays on its row."""
+        offers = self._models.offers
+        self._offers = offers.all(self._models.name)
+        self._by_name = {offer.name: offer for offer in self._offers}
+        asking = f" · asking {', '.join(sorted(offers.asking))}" if offers.asking else ""
+        count = f" · {len(self._offers):,}" if self._offers else ""
+        self.retitle(f"Models{count}{asking}")
+        self._follow()
+        self.show_hint()
+
+    # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _width(self) -> int:
+        return min(WIDTH, int(self.app.size.width * 0.94)) - BESIDE
+
+    def _rows_of(self, words: str) -> OfferRows:
+        """The model in use, what was found here, every other model, then what else can be chosen."""
+        in_use = self._in_use(words)
+        found = [self._found(it) for it in self.found if fits(words, it.model) and it.model != in_use]
+        before = [*([self._row(in_use)] if in_use else []), *found]
+        shown = frozenset(row.value for row in before)
+        typed, name = [], words.strip()
+        if name and " " not in name and name not in shown and name not in self._by_name:
+            typed.append(ChooserRow(name, label(f"{name}   as typed")))
+        offers = fitting(words, self._offers, shown)
+        return OfferRows(before, offers, [*typed, *self._others(words)], self._offer)
+
+    def _in_use(self, words: str) -> str:
+        """The model in use if it has the first row: among others by words it has its place."""
+        name = self._models.name
+        if not name or not fits(words, name) or (words.strip() and name in self._by_name):
+            return ""
+        return name
+
+    def _row(self, name: str) -> ChooserRow:
+        if name in self._by_name:
+            return self._offer(self._by_name[name])
+        return ChooserRow(name, label(f"{name}   in use"))
+
+    def _offer(self, offer: Offer) -> ChooserRow:
+        mark = "in use" if offer.name == self._models.name else ""
+        return offer_row(offer, self._width, mark)
+
+    def _found(self, it: Suggestion) -> ChooserRow:
+        offer = self._by_name.get(it.model)
+        if offer is not None and self._width >= WIDE:
+            return offer_row(offer, self._width, it.because)
+        return ChooserRow(it.model, label(f"{it.model}   {it.because}"))
+
+    # ── the lines above them ─────────────────────────────────────────────────────────────────────────────
+
+    def _facts(self, value: str) -> Content:
+        """The facts of the model that the cursor is on, the keys, and what went wrong."""
+        offer = self._by_name.get(value)
+        keys = self._effort_hint(value), parts("Ctrl+R asks the providers again")
+        lines = [
+            label(about(offer, self._width) if offer else "").truncate(self._width, ellipsis=True),
+            Content("   ").join([words for words in keys if words]),
+            *(
+                [label(self._wrong(), "$warning").truncate(self._width, ellipsis=True)]
+                if self._wrong()
+                else []
+            ),
+        ]
+        return Content("\n").join(lines)
+
+    def _wrong(self) -> str:
+        """Why providers gave no list, and that a list does not have the model in use, in one line."""
+        lacking = self._models.offers.lacks(self._models.name)
+        return " · ".join(
+            [
+                *([f"{self._models.name} is not in the list of {lacking}"] if lacking else []),
+                *(f"{provider}: {why}" for provider, why in sorted(self._models.offers.errors.items())),
+            ]
+        )
+
+    # ── effort ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def effort(self, name: str) -> Effort:
+        """The effort of a model: as it was changed here, or as it is."""
+        return self._efforts.get(name) or self._models.effort(name)
+
+    def action_change_effort(self, step: int) -> None:
+        if name := self._with_levels(self.value):
+            at = EFFORTS.index(self.effort(name)) + step
+            self._efforts[name] = EFFORTS[max(0, min(at, len(EFFORTS) - 1))]
+            self.show_hint()
+
+    def _effort_hint(self, value: str) -> Content:
+        name = self._with_levels(value)
+        if not name:
+            return Content()
+        effort = self.effort(name)
+        shown = in_short(effort, self._models.level(effort, name)) or effort
+        return parts("effort ", (f"‹ {shown} ›", "$accent"), "   ← → change it")
+
+    def _with_levels(self, value: str) -> str:
+        """The model of a row; "" if there is none, or its provider takes no levels."""
+        name = self._model_of(value)
+        return name if name and self._models.level("max", name) else ""

@@ -1,0 +1,132 @@
+"""Rows of the list of models: what fits the words that are typed, and each model's facts in columns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import overload
+
+from tui_agent.session.offers import Offer
+from tui_agent.ui.dialogs.chooser import ChooserRow
+from tui_agent.ui.sink import parts
+
+#: Columns: the name at least and at most, and the width of a row from which on abilities and dates have room.
+LEAST_NAME, MOST_NAME, WIDE = 24, 44, 100
+ABILITIES = {"t": "functions", "s": "schema", "v": "pictures", "r": "thinking"}
+_PER_MILLION = 1_000_000
+
+
+class OfferRows(Sequence[ChooserRow]):
+    """Rows before and after those of many models, each of which is made when it is taken."""
+
+    def __init__(
+        self,
+        before: Sequence[ChooserRow],
+        offers: Sequence[Offer],
+        after: Sequence[ChooserRow],
+        make: Callable[[Offer], ChooserRow],
+    ) -> None:
+        self._all: list[ChooserRow | Offer] = [*before, *offers, *after]
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, at: int) -> ChooserRow: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[ChooserRow]: ...
+    def __getitem__(self, at: int | slice) -> ChooserRow | list[ChooserRow]:
+        if isinstance(at, slice):
+            return [self._row(one) for one in self._all[at]]
+        return self._row(self._all[at])
+
+    def _row(self, one: ChooserRow | Offer) -> ChooserRow:
+        return self._make(one) if isinstance(one, Offer) else one
+
+
+def fits(words: str, text: str) -> bool:
+    """Whether every word is in a text, letter case ignored."""
+    text = text.lower()
+    return all(word in text for word in words.lower().split())
+
+
+def fitting(words: str, offers: Sequence[Offer], left_out: frozenset[str]) -> list[Offer]:
+    """The models whose name or abilities hold every word. Those that are switched off are left out without words."""
+    if not words.strip():
+        return [offer for offer in offers if not offer.ended and offer.name not in left_out]
+    return [
+        offer
+        for offer in offers
+        if offer.name not in left_out and fits(words, f"{offer.name} {abilities(offer)}")
+    ]
+
+
+def offer_row(offer: Offer, width: int, mark: str = "") -> ChooserRow:
+    """A model's row of so many cells: its name, date, window, price and abilities, or its end. `mark` says that it is
+    in use."""
+    wide = width >= WIDE
+    name = max(LEAST_NAME, min(MOST_NAME, width - (70 if wide else 37)))
+    shown = offer.name.ljust(name) if len(offer.name) <= name else f"{offer.name[: name - 1]}…"
+    columns = [
+        *([dated(offer).rjust(10)] if wide else []),
+        tokens(offer.known.window).rjust(5),
+        price(offer).ljust(13 if wide else 11),
+    ]
+    ending = end(offer)
+    more = mark or ending or (abilities(offer) if wide else "")
+    ink = "$accent" if mark else "$warning" if ending else "$muted"
+    row = parts("  ".join([shown, *([] if offer.ended else columns)]), "  ", (more, ink))
+    return ChooserRow(offer.name, row.truncate(width, ellipsis=True))
+
+
+def about(offer: Offer, width: int) -> str:
+    """A model's facts in one line of so many cells."""
+    wide = width >= WIDE
+    per = " per million tokens" if wide else ""
+    facts = (
+        end(offer),
+        dated(offer),
+        tokens(offer.known.window) + (" tokens" if wide and offer.known.window else ""),
+        f"{price(offer)}{per}" if offer.known.prices else "",
+        abilities(offer),
+    )
+    return " · ".join(filter(None, facts))
+
+
+def end(offer: Offer) -> str:
+    """`ends 2026-12-01`, `switched off since 2026-07-24, followed by deepseek/deepseek-v4-flash`, or nothing."""
+    if not offer.ended:
+        return f"ends {offer.known.ends}" if offer.known.ends else ""
+    return f"switched off since {offer.known.ends}" + (
+        f", followed by {offer.follower}" if offer.follower else ""
+    )
+
+
+def dated(offer: Offer) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(offer.created)) if offer.created else ""
+
+
+def tokens(count: int) -> str:
+    """`400k`, `1M`; nothing if it is not known."""
+    if count >= 999_500:
+        return f"{count / 1_000_000:.1f}M".replace(".0M", "M")
+    return f"{round(count / 1000)}k" if count >= 1000 else str(count or "")
+
+
+def price(offer: Offer) -> str:
+    """Dollars for a million tokens in and out, `$2 / $10`; nothing if it is not known."""
+    return "".join(f"${it} / ${out}" for it, out in _prices(offer))
+
+
+def abilities(offer: Offer) -> str:
+    return " ".join(word for letter, word in ABILITIES.items() if letter in offer.known.can)
+
+
+def _prices(offer: Offer) -> list[tuple[str, str]]:
+    return [(_dollars(it.input), _dollars(it.output)) for it in offer.known.prices[:1]]
+
+
+def _dollars(for_a_token: float) -> str:
+    """`1.25`, `0.05`, `10`: as many digits as are needed, three at most behind the point."""
+    return f"{for_a_token * _PER_MILLION:.3f}".rstrip("0").rstrip(".")
