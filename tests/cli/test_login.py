@@ -161,6 +161,24 @@ def test_other_subscriptions_are_for_their_own_programs(tmp_path: Path, name: st
     assert "may be used only in" in done.stderr and "own programs: use" in done.stderr
 
 
+def test_a_login_needs_neither_the_screen_nor_litellm(server: LoginServer, tmp_path: Path) -> None:
+    program = """
+import sys
+from tui_agent import cli
+assert cli.main(["login", "copilot"]) == 0
+assert not {"textual", "litellm", "tiktoken"} & sys.modules.keys()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_doctor_names_the_logins(server: LoginServer, tmp_path: Path) -> None:
+    assert run("login", "chatgpt", folder=tmp_path).returncode == 0
+    assert json.loads(run("doctor", "--json", folder=tmp_path).stdout)["model"]["logins"] == ["chatgpt"]
+
+
 def test_a_logout_removes_the_token(server: LoginServer, home: Path, tmp_path: Path) -> None:
     assert run("login", "copilot", folder=tmp_path).returncode == 0
     assert "Logged out" in run("logout", "copilot", folder=tmp_path).stdout

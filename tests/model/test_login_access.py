@@ -139,6 +139,16 @@ async def test_an_account_without_copilot_is_told_so(server: LoginServer, store:
     assert store.get("copilot") == EXPIRED["copilot"]
 
 
+@pytest.mark.parametrize("token", ["", "two words", "a\r\nX-Evil: 1", "é", 7])
+async def test_a_token_that_may_be_in_no_header_is_garbage(
+    server: LoginServer, store: LoginStore, token: object
+) -> None:
+    store.put("copilot", EXPIRED["copilot"])
+    server.copilot_access = lambda number: token
+    with pytest.raises(Unreachable, match="cannot be used"):
+        await Logins(store).variables(COPILOT, {})
+
+
 async def test_nothing_answers(store: LoginStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUI_AGENT_LOGIN_GITHUB", "http://127.0.0.1:9")
     store.put("copilot", EXPIRED["copilot"])
@@ -246,7 +256,11 @@ def test_a_keyring_holds_the_tokens_if_it_gives_them_back(
     assert forgets or (held_before and not held)
 
 
-@pytest.mark.parametrize("token", [GITHUB_TOKEN, REFRESH_TOKEN, ROUTER_KEY, copilot_token(), web_token()])
+@pytest.mark.parametrize(
+    "token",
+    [GITHUB_TOKEN, REFRESH_TOKEN, ROUTER_KEY, copilot_token(), web_token()],
+    ids=["github", "refresh", "router", "copilot", "web"],
+)
 def test_tokens_are_masked_in_the_debug_log(token: str) -> None:
     said = redacted(
         f"the request failed with Bearer {token} in it; token={token}, {json.dumps({'t': token})}"

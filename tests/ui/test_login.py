@@ -132,3 +132,11 @@ async def test_openrouter_comes_back_from_the_browser(
             await asyncio.to_thread(lambda: urllib.request.urlopen(callback).read())
         await it.until(lambda: it.session.state.model.name == OPENROUTER.suggestion)
         assert LoginStore(home / "state").get("openrouter") == Login(ROUTER_KEY, ROUTER_KEY)
+
+
+async def test_a_command_of_the_prompt_leads_to_the_services(server: LoginServer, tmp_path: Path) -> None:
+    async with on_screen(tmp_path, overrides=["model="]) as it:
+        await it.press(*"/login", "enter")
+        await it.shows("log in to GitHub Copilot")
+        await it.press("enter")
+        await it.until(lambda: it.session.state.model.name == COPILOT.suggestion)

@@ -34,6 +34,7 @@ from tui_agent.model.child import ChildModel
 from tui_agent.model.client import Abilities
 from tui_agent.model.discovery import discover
 from tui_agent.model.local import LocalModels
+from tui_agent.model.login.store import LoginStore
 from tui_agent.model.providers import all_providers
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.settings import trust
@@ -71,6 +72,8 @@ class ModelReport(Struct, frozen=True):
     works: str = ""
     #: The variables that each of the `suggestions` needs, where it needs any.
     variables: dict[str, dict[str, str]] = {}
+    #: The services that the person is logged in to.
+    logins: tuple[str, ...] = ()
     #: The addresses of local servers that answer, with the names of their models.
     servers: dict[str, list[str]] = {}
 
@@ -174,6 +177,7 @@ async def _model(loaded: LoadedSettings, folders: Folders) -> ModelReport:
         known=bool(name) and abilities.known,
         window=loaded.settings.context.window or (abilities.window if name else 0),
         keys=key_names(),
+        logins=tuple(name for name, login in LoginStore().names().items() if not login.ended),
         suggestions={one.model: one.because for one in found},
         variables={one.model: one.environment for one in found if one.environment},
         servers=serving,
@@ -223,6 +227,8 @@ def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], s
     if model.process.starts:
         yield "ok", f"the model's process starts in {model.process.seconds} s"
     yield ("ok", f"keys: {', '.join(model.keys)}") if model.keys else ("note", "no key in the environment")
+    if model.logins:
+        yield "ok", f"logins: {', '.join(model.logins)}"
     yield _model_line(model)
     for name, because in model.suggestions.items():
         variables = "".join(f"{key}={value} " for key, value in model.variables.get(name, {}).items())

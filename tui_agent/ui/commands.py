@@ -32,6 +32,7 @@ DIALOGS = {
     "session.summary": "drafts:edit_summary",
     "session.edit_earlier": "transcript:edit_earlier",
     "session.model": "models:choose_model",
+    "session.login": "login:choose_login",
     "session.effort": "effort:choose_effort",
     "session.clean": "questions:clean_up",
     "session.trust": "questions:ask_for_trust",

@@ -97,7 +97,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
         "scope": _SCOPE,
     }
     answer = await web.ask(f"{_openai()}/oauth/token", body)
-    if answer.status == 200 and answer.text("access_token"):
+    if answer.status == 200 and answer.token("access_token"):
         return _login(answer, login)
     match answer.status:
         case 400 | 401 | 403:
@@ -115,14 +115,14 @@ def _openai() -> str:
 
 def _login(answer: WebAnswer, before: Login) -> Login:
     """The tokens of an answer; what it leaves out stays as it was before."""
-    access, identity = answer.text("access_token"), answer.text("id_token")
+    access, identity = answer.token("access_token"), answer.text("id_token")
     if not access:
         return Login()
     expires = claims(access).get("exp")
     account = _account(claims(identity)) or _account(claims(access)) or before.account
     return replace(
         before,
-        token=answer.text("refresh_token") or before.token,
+        token=answer.token("refresh_token") or before.token,
         access=access,
         expires=float(expires) if isinstance(expires, int | float) else 0.0,
         account=account,

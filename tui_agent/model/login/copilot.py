@@ -21,9 +21,9 @@ from tui_agent.model.login.web import LoginWeb, WebAnswer
 
 _CLIENT = "Iv1.b507a08c87ecfe98"
 _HEADERS = {
-    "Editor-Version": "vscode/1.95.0",
-    "Editor-Plugin-Version": "copilot-chat/0.26.7",
-    "User-Agent": "GitHubCopilotChat/0.26.7",
+    "Editor-Version": "vscode/1.85.1",
+    "Editor-Plugin-Version": "copilot/1.155.0",
+    "User-Agent": "GithubCopilot/1.155.0",
 }
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 #: Hosts that tokens are sent to.
@@ -59,7 +59,7 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
 def _decision(answer: WebAnswer) -> str | SlowDown | None:
     """GitHub's token, or that the person has not decided. Raises `LoginFailed` if the login is over."""
-    if token := answer.text("access_token"):
+    if token := answer.token("access_token"):
         return token
     match answer.error:
         case "authorization_pending":
@@ -80,7 +80,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
     `Unreachable` or `LoginFailed`."""
     address = f"{base('copilot', 'https://api.github.com')}/copilot_internal/v2/token"
     answer = await web.ask(address, headers={"Authorization": f"token {login.token}", **_HEADERS})
-    token = answer.text("token")
+    token = answer.token("token")
     if answer.status == 200 and token:
         endpoints = answer.body.get("endpoints")
         api = endpoints.get("api") if isinstance(endpoints, dict) else ""

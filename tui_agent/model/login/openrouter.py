@@ -48,12 +48,12 @@ async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[Lo
         f"{openrouter}/api/v1/auth/keys",
         {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"},
     )
-    key = answer.text("key")
+    key = answer.token("key")
     if answer.status in (400, 401, 403):
         raise LoginFailed(
             f"{OPENROUTER.title} refused the code ({answer.said})", "log in again, and paste the newest code"
         )
-    if answer.status != 200 or not key.isascii() or not key.isprintable() or not key:
+    if answer.status != 200 or not key:
         raise answer.garbage()
     yield LoggedIn(Login(token=key, access=key))
 

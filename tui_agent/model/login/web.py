@@ -34,6 +34,11 @@ class WebAnswer(Struct, frozen=True):
         values = (self.body.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), "")
 
+    def token(self, name: str) -> str:
+        """A field as a token that may be in a header; "" for anything else."""
+        found = self.text(name)
+        return found if found.isascii() and found.isprintable() and " " not in found else ""
+
     def number(self, name: str) -> float:
         """A field as a positive number; 0 if it is none."""
         value = self.body.get(name)

@@ -18,7 +18,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.model.login.flow import AwaitApproval, LoggedIn, OpenPage, ShowCode
 from tui_agent.model.login.services import SERVICES, LoginService, needed, service
 from tui_agent.model.login.store import LoginStore
-from tui_agent.ui.dialogs.chooser import ChooserRow
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.host import Host
 from tui_agent.ui.sink import label, parts
@@ -43,6 +43,21 @@ def login_rows(session: Session, words: str) -> Sequence[ChooserRow]:
             again = "   the login has ended" if login is not None else ""
             rows.append(ChooserRow(LOGIN + one.name, label(f"log in to {one.title}{again}")))
     return rows
+
+
+async def choose_login(app: Host, session: Session) -> None:
+    """Ask for a service, log in there, and answer with its model from the next request on."""
+    rows = login_rows(session, "")
+    if not rows:
+        await session.notice("You are logged in everywhere: `tui-agent logout NAME` ends a login")
+        return
+    value = await app.push_screen_wait(Chooser("Log in", lambda _: rows, "Enter chooses"))
+    try:
+        if value and (name := await log_in(app, session, value)):
+            await session.models.choose(name)
+            await session.notice(f"{name} answers from the next request on")
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
 
 
 async def log_in(app: Host, session: Session, value: str) -> str:
@@ -95,7 +110,7 @@ class LoginDialog(Dialog[bool], inherit_bindings=False):
         """Begin the login, again if it has failed."""
         if first or self._failed:
             self._failed = False
-            self._shown = {}
+            self._shown, self._pasted = {}, asyncio.Queue()
             self._say("Asking for a code …")
             self.run_worker(self._log_in(), group="login", exclusive=True)
 
