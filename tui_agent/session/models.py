@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 #: What a model is asked to see that it answers, and the tokens that takes at most, in and out.
 TEST, TEST_TOKENS = "Answer with the one word OK.", (20, 10)
-#: While a message is written its server is thought of every so many seconds.
-WARM_SECONDS = 10.0
 
 
 class ModelAccess:
@@ -68,7 +66,6 @@ class ModelAccess:
         #: What the model is reached by beside the environment, and its price for a token in and out.
         self._reached: dict[str, str] = {}
         self._prices: tuple[float, float] | None = None
-        self._warmed = -WARM_SECONDS
         self.offers = Offers(lambda: self.model, lambda: {**os.environ, **self._reached})
         journal.store.subscribe(self._on_event)
 
@@ -110,16 +107,9 @@ class ModelAccess:
 
     @call(changes=False)
     async def warm(self) -> None:
-        """Somebody writes a message: have the model's server reached before it is sent, unless it was a moment ago.
-        Never fails."""
-        if self.name and self.is_idle and isinstance(self.model, Warming):
-            self._warmed = time.monotonic()
+        """Somebody writes a message: have the model's server reached before it is sent. Never fails."""
+        if self.name and isinstance(self.model, Warming):
             await self.model.warm(self.name)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether `warm` may have something to do."""
-        return time.monotonic() - self._warmed > WARM_SECONDS
 
     @call(changes=False)
     def check(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import partial
 from importlib import import_module
 from typing import Final
@@ -19,6 +20,9 @@ from tui_agent.workspace.workspace import Workspace
 #: Imported in a thread: on the loop, at the first Enter, they would hold up the keys.
 MODULES: Final = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler")
 
+#: While a message is written, the model's server may be reached every so many seconds.
+WARM_SECONDS = 10.0
+
 
 class Preparation:
     """Done once, as soon as a message is being written: whoever only looks around does not pay for it."""
@@ -30,6 +34,7 @@ class Preparation:
         self._work: asyncio.Task[None] | None = None
         self._index: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._warmed = -WARM_SECONDS
 
     def start(self, *, interactive: bool) -> None:
         """Wait for a message to be written, where somebody can; else begin at once."""
@@ -61,7 +66,9 @@ class Preparation:
 
     def _warm(self) -> None:
         """Reach the model's server while the message is written: again if that was a while ago."""
-        if self._models.is_idle and (self._warming is None or self._warming.done()):
+        now = time.monotonic()
+        if now - self._warmed > WARM_SECONDS and (self._warming is None or self._warming.done()):
+            self._warmed = now
             self._warming = asyncio.create_task(self._models.warm(), name="preparation: connection")
 
     def _begin(self) -> None:
