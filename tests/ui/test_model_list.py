@@ -20,7 +20,7 @@ from textual.widgets import OptionList
 
 from tui_agent.model.child import ChildModel
 from tui_agent.model.discovery import Suggestion
-from tui_agent.model.listing import KEPT_SECONDS, MOST_MODELS, ListAnswer, Listed, Listing, keep
+from tui_agent.model.listing import KEPT_SECONDS, MOST_MODELS, ListAnswer, ListedModel, Listing, keep
 from tui_agent.model.local import LocalModels
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.suggestions import suggestion
@@ -55,7 +55,7 @@ class ListingModel(ScriptedModel):
 
 def listing(*names: str, known: KnownModel | None = None, at: float = 0.0) -> Listing:
     known = known or KnownModel(400_000, 9, "tv", (Price(-1, 1e-6, 2.5e-6, 0, 0, 0),))
-    return Listing(at or time.time(), tuple(Listed(name, known, 1_789_344_000) for name in names))
+    return Listing(at or time.time(), tuple(ListedModel(name, known, 1_789_344_000) for name in names))
 
 
 @pytest.fixture(autouse=True)
@@ -251,10 +251,13 @@ def test_every_word_must_match() -> None:
 def test_the_newest_is_first_and_what_ended_last() -> None:
     known = KnownModel(1, 1, "t")
     old = replace(known, ends="2026-01-01")
-    made = Listing(1.0, (Listed("a-1", known, 1), Listed("b-9", known, 200_000), Listed("c-1", old, 900_000)))
+    made = Listing(
+        1.0,
+        (ListedModel("a-1", known, 1), ListedModel("b-9", known, 200_000), ListedModel("c-1", old, 900_000)),
+    )
     assert [one.model for one in offers_of("openrouter", made, DAY)] == ["b-9", "a-1", "c-1"]
     ours = [one.model for one in offers_of("anthropic", Listing(), DAY)]
     assert ours.index("claude-opus-5-5") < ours.index("claude-opus-5") < ours.index("claude-opus-4-8")
-    mine = list(offers_of("deepseek", Listing(1.0, (Listed("deepseek-v9", known),)), DAY))
+    mine = list(offers_of("deepseek", Listing(1.0, (ListedModel("deepseek-v9", known),)), DAY))
     assert [one.model for one in mine if not one.ended] == ["deepseek-v9"], "an account's list counts"
     assert {one.model for one in mine if one.ended} >= {"deepseek-chat", "deepseek-reasoner"}

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import ModelError
 from tui_agent.model import listing, table
-from tui_agent.model.listing import LOGIN, MOST_BYTES, MOST_MODELS, ListAnswer, Listed, Listing
+from tui_agent.model.listing import LOGIN, MOST_BYTES, MOST_MODELS, ListAnswer, ListedModel, Listing
 from tui_agent.model.login.access import Logins
 from tui_agent.model.table import KnownModel, Route
 
@@ -104,7 +104,7 @@ async def _kept(route: Route) -> Listing:
     return _lists[place]
 
 
-async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[Listed, ...]:
+async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel, ...]:
     """All pages of a list."""
     form, found, left = route.rules.listing, {}, MOST_BYTES
     query: dict[str, str] = {"anthropic": {"limit": str(_PAGE)}, "gemini": {"pageSize": str(_PAGE)}}.get(

@@ -38,7 +38,7 @@ _NO_CHAT = re.compile(
 )
 
 
-class Listed(Struct, frozen=True, array_like=True):
+class ListedModel(Struct, frozen=True, array_like=True):
     """A model of a list. `created` is in seconds since 1970, 0 if the list does not say it."""
 
     name: str
@@ -50,7 +50,7 @@ class Listing(Struct, frozen=True):
     """A provider's models, and the time of the request in seconds since 1970, 0 if there was none."""
 
     at: float = 0.0
-    models: tuple[Listed, ...] = ()
+    models: tuple[ListedModel, ...] = ()
 
     @property
     def fresh(self) -> bool:
@@ -78,12 +78,12 @@ def is_chat(name: str) -> bool:
     return _NO_CHAT.search(name) is None
 
 
-def models_in(form: ListingForm, answer: Any) -> tuple[Listed, ...]:
+def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
     """The chat models of an answer. Raises `ValueError` if it is not a list of models."""
     entries = answer.get("models" if form == "gemini" else "data") if isinstance(answer, dict) else answer
     if not isinstance(entries, list):
         raise ValueError("the answer is not a list of models")
-    found: dict[str, Listed] = {}
+    found: dict[str, ListedModel] = {}
     for entry in entries:
         model = _model(form, entry) if isinstance(entry, dict) else None
         if model is not None and _is_name(model.name) and is_chat(model.name):
@@ -98,7 +98,7 @@ def _is_name(name: str) -> bool:
     return 0 < len(name) <= LONGEST_NAME and name.isprintable() and " " not in name
 
 
-def _model(form: ListingForm, entry: dict[str, Any]) -> Listed | None:
+def _model(form: ListingForm, entry: dict[str, Any]) -> ListedModel | None:
     match form:
         case "gemini":
             return _of_gemini(entry)
@@ -125,19 +125,19 @@ def _model(form: ListingForm, entry: dict[str, Any]) -> Listed | None:
     }
     made = "".join(letter for letter, able in letters.items() if able)
     known = KnownModel(window, output or _first(limits, "max_output_tokens"), made)
-    return Listed(name, replace(known, ends=_day(entry.get("deprecation"))), _created(entry))
+    return ListedModel(name, replace(known, ends=_day(entry.get("deprecation"))), _created(entry))
 
 
-def _of_gemini(entry: dict[str, Any]) -> Listed | None:
+def _of_gemini(entry: dict[str, Any]) -> ListedModel | None:
     name, methods = entry.get("name"), entry.get("supportedGenerationMethods")
     if not isinstance(name, str) or (isinstance(methods, list) and "generateContent" not in methods):
         return None
     window, output = _first(entry, "inputTokenLimit"), _first(entry, "outputTokenLimit")
     can = "r" if entry.get("thinking") is True else ""
-    return Listed(name.removeprefix("models/"), KnownModel(window, output, can))
+    return ListedModel(name.removeprefix("models/"), KnownModel(window, output, can))
 
 
-def _of_openrouter(entry: dict[str, Any]) -> Listed | None:
+def _of_openrouter(entry: dict[str, Any]) -> ListedModel | None:
     found = from_listing(entry)
     outputs = _dict(entry.get("architecture")).get("output_modalities")
     if found is None or (isinstance(outputs, list) and "text" not in outputs):
@@ -146,7 +146,9 @@ def _of_openrouter(entry: dict[str, Any]) -> Listed | None:
     supported = entry.get("supported_parameters")
     thinks = isinstance(supported, list) and "reasoning" in supported
     can = known.can + ("r" if thinks else "")
-    return Listed(name, replace(known, can=can, ends=_day(entry.get("expiration_date"))), _created(entry))
+    return ListedModel(
+        name, replace(known, can=can, ends=_day(entry.get("expiration_date"))), _created(entry)
+    )
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -237,13 +237,6 @@ class ModelAccess:
             await self.model.reach(environment)
 
     @call(changes=False)
-    def found_at_once(self) -> tuple[Suggestion, ...]:
-        """Of `find`, what no server is asked for: a model for each key that is set."""
-        from tui_agent.model.discovery import with_keys
-
-        return tuple(with_keys({**os.environ, **self._reached}))
-
-    @call(changes=False)
     async def find(self) -> tuple[Suggestion, ...]:
         """The models that could be used here. A server that answers one of us is not asked."""
         from tui_agent.model.discovery import discover

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.model.client import Model
-from tui_agent.model.listing import LOGIN, Listed, Listing, ListsModels, is_chat, kept
+from tui_agent.model.listing import LOGIN, ListedModel, Listing, ListsModels, is_chat, kept
 from tui_agent.model.login.services import needed
 from tui_agent.model.login.store import LoginStore
 from tui_agent.model.rules import providers, rules_of
 from tui_agent.model.servers import is_local
 from tui_agent.model.suggestions import follower, is_ended, today, version_of
 from tui_agent.model.table import KnownModel, Route, route, table
+
+if TYPE_CHECKING:
+    from tui_agent.model.discovery import Suggestion
 
 
 class Offer(Struct, frozen=True):
@@ -47,6 +51,12 @@ class Offers:
         #: The providers that are asked now, and why others gave no list.
         self.asking: set[str] = set()
         self.errors: dict[str, str] = {}
+
+    def suggested(self) -> tuple[Suggestion, ...]:
+        """A model for each key that is set."""
+        from tui_agent.model.discovery import with_keys
+
+        return tuple(with_keys(self._environment()))
 
     async def read(self) -> None:
         """Find the providers whose key or login is there, and what is kept of their lists. Asks no provider."""
@@ -129,9 +139,9 @@ def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
     known = {name: it for name, it in table().models.get(provider, {}).items() if is_chat(name)}
     listed = {one.name: one for one in listing.models}
     if not listed:
-        listed = {name: Listed(name, it) for name, it in known.items() if not name.startswith("ft:")}
+        listed = {name: ListedModel(name, it) for name, it in known.items() if not name.startswith("ft:")}
     ended = {
-        name: Listed(name, it)
+        name: ListedModel(name, it)
         for name, it in known.items()
         if is_ended(it, day) and not name.startswith("ft:")
     }

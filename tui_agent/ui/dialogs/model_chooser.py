@@ -54,7 +54,7 @@ class ModelChooser(Chooser, inherit_bindings=False):
         self._others = others
         self._model_of = model_of
         #: What was found here beside the lists of providers.
-        self.found: Sequence[Suggestion] = models.found_at_once()
+        self.found: Sequence[Suggestion] = models.offers.suggested()
         #: Every model of every provider, and by name.
         self._offers: list[Offer] = []
         self._by_name: dict[str, Offer] = {}
