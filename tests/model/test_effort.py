@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tui_agent.model.effort import accepts_temperature, in_words, level_of, parameters, thinks
+from tui_agent.model.effort import accepts_temperature, in_words, level_of, parameters
 from tui_agent.model.rules import Effort, EffortForm, Rules, rules_of
 
 FULL = Rules(effort="reasoning_effort", levels=("none", "low", "medium", "high", "max"), auto="medium")
@@ -149,21 +149,6 @@ def test_fields_for_no_thinking_may_be_changed_by_their_reader() -> None:
 )
 def test_temperature(rules: Rules, effort: Effort, accepted: bool) -> None:
     assert accepts_temperature(rules, effort) is accepted
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "effort", "thinking"),
-    [
-        ("openai", "gpt-5", "auto", True),
-        ("openai", "gpt-4o", "max", False),
-        ("anthropic", "claude-sonnet-4-5", "none", False),
-        ("anthropic", "claude-fable-5", "none", True),
-        ("mistral", "mistral-medium-latest", "auto", True),
-        ("deepseek", "deepseek-v4-pro", "none", False),
-    ],
-)
-def test_models_that_are_asked_to_think(provider: str, model: str, effort: Effort, thinking: bool) -> None:
-    assert thinks(rules_of(provider, model), effort) is thinking
 
 
 @pytest.mark.parametrize(

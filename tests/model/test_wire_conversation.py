@@ -184,18 +184,6 @@ def test_a_provider_may_want_a_reply_between_a_result_and_a_message() -> None:
     )
 
 
-def test_messages_of_the_person_may_have_to_be_one() -> None:
-    image = {"media_type": "image/png", "data": "AAAA"}
-    messages = (USER, {**user("Look"), "images": [image]}, reply(TextPart("x")), user("a"), user("b"))
-    one = talk(*messages, rules=Rules(alternate=True), sees=True, marks=frozenset({4})).turns
-    assert one == (
-        Asked("Hello\n\nLook", (image,)),
-        Said((TextPart("x"),)),
-        Asked("a\n\nb", mark=True),
-    )
-    assert len(talk(*messages).turns) == 5
-
-
 def test_marks_are_those_of_the_messages() -> None:
     turns = talk(SYSTEM, USER, reply(CALL), result(), user(), marks=frozenset({1, 3})).turns
     marked = [turn for turn in turns if not isinstance(turn, Said) and turn.mark]

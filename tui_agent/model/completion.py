@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from tui_agent.errors import ContextTooLong, EmptyReply, ModelError, Refused, SchemaRefused, Unreachable
+from tui_agent.model import table
 from tui_agent.model.client import (
     Abilities,
     Chunk,
@@ -114,10 +115,28 @@ class Refusals:
         self._replies: set[bytes] = set()
         self._in_words: set[bytes] = set()
 
+    def copy(self) -> Refusals:
+        """The same refusals, to which others are added on trial."""
+        copied = Refusals()
+        copied.take(self)
+        return copied
+
+    def take(self, other: Refusals) -> None:
+        """Remember what turned out to be refused: the request was accepted without it."""
+        self._parts |= other._parts
+        self._replies |= other._replies
+        self._in_words |= other._in_words
+
     def add(self, request: ModelRequest, part: str) -> None:
         match part:
             case "items":
-                self._replies.update(map(_digest, filter(_has_items, request.messages)))
+                provider = (table.split(request.model) or request.model.split("/", 1))[0]
+                own = (
+                    it
+                    for it in filter(_has_items, request.messages)
+                    if it["origin"].get("provider") == provider
+                )
+                self._replies.update(map(_digest, own))
             case "calls":
                 self._in_words.add(_beginning(request))
             case _:
@@ -174,18 +193,20 @@ async def complete(
         request = replace(request, options={**request.options, "guided_json": request.schema}, schema=None)
     elif request.schema is not None and not (request.schema_form or known.schema or not known.known):
         request = replace(request, schema=None)  # one that is not known is tried with a schema
+    tried = refusals.copy()
     while True:
-        request = refusals.left_out(request)
+        request = tried.left_out(request)
         refused = ""
         async with aclosing(_attempt(transport, request)) as attempt:
             try:
                 async for chunk in attempt:
+                    refusals.take(tried)
                     yield chunk
             except _PartRefused as error:
                 refused = error.part
         if not refused:
             return
-        refusals.add(request, refused)
+        tried.add(request, refused)
 
 
 class _PartRefused(Exception):

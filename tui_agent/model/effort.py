@@ -45,11 +45,6 @@ def in_words(model: str, rules: Rules, effort: Effort) -> str:
     return f"{model} has no effort {effort}: {level} is used"
 
 
-def thinks(rules: Rules, effort: Effort) -> bool:
-    """Whether the model is asked to think, as far as is known."""
-    return level_of(rules, effort) not in ("", "none")
-
-
 def accepts_temperature(rules: Rules, effort: Effort) -> bool:
     """Whether the model accepts a temperature at this level."""
     if rules.temperature == "without_thinking":
@@ -84,11 +79,13 @@ def parameters(rules: Rules, effort: Effort, most: int = 0) -> dict[str, Any]:
             return {"thinkingLevel": level, "includeThoughts": True}
         case "thinking_budget":
             budget = rules.budgets.get(level, -1)
+            budget = min(budget, most // 2) if most else budget  # the rest is for the answer
             return {"thinkingBudget": budget, "includeThoughts": budget != 0}
         case "thinking_switch":
             levels = [one for one in rules.levels if one != "none"]
             named = {"reasoning_effort": level} if len(levels) > 1 and not off else {}
-            return {"thinking": {"type": "disabled" if off else "enabled"}, **named}
+            switch = {"type": "disabled"} if off else {"type": "enabled", **rules.on}
+            return {"thinking": switch, **named}
         case "enable_thinking":
             budget = {"thinking_budget": rules.budgets[level]} if level in rules.budgets else {}
             return {"enable_thinking": not off, **budget}

@@ -91,12 +91,9 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     call_id_length: int = 24
     #: What an assistant message says that has to be put between a tool's result and a person's message.
     after_tool: str = ""
-    #: Whether messages of the person that follow each other are sent as one.
-    alternate: bool = False
 
-    #: The name of the limit on the reply's length, and whether there must be one.
+    #: The name of the limit on the length of a reply.
     output_limit: str = "max_tokens"
-    output_limit_required: bool = False
     #: Whether a temperature is accepted: always, only if the model does not think, or never.
     temperature: Literal["always", "without_thinking", "never"] = "always"
     #: Whether a streamed reply can be held to a JSON schema.
@@ -118,6 +115,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     budgets: dict[str, int] = {}
     #: How thinking is switched off, for models that have a word of their own for it.
     off: dict[str, Any] = {}
+    #: Fields of the switch that turns thinking on, for models that want more than `enabled`.
+    on: dict[str, Any] = {}
     #: Whether the text of thinking has to be asked for.
     display: bool = False
 

@@ -242,6 +242,8 @@ class ChatReader(ReplyReader):
             total = count(usage.get("total_tokens"))
             output = total - given if total >= given + output else output + thinking
         cost = dollars(usage.get("cost"))
+        if cost is None and (ticks := dollars(usage.get("cost_in_usd_ticks"))) is not None:  # of xAI
+            cost = ticks / 1e10
         if cost is not None and usage.get("is_byok"):  # the person pays the provider apart
             cost += dollars(mapping(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
         return UsageChunk(
@@ -257,7 +259,7 @@ class ChatReader(ReplyReader):
 def dollars(value: Any) -> float | None:
     """An amount that a server reports; None for what cannot be one."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if number and 0 <= value < 1e6 else None
+    return float(value) if number and 0 <= value < 1e14 else None
 
 
 def _is_one(entry: dict[str, Any], detail: dict[str, Any]) -> bool:

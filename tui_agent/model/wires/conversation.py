@@ -165,16 +165,6 @@ def _spaced(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[As
         before = spaced[-1] if spaced else None
         if rules.after_tool and isinstance(turn, Asked) and isinstance(before, CallAnswer):
             spaced.append(Said((TextPart(rules.after_tool),)))
-        if (
-            rules.alternate
-            and isinstance(turn, Asked)
-            and isinstance(before, Asked)
-            and isinstance(turn.content, str)
-            and isinstance(before.content, str)
-        ):
-            content = f"{before.content}\n\n{turn.content}"
-            spaced[-1] = Asked(content, (*before.images, *turn.images), before.mark or turn.mark)
-            continue
         spaced.append(turn)
     return spaced
 

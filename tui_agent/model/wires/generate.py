@@ -48,7 +48,7 @@ def render(
     if request.tools:
         body["tools"] = [{"functionDeclarations": [_tool(tool["function"]) for tool in request.tools]}]
     config: dict[str, Any] = {}
-    if thinking := parameters(rules, request.effort):
+    if thinking := parameters(rules, request.effort, request.most):
         config["thinkingConfig"] = thinking
     if shape is not None:
         config |= {"responseMimeType": "application/json", "responseJsonSchema": shape}
