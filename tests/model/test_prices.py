@@ -35,6 +35,8 @@ MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
 def priced() -> dict[str, KnownModel]:
     """The models that have a price, the same in the installed litellm, and that it finds by their full names."""
     same = ((name, ours) for name, (ours, theirs) in in_both().items() if ours == theirs)
+    # litellm begins a login for any question about these
+    same = ((name, ours) for name, ours in same if not name.startswith("github_copilot/"))
     return {name: known for name, known in same if known.prices and abilities(name).known}
 
 
