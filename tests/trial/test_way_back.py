@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.sessions import open_session
 from support.views import Runner, in_view, on_a_copy, text
 
-from tui_agent.trial import beneath
+from tui_agent.trial import beneath, changed
 from tui_agent.trial.beneath import Beneath
+from tui_agent.trial.reading import BINARY
 
 VIEWS = pytest.mark.parametrize("view", [in_view, on_a_copy], ids=["overlay", "landlock"])
 
@@ -47,6 +50,88 @@ async def test_a_folder_in_the_place_of_a_link_is_not_compared_with_what_the_lin
     # all that is there is what the command wrote, as new, without anything of the person's other files
     assert {one.kind for one in found.values()} <= {"new"}, found
     assert set(found) <= {"docs/letters", "docs/letters/private.txt"}
+
+
+def grown_by() -> Callable[[], float]:
+    """Megabytes that this process has held at most from now on, over what it holds now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _held("VmRSS")
+    return lambda: (_held("VmHWM") - before) / 1024
+
+
+def _held(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+DEEP = 'python3 -c \'import os\nfor n in range(330): os.mkdir("d"); os.chdir("d")\nopen("x", "w")\''
+
+
+@VIEWS
+async def test_folders_in_folders_cost_neither_result_nor_output(root: Path, view: Runner) -> None:
+    result = await view(root, f"echo said; echo y > y; {DEEP}; exit 3")
+    assert (result.status, text(result)) == (3, "said\n")
+    assert [(one.path, one.kind) for one in result.changes] == [("y", "new")]
+    assert "d/d/d" in result.unread and "more than 256 deep" in result.unread
+
+
+@VIEWS
+async def test_large_files_that_take_no_room_cost_the_interface_no_memory(root: Path, view: Runner) -> None:
+    await view(root, "true")
+    grown = grown_by()
+    words = "for i in $(seq 200); do truncate -s 5000000 zeros$i; done; echo last > zz"
+    result = await view(root, words)
+    assert grown() < 20
+    assert len(result.changes) == 201
+    assert {one.why for one in result.changes} == {BINARY, ""}
+    assert result.changes[-1].after == b"last\n"
+
+
+async def test_texts_are_kept_up_to_a_limit_and_the_rest_is_named(root: Path) -> None:
+    grown = grown_by()
+    result = await in_view(root, "for i in $(seq -w 20); do yes text | head -c 5000000 > t$i; done; rm a.txt")
+    assert grown() < 20
+    kept = [one for one in result.changes if one.kept is not None]
+    assert len(kept) == 13
+    assert kept[0].after == (b"text\n" * 1_000_000)
+    assert [one.kind for one in result.changes if one.path == "a.txt"] == ["deleted"]
+    assert "t14, t15, t16 and others (it is more than 64 MB of text)" in result.unread
+
+
+async def test_so_many_files_are_listed_and_what_was_deleted_is_among_them(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed, "BUDGET", changed.BUDGET._replace(files=10))
+    (root / "zz").mkdir()
+    for number in range(8):
+        (root / "zz" / str(number)).touch()
+    result = await in_view(root, "for i in $(seq 40); do echo $i > n$i; done; rm -r zz")
+    assert len([one for one in result.changes if one.kind == "new"]) == 10
+    assert len([one for one in result.changes if one.kind == "deleted"]) == 8
+    assert "and others (more than 10 files were written)" in result.unread
+
+
+@pytest.mark.parametrize(
+    "fault", ["import os; os.kill(os.getpid(), 9)", "import sys; sys.exit(1)", "x = b'x' * (2 << 30)"]
+)
+async def test_a_fault_costs_the_reader_and_not_the_result(
+    root: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    broken = f"; main.__globals__['Comparison'] = lambda *_: exec({fault!r}); main"
+    program = changed._PROGRAM.removesuffix("; main") + broken
+    monkeypatch.setattr(changed, "_PROGRAM", program)
+    result = await in_view(root, "echo said; echo x > x")
+    assert (result.ok, text(result), result.changes) == (True, "said\n", ())
+    assert "is not listed" in result.unread
+
+
+async def test_a_person_is_told_what_is_not_listed(root: Path) -> None:
+    async with open_session(root, []) as session:
+        await session.commands.run(f"echo said; {DEEP}")
+        await session.commands.ended()
+        (result,) = session.state.commands.results
+        assert (result.output, result.how) == ("said\n", "exit")
+        assert any("more than 256 deep" in notice.text for notice in session.state.notices.items)
 
 
 @pytest.mark.parametrize("kernel", ["openat2", "without"])

@@ -41,9 +41,10 @@ async def changes_of(
                 raise ValueError(_LEFT[one.kind])
             if one.meanwhile:
                 raise ValueError("it was changed in the folder while the command ran")
-            if one.after is None and one.kind != "deleted":
-                raise ValueError("it is too large")
-            new = "" if one.after is None else decode(one.after, one.path).text
+            if one.why:
+                raise ValueError(one.why)
+            content = await asyncio.to_thread(lambda one=one: one.after)
+            new = "" if content is None else decode(content, one.path).text
             now = await writer.current(one.path)
         except (ValueError, TuiAgentError) as error:
             left.append(

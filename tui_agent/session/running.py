@@ -82,8 +82,11 @@ class RunningCommands:
                 time.time(),
                 background=what.background,
             )
+            unread: list[e.NoticeGiven] = []
             try:
                 result = await self._of_the_person(await start(run))
+                if result.unread:
+                    unread.append(e.NoticeGiven("warning", f"`{what.command}`: {result.unread}"))
                 ended = await asyncio.to_thread(self._result, ran, result, what.pending)
                 newest = list(self.written.items())[: KEPT_WRITTEN - 1]
                 self.written = {number: result.changes, **dict(newest)}
@@ -96,7 +99,7 @@ class RunningCommands:
             await known.wait()  # a short command may end before its start is on disk
             if unwanted:
                 return
-            await self._journal.record(e.CommandEnded(ended))
+            await self._journal.record(e.CommandEnded(ended), *unread)
 
         task = loop.create_task(follow(), name=f"command {number}")
         self.runs[number] = run, task

@@ -57,8 +57,7 @@ class SharedView:
                     await self._view.__aenter__()
                     self._open = True
             result = await run.joining(self._view, argv, variables)
-            changes, full = await asyncio.to_thread(self._news)
-            return replace(result, changes=changes, full=full)
+            return await self._with_news(result)
         finally:
             self._users -= 1
             if not self._users:
@@ -66,14 +65,17 @@ class SharedView:
                 if self.prepared.folder is not None:
                     await asyncio.to_thread(self.prepared.folder.remove)
 
-    def _news(self) -> tuple[tuple[Written, ...], bool]:
-        """What was written since the last command ended. Blocking."""
-        from tui_agent.trial.run import read_layer
+    async def _with_news(self, result: RunResult) -> RunResult:
+        """The result with what was written since the last command ended."""
+        from tui_agent.trial.changed import LayerReader
+        from tui_agent.trial.run import is_full
 
-        written, full = read_layer(self._view.layers, self.prepared.plan, self._since)
-        news = tuple(one for one in written if self._seen.get(one.path) != one)
-        self._seen = {one.path: one for one in written}
-        return news, full
+        layers = self._view.layers
+        async with LayerReader() as reader:
+            read = await reader.of_layer(layers, self.prepared.plan, self._since)
+        news = tuple(one for one in read.written if self._seen.get(one.path) != one)
+        self._seen = {one.path: one for one in read.written}
+        return replace(result, changes=news, full=is_full(layers), unread=read.unread)
 
 
 class Servers:

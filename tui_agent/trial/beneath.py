@@ -55,12 +55,16 @@ class Beneath:
     def names(self, path: str) -> list[str]:
         """Names in a folder, in order; none where it is not one. "" is the root."""
         with suppress(OSError):
-            descriptor = self._listed(path)
-            try:
-                return sorted(os.listdir(descriptor))
-            finally:
-                os.close(descriptor)
+            return self.listing(path)
         return []
+
+    def listing(self, path: str) -> list[str]:
+        """The same. Raises OSError."""
+        descriptor = self._listed(path)
+        try:
+            return sorted(os.listdir(descriptor))
+        finally:
+            os.close(descriptor)
 
     def attribute(self, path: str, name: str) -> bytes:
         """An extended attribute of a folder; empty where it has none."""

@@ -1,18 +1,43 @@
-"""What a command wrote, read from its layer: files that are new, changed, deleted or have another mode."""
+"""What a command wrote, read from its layer: files that are new, changed, deleted or have another mode.
+
+Paths, sizes and numbers of files are the command's, so that a process of its own reads them (`reader.py`), within a
+budget. Each reading has one: nothing of it is left in memory, and there is nothing to restart. What it keeps of files
+is in a file without a name, which is gone with the last that knows of it.
+"""
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import marshal
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+import socket
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import IO, Any, Literal, Self
 
-from tui_agent.trial.beneath import Beneath
-from tui_agent.trial.plan import MEGABYTE, Seed
-from tui_agent.trial.reading import Before, Comparison, Found
+import msgspec
 
-#: A larger file is listed without its content.
-MAX_CONTENT = 5 * MEGABYTE
+from tui_agent.files.names import shown
+from tui_agent.trial.outside import OURS, PYTHON
+from tui_agent.trial.plan import MEGABYTE, ViewPlan
+from tui_agent.trial.reading import Budget
+
+BUDGET = Budget(
+    files=20_000,
+    entries=200_000,
+    depth=256,
+    largest=5 * MEGABYTE,
+    texts=64 * MEGABYTE,
+    read=1024 * MEGABYTE,
+    seconds=20.0,
+)
+#: Seconds until the reader is given up, and bytes of its answer.
+_PATIENCE, _MOST_TOLD = 60.0, 64 * MEGABYTE
+_PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.trial.reader import main; main"
 
 #: Size, time and mode of each file of a copy when it was made, by its relative path.
 Copied = Mapping[str, tuple[int, int, int]]
@@ -20,53 +45,205 @@ Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
 
 
 @dataclass(frozen=True, slots=True)
+class KeptContent:
+    """The content of a file, in a file of contents."""
+
+    contents: IO[bytes] = field(compare=False, repr=False)
+    at: int = field(compare=False)
+    size: int
+
+    def read(self) -> bytes:
+        return os.pread(self.contents.fileno(), self.size, self.at)
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """One path that a command left in another state than it found it.
 
-    after: the content; None if there is none, or it is too large. executable: of a regular file afterwards. target: of
-    a link. meanwhile: the file in the folder changed since the view was made, so that it is not what the command saw.
+    executable: of a regular file afterwards. target: of a link. meanwhile: the file in the folder changed since the
+    view was made, so that it is not what the command saw. kept: the content; None if there is none, or for the reason
+    in `why`. digest: of the content, also where it is not kept.
     """
 
     path: str
     kind: Kind
-    after: bytes | None = None
     executable: bool = False
     target: str = ""
     size: int = 0
     meanwhile: bool = False
+    kept: KeptContent | None = None
+    digest: str = ""
+    why: str = ""
+
+    @property
+    def after(self) -> bytes | None:
+        """The content, read from the disk. Blocking, a moment."""
+        return None if self.kept is None else self.kept.read()
 
 
-def written(layer: int, root: str, seeds: Iterable[Seed], since: float) -> list[Written]:
-    """What is in the layer of a workspace (a descriptor of its folder), in the order of the paths. Blocking.
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was found in a layer, in the order of the paths, and a sentence where that is not all there is."""
 
-    since: when the view was made, in seconds since the epoch. What git and caches keep is left out.
-    """
-    with Beneath(layer, own=True) as there, Beneath(root) as real:
-        return _told(_comparison(there, real, root, seeds, since).of_layer())
-
-
-def written_to_copy(
-    copy: str, root: str, seeds: Iterable[Seed], files: Copied, since: float
-) -> list[Written]:
-    """The same of a copy of a workspace, where `files` says what it held. Blocking."""
-    with Beneath(copy, own=True) as there, Beneath(root) as real:
-        return _told(_comparison(there, real, root, seeds, since).of_copy(files))
+    written: tuple[Written, ...] = ()
+    unread: str = ""
 
 
-def state_of(status: os.stat_result) -> tuple[int, int, int]:
-    """Size, time and mode: where they are the same, a copy was not written."""
-    return status.st_size, status.st_mtime_ns, status.st_mode
+class _Found(msgspec.Struct, frozen=True, array_like=True):
+    path: str
+    kind: Kind
+    executable: bool
+    target: str
+    size: int
+    meanwhile: bool
+    at: int
+    digest: str
+    why: str
 
 
-def _comparison(layer: Beneath, real: Beneath, root: str, seeds: Iterable[Seed], since: float) -> Comparison:
+class _Told(msgspec.Struct, frozen=True):
+    found: list[_Found]
+    left: dict[str, tuple[int, list[str]]]
+
+
+class LayerReader:
+    """The process that reads a layer: `async with LayerReader() as reader`. It is made ready while other things go on,
+    and ends with the block."""
+
+    def __init__(self) -> None:
+        self._line: socket.socket | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._starting = asyncio.create_task(self._start(), name="layer reader")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._starting is not None
+        with suppress(OSError):
+            await self._starting
+        if self._line is not None:
+            self._line.close()
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    async def of_layer(self, layers: int, plan: ViewPlan, since: float) -> Read:
+        """What was written to the workspace's layer; since: when the view was made, in seconds since the epoch.
+
+        What git and caches keep is left out.
+        """
+        return await self._read(f"{len(plan.overlays) - 1}/u", layers, plan, since, None)
+
+    async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
+        """The same of a copy of a workspace, where `files` says what it held."""
+        return await self._read(plan.root, None, plan, since, files)
+
+    async def _read(
+        self, path: str, below: int | None, plan: ViewPlan, since: float, files: Copied | None
+    ) -> Read:
+        try:
+            assert self._starting is not None
+            await self._starting
+            async with asyncio.timeout(_PATIENCE):
+                return await self._asked(path, below, plan, since, files)
+        except TimeoutError:
+            why = f"it took more than {_PATIENCE:.0f} s"
+        except (OSError, ValueError, SyntaxError, EOFError, TypeError, msgspec.ValidationError) as error:
+            why = error.strerror or "" if isinstance(error, OSError) else ""
+        why = why or "the process that reads it ended before it was done"
+        return Read((), f"What was written is not listed: {why}")
+
+    async def _asked(
+        self, path: str, below: int | None, plan: ViewPlan, since: float, files: Copied | None
+    ) -> Read:
+        assert self._line is not None
+        contents = tempfile.TemporaryFile()  # noqa: SIM115
+        asked = {
+            "seeds": _before(plan),
+            "root": plan.workspace,
+            "since": since,
+            "budget": tuple(BUDGET),
+            "files": None if files is None else dict(files),
+        }
+        await asyncio.to_thread(lambda: (marshal.dump(asked, contents), contents.flush()))
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        layer = os.open(path, flags, dir_fd=below)
+        try:
+            socket.send_fds(self._line, [b"read"], [contents.fileno(), layer])
+        finally:
+            os.close(layer)
+        answer = await asyncio.get_running_loop().sock_recv(self._line, 1 << 12)
+        at, size = ast.literal_eval(answer.decode())
+        return await asyncio.to_thread(_told, contents, at, size)
+
+    async def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        self._line = ours
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                *(PYTHON, "-IS", "-c", f"{_PROGRAM}({theirs.fileno()})"),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={"PATH": os.defpath},
+                cwd="/",
+                start_new_session=True,
+            )
+
+
+def _before(plan: ViewPlan) -> dict[str, tuple[str, bytes, int | None]]:
     """What was in place of files counts as what was there; what is only owned is what it was."""
-    before = {
-        seed.path: Before(seed.kind, seed.content, seed.mode)
-        for seed in seeds
-        if seed.overlay in ("", root) and seed.kind != "owned"
+    return {
+        seed.path: (seed.kind, seed.content, seed.mode)
+        for seed in plan.seeds
+        if seed.overlay in ("", plan.workspace) and seed.kind != "owned"
     }
-    return Comparison(layer, real, before, since, MAX_CONTENT)
 
 
-def _told(found: Iterable[Found]) -> list[Written]:
-    return [Written(*one) for one in found]  # ty: ignore[invalid-argument-type]
+def _told(contents: IO[bytes], at: int, size: int) -> Read:
+    if not 0 < size <= _MOST_TOLD:
+        raise ValueError("it tells too much")
+    answer: Any = marshal.loads(os.pread(contents.fileno(), size, at))
+    told = msgspec.convert(answer, _Told)
+    os.ftruncate(contents.fileno(), at)
+    written = (
+        Written(
+            *(one.path, one.kind, one.executable, one.target, one.size, one.meanwhile),
+            None if one.at < 0 else KeptContent(contents, one.at, one.size),
+            one.digest,
+            one.why,
+        )
+        for one in told.found
+    )
+    return Read(tuple(written), _unread(told.left))
+
+
+def _unread(left: Mapping[str, tuple[int, list[str]]]) -> str:
+    """What of a layer was left out, and why, in one sentence; "" if nothing was."""
+    words = {
+        "files": f"more than {BUDGET.files:,} files were written",
+        "deleted": f"more than {BUDGET.files:,} files were deleted",
+        "entries": f"there are more than {BUDGET.entries:,} names",
+        "depth": f"folders lie more than {BUDGET.depth} deep in others",
+        "texts": f"it is more than {BUDGET.texts // MEGABYTE} MB of text",
+        "read": f"it is more than {BUDGET.read // MEGABYTE:,} MB",
+        "seconds": f"it takes more than {BUDGET.seconds:.0f} s to read",
+        "unreadable": "it could not be read",
+    }
+    reasons = []
+    for why, (count, paths) in left.items():
+        some = ", ".join(_short(path) for path in paths) + (" and others" if count > len(paths) else "")
+        reasons.append(f"{some} ({words.get(why, why)})")
+    return f"Not all that was written is listed; left out: {'; '.join(reasons)}" if reasons else ""
+
+
+def _short(path: str) -> str:
+    path = shown(path)
+    return path if len(path) <= 80 else f"{path[:40]}…{path[-39:]}"

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tui_agent.files.private import make_private
 from tui_agent.files.systems import remove_folder
-from tui_agent.trial.changed import state_of
 from tui_agent.trial.environment import VIRTUAL
 from tui_agent.trial.plan import NoView, Seed, ViewPlan, is_below, own_folder
 from tui_agent.workspace.copies import clone
@@ -89,6 +88,11 @@ def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
         place.write_bytes(content)
     return {path: state_of(entry.stat(follow_symlinks=False)) for path, entry in _below(plan.root, set())
             if not entry.is_dir(follow_symlinks=False)}  # fmt: skip
+
+
+def state_of(status: os.stat_result) -> tuple[int, int, int]:
+    """Size, time and mode: where they are the same, a copy was not written."""
+    return status.st_size, status.st_mtime_ns, status.st_mode
 
 
 def _check_size(root: str, masked: set[str]) -> None:

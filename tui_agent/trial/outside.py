@@ -23,15 +23,15 @@ from tui_agent.trial.plan import NoView, ViewPlan
 #: Seconds until a view that does not come up is given up; it takes 0.03.
 STARTED = 20.0
 #: The folder that holds the package: all that the program inside imports from besides Python's own library.
-_OURS = str(Path(__file__).parents[2])
-_PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.trial.inside.main import main; main()"
+OURS = str(Path(__file__).parents[2])
+_PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.trial.inside.main import main; main()"
 
 
 #: What of it the program inside imports.
-_PACKAGE = tuple(f"{_OURS}/tui_agent/{name}" for name in ("__init__.py", "trial/__init__.py", "trial/inside"))
+_PACKAGE = tuple(f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "trial/__init__.py", "trial/inside"))
 
 #: The Python behind a virtual environment, which starts quicker.
-_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
+PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class View:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._line = ours
-        command = [_PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())]
+        command = [PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())]
         if self.plan.isolated == "bubblewrap":
             command = await asyncio.to_thread(bubblewrap.command, self.plan, _PACKAGE, command)
         with theirs, tempfile.TemporaryFile() as seeds:

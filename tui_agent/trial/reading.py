@@ -4,14 +4,19 @@ A layer of an overlay holds a file for each that was opened for writing, a chara
 deleted, and folders; a folder with the mark "opaque" replaces the one below it. So much is equal to what was there
 before (a touch, a file that was moved away and back) that each is compared. Renames are a deletion and a new file.
 
-Python's own library alone. Paths and sizes are the command's, so that nothing here follows a link, calls itself,
+Python's own library alone. Paths and sizes are the command's: nothing here follows a link, calls itself, or holds more
+than a piece of a file, and everything is counted against a `Budget`.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import stat
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from io import FileIO
 from typing import NamedTuple
 
 from tui_agent.trial.beneath import Beneath
@@ -20,6 +25,12 @@ from tui_agent.trial.beneath import Beneath
 LEFT_OUT = frozenset(
     {".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis"}
 )
+#: Bytes of a file that are held at a time, and of a path.
+PIECE, LONGEST = 1 << 18, 4000
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+#: Why the content of a file is not kept.
+TOO_LARGE, BINARY = "it is too large", "it is binary"
+NO_ROOM = "it is beyond what is kept of one command"
 
 
 class Before(NamedTuple):
@@ -30,28 +41,71 @@ class Before(NamedTuple):
     mode: int | None
 
 
+class Budget(NamedTuple):
+    """How much of a layer is read; what is beyond is named, and left out.
+
+    files: that were written, and as many that were deleted. entries: that are looked at. depth: of folders. largest:
+    bytes of a file whose content is kept; texts: bytes of all that are kept. read: bytes that are compared. seconds.
+    """
+
+    files: int
+    entries: int
+    depth: int
+    largest: int
+    texts: int
+    read: int
+    seconds: float
+
+
 class Found(NamedTuple):
-    """One path that a command left in another state than it found it; as `Written` of `changed.py` has it."""
+    """One path that a command left in another state than it found it; as `Written` of `changed.py` has it.
+
+    at, digest: of the kept content, its place in the file of contents and its hash; -1 if none is kept, for the reason
+    in `why`.
+    """
 
     path: str
     kind: str
-    content: bytes | None = None
     executable: bool = False
     target: str = ""
     size: int = 0
     meanwhile: bool = False
+    at: int = -1
+    digest: str = ""
+    why: str = ""
+
+
+class _Content(NamedTuple):
+    same: bool
+    at: int = -1
+    digest: str = ""
+    why: str = ""
 
 
 class Comparison:
     """One layer with the folder below it."""
 
     def __init__(
-        self, layer: Beneath, real: Beneath, seeds: Mapping[str, Before], since: float, largest: int
+        self,
+        layer: Beneath,
+        real: Beneath,
+        seeds: Mapping[str, Before],
+        since: float,
+        budget: Budget,
+        contents: int,
+        begin: int = 0,
     ) -> None:
-        """`since` is when the view was made, in seconds since the epoch; of a `largest` file the content is read."""
+        """`since` is when the view was made, in seconds since the epoch; the descriptor `contents` gets what is kept
+        of files, from `begin` on."""
         self._layer, self._real, self._seeds, self._since = layer, real, seeds, since
-        self._largest = largest
+        self._budget, self._contents = budget, contents
+        self._until = time.monotonic() + budget.seconds
+        self._begin = self._end = begin
+        self._looked = self._read = self._names = self._gone_count = 0
+        self._files: Mapping[str, tuple[int, int, int]] = {}
         self.found: list[Found] = []
+        #: What is left out: by reason, how many paths, and the first of them.
+        self.left: dict[str, tuple[int, list[str]]] = {}
         #: What is still to be looked at, the next one last: how, the path, whether what was below it is gone.
         self._waiting: list[tuple[str, str, bool]] = []
         #: Names of seeds by their folder, with whether they are there.
@@ -66,6 +120,11 @@ class Comparison:
                     break
                 path = folder
 
+    @property
+    def end(self) -> int:
+        """Where the contents end."""
+        return self._end
+
     def of_layer(self) -> list[Found]:
         """What is in the layer of an overlay, in the order of its folders."""
         self._waiting.append(("folder", "", False))
@@ -74,50 +133,91 @@ class Comparison:
 
     def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[Found]:
         """What is in a copy of the folder, where `files` are size, time and mode of each when it was made."""
-        for path in sorted(files):
+        self._files = files
+        self._waiting.append(("copy", "", False))
+        for path in sorted(files, reverse=True):
             if LEFT_OUT.isdisjoint(path.split("/")):
                 there = self._layer.status(path)
                 if there is None or stat.S_ISDIR(there.st_mode):
                     self._waiting.append(("gone", path, False))
-                    self._work()
-        folders = [""]
-        while folders:
-            folder = folders.pop()
-            for name in self._layer.names(folder):
-                path = f"{folder}/{name}" if folder else name
-                there = self._layer.status(path)
-                if name in LEFT_OUT or there is None:
-                    continue
-                if stat.S_ISDIR(there.st_mode):
-                    folders.append(path)
-                elif files.get(path) != (there.st_size, there.st_mtime_ns, there.st_mode):
-                    self._waiting.append(("entry", path, False))
-                    self._work()
+        self._work()
         return sorted(self.found)
 
     def _work(self) -> None:
         while self._waiting:
             how, path, opaque = self._waiting.pop()
-            if how == "folder":
-                self._folder(path, opaque)
-            elif how == "entry":
-                self._entry(path, opaque)
-            elif how == "file":  # in the place of a folder, whose files are told of by now
-                there = self._layer.status(path)
-                if there is not None:
-                    self._file(path, there, None)
-            else:
-                self._gone(path)
+            self._looked += 1
+            if not self._looked % 64 and time.monotonic() > self._until:
+                self._leave("seconds", path, len(self._waiting) + 1)
+                return
+            match how:
+                case "folder" | "copy":
+                    if path.count("/") + 2 > self._budget.depth or len(os.fsencode(path)) > LONGEST:
+                        self._leave("depth", path)
+                    elif how == "copy":
+                        self._copied(path)
+                    else:
+                        self._folder(path, opaque)
+                case "entry":
+                    self._entry(path, opaque)
+                case "file":  # in the place of a folder, whose files are told of by now
+                    there = self._layer.status(path)
+                    if there is not None:
+                        self._file(path, there, None)
+                case _:
+                    self._gone(path)
 
     def _next(self, how: str, folder: str, names: Iterable[str], opaque: bool = False) -> None:
         prefix = f"{folder}/" if folder else ""
-        self._waiting += [
-            (how, prefix + name, opaque) for name in sorted(names, reverse=True) if name not in LEFT_OUT
-        ]
+        wanted = sorted(name for name in names if name not in LEFT_OUT)
+        room = max(0, self._budget.entries - self._looked - len(self._waiting))
+        if len(wanted) > room:
+            self._leave("entries", prefix + wanted[room], len(wanted) - room)
+        self._waiting += [(how, prefix + name, opaque) for name in reversed(wanted[:room])]
+
+    def _leave(self, why: str, path: str, count: int = 1) -> None:
+        known, paths = self.left.get(why, (0, []))
+        self.left[why] = known + count, [*paths, path[:LONGEST]] if len(paths) < 3 else paths
+
+    def _tell(self, found: Found) -> None:
+        deleted = found.kind == "deleted"  # many new files do not hide what was deleted
+        count = self._gone_count if deleted else len(self.found) - self._gone_count
+        self._names += len(found.path) + len(found.target)
+        if count >= self._budget.files or self._names > self._budget.files * 400:
+            self._leave("deleted" if deleted else "files", found.path)
+            return
+        self._gone_count += deleted
+        self.found.append(found)
+
+    def _copied(self, folder: str) -> None:
+        """A folder of a copy: what is in it is as it was, or is to be compared."""
+        try:
+            names = self._layer.listing(folder)
+        except OSError:
+            self._leave("unreadable", folder)
+            return
+        again, folders = [], []
+        for name in names:
+            path = f"{folder}/{name}" if folder else name
+            there = self._layer.status(path)
+            if there is not None and stat.S_ISDIR(there.st_mode):
+                folders.append(name)
+            elif there is not None and self._files.get(path) != (
+                there.st_size,
+                there.st_mtime_ns,
+                there.st_mode,
+            ):
+                again.append(name)
+        self._next("copy", folder, folders)
+        self._next("entry", folder, again)
 
     def _folder(self, path: str, opaque: bool) -> None:
         opaque = opaque or (path != "" and self._layer.attribute(path, "user.overlay.opaque") == b"y")
-        names = self._layer.names(path)
+        try:
+            names = self._layer.listing(path)
+        except OSError:
+            self._leave("unreadable", path)
+            return
         self._next("entry", path, names, opaque)
         if opaque:  # popped, and so looked at, before the entries
             self._next("gone", path, self._below(path).difference(names))
@@ -147,20 +247,21 @@ class Comparison:
             target = self._layer.target(path)
             known = isinstance(before, os.stat_result) and stat.S_ISLNK(before.st_mode)
             if target is not None and not (known and self._real.target(path) == target):
-                self.found.append(Found(path, "link", target=target))
+                self._tell(Found(path, "link", target=target))
             return
         if not stat.S_ISREG(there.st_mode):
-            self.found.append(Found(path, "special"))
+            self._tell(Found(path, "special"))
             return
         executable = bool(there.st_mode & 0o100)
         is_file = isinstance(before, Before) or (before is not None and stat.S_ISREG(before.st_mode))
-        content, same = self._compared(path, there, before if is_file else None)
-        if not is_file:
-            self.found.append(Found(path, "new", content, executable, size=there.st_size))
-        elif not same or executable != self._was_executable(path, before):
-            kind = "mode" if same else "changed"
-            meanwhile = self._meanwhile(before)
-            self.found.append(Found(path, kind, content, executable, "", there.st_size, meanwhile))
+        content = self._compared(path, there, before if is_file else None)
+        kind = "new"
+        if is_file:
+            if content.same and executable == self._was_executable(path, before):
+                return
+            kind = "mode" if content.same else "changed"
+        meanwhile = is_file and self._meanwhile(before)
+        self._tell(Found(path, kind, executable, "", there.st_size, meanwhile, *content[1:]))
 
     def _gone(self, path: str) -> None:
         """A file, or all files of a folder, that were there."""
@@ -171,7 +272,7 @@ class Comparison:
             self._next("gone", path, self._below(path))
             return
         executable = self._was_executable(path, before)
-        self.found.append(Found(path, "deleted", None, executable, meanwhile=self._meanwhile(before)))
+        self._tell(Found(path, "deleted", executable, meanwhile=self._meanwhile(before)))
 
     def _before(self, path: str) -> Before | os.stat_result | None:
         """What the command found there: pending, else in the folder."""
@@ -197,24 +298,72 @@ class Comparison:
             mode = 0o644 if there is None else there.st_mode
         return bool(mode & 0o100)
 
-    def _compared(
-        self, path: str, there: os.stat_result, before: Before | os.stat_result | None
-    ) -> tuple[bytes | None, bool]:
-        """The content, None if it is too large, and whether it is what was there before."""
-        if there.st_size > self._largest:
-            return None, False
+    def _compared(self, path: str, there: os.stat_result, before: Before | os.stat_result | None) -> _Content:
+        """Whether the content is what was there before; else it is kept, as long as there is room."""
+        if there.st_size > self._budget.largest:
+            return _Content(False, why=TOO_LARGE)
+        if self._read + there.st_size > self._budget.read:
+            self._leave("read", path)
+            return _Content(False, why=NO_ROOM)
         try:
-            content = _content(self._layer.open(path), self._largest)
-            if isinstance(before, Before):
-                return content, content == before.content
-            if before is None or before.st_size != there.st_size:
-                return content, False
-            return content, content == _content(self._real.open(path), self._largest)
+            with open(self._layer.open(path), "rb", buffering=0) as after:
+                if isinstance(before, Before):
+                    return self._kept(path, after, _pieces_of(before.content))
+                if before is None or before.st_size != there.st_size:
+                    return self._kept(path, after, None)
+                with open(self._real.open(path), "rb", buffering=0) as real:
+                    return self._kept(path, after, real.read)
         except OSError:
-            return None, False
+            self._leave("unreadable", path)
+            return _Content(False, why="it could not be read")
+
+    def _kept(self, path: str, after: FileIO, before: Callable[[int], bytes | None] | None) -> _Content:
+        """The content goes behind what is kept so far, which a next one overwrites if it turns out to be no news."""
+        same, why, size, digest = before is not None, "", 0, blake2b(digest_size=20)
+        while True:
+            piece = after.read(PIECE)
+            same = same and before is not None and _whole(before, max(len(piece), 1)) == piece
+            if not piece:
+                break
+            size += len(piece)
+            self._read += len(piece)
+            digest.update(piece)
+            if not why and b"\0" in piece and not (size == len(piece) and piece.startswith(UTF_16)):
+                why = BINARY
+            if not why and self._end - self._begin + size > self._budget.texts:
+                why = NO_ROOM
+            if size > self._budget.largest:  # it grows while it is read
+                return _Content(False, why=TOO_LARGE)
+            if not why:
+                try:
+                    put(self._contents, piece, self._end + size - len(piece))
+                except OSError:  # the disk is full
+                    why = NO_ROOM
+        if same:
+            return _Content(True)
+        if why == NO_ROOM:
+            self._leave("texts", path)
+        if why:
+            return _Content(False, digest=digest.hexdigest(), why=why)
+        at, self._end = self._end, self._end + size
+        return _Content(False, at, digest.hexdigest())
 
 
-def _content(descriptor: int, largest: int) -> bytes | None:
-    with open(descriptor, "rb") as file:
-        content = file.read(largest + 1)
-    return content if len(content) <= largest else None
+def put(descriptor: int, data: bytes, at: int) -> None:
+    """Write all of it. Raises OSError."""
+    rest = memoryview(data)
+    while rest:
+        written = os.pwrite(descriptor, rest, at)
+        rest, at = rest[written:], at + written
+
+
+def _pieces_of(content: bytes) -> Callable[[int], bytes]:
+    return io.BytesIO(content).read
+
+
+def _whole(read: Callable[[int], bytes | None], size: int) -> bytes:
+    """So many bytes, or all that there are."""
+    found = read(size) or b""
+    while 0 < len(found) < size and (more := read(size - len(found))):
+        found += more
+    return found

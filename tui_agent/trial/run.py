@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_agent.trial.changed import Written, written, written_to_copy
+from tui_agent.trial.changed import LayerReader, Read, Written
 from tui_agent.trial.on_copy import mac_profile, make_copy
 from tui_agent.trial.output import MOST, Output
 from tui_agent.trial.outside import Ended, View
@@ -21,6 +21,7 @@ from tui_agent.trial.plan import ViewPlan
 TOLD_EVERY = 1 / 30
 #: Bytes taken from the pipe at once.
 _CHUNK = 1 << 16
+NOTHING = Read()
 #: Seconds from an interrupt to the end.
 INTERRUPTED = 0.3
 
@@ -34,6 +35,7 @@ class RunResult:
 
     status: its exit status; minus the number of a signal that ended it. how: what ended it; "exit" is its own end.
     left: names of programs that it left running, which were ended. full: whether there was no room left to write.
+    unread: a sentence where not all that it wrote is among its changes.
     """
 
     status: int
@@ -43,6 +45,7 @@ class RunResult:
     changes: tuple[Written, ...] = ()
     left: tuple[str, ...] = ()
     full: bool = False
+    unread: str = ""
 
     @property
     def ok(self) -> bool:
@@ -75,11 +78,11 @@ class Run:
         if plan.on_copy:
             return await self._on_copy(plan, argv, variables)
         since = time.time()
-        async with View(plan) as view:
+        async with LayerReader() as reader, View(plan) as view:
             ended, seconds = await self._follow(_InView(view, argv, variables))
             await view.end()
-            changes, full = await asyncio.to_thread(read_layer, view.layers, plan, since)
-        return self._result(ended, seconds, changes, full)
+            read = await reader.of_layer(view.layers, plan, since)
+            return self._result(ended, seconds, read, full=is_full(view.layers))
 
     async def joining(self, view: View, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
         """Runs it in a view that is there; what it changed is for whoever knows what was changed before."""
@@ -93,22 +96,18 @@ class Run:
     async def _on_copy(self, plan: ViewPlan, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
         since = time.time()
         files = await asyncio.to_thread(make_copy, plan)
-        if plan.isolated == "landlock":
-            async with View(plan) as view:
-                ended, seconds = await self._follow(_InView(view, argv, variables))
-        else:
-            whole = ["/usr/bin/sandbox-exec", "-p", mac_profile(plan), *argv]
-            ended, seconds = await self._follow(_InFolder(plan.root, whole, variables))
-        changes = await asyncio.to_thread(
-            written_to_copy, plan.root, plan.workspace, plan.seeds, files, since
-        )
-        return self._result(ended, seconds, tuple(changes))
+        async with LayerReader() as reader:
+            if plan.isolated == "landlock":
+                async with View(plan) as view:
+                    ended, seconds = await self._follow(_InView(view, argv, variables))
+            else:
+                whole = ["/usr/bin/sandbox-exec", "-p", mac_profile(plan), *argv]
+                ended, seconds = await self._follow(_InFolder(plan.root, whole, variables))
+            return self._result(ended, seconds, await reader.of_copy(plan, files, since))
 
-    def _result(
-        self, ended: Ended, seconds: float, changes: tuple[Written, ...] = (), full: bool = False
-    ) -> RunResult:
+    def _result(self, ended: Ended, seconds: float, read: Read = NOTHING, *, full: bool = False) -> RunResult:
         how: How = self._stopping or ended.over or "exit"
-        return RunResult(ended.status, how, seconds, self.output, changes, ended.left, full)
+        return RunResult(ended.status, how, seconds, self.output, read.written, ended.left, full, read.unread)
 
     async def _follow(self, command: _InView | _InFolder) -> tuple[Ended, float]:
         """How it ended, and after how many seconds."""
@@ -220,11 +219,6 @@ class _InFolder:
                 os.killpg(self.process.pid, what)
 
 
-def read_layer(layers: int, plan: ViewPlan, since: float) -> tuple[tuple[Written, ...], bool]:
-    """What was written to the workspace's layer, and whether the layers are full. Blocking."""
-    space = os.fstatvfs(layers)
-    layer = os.open(f"{len(plan.overlays) - 1}/u", os.O_RDONLY | os.O_DIRECTORY, dir_fd=layers)
-    try:
-        return tuple(written(layer, plan.workspace, plan.seeds, since)), space.f_bavail == 0
-    finally:
-        os.close(layer)
+def is_full(layers: int) -> bool:
+    """Whether there is no room left in the layers."""
+    return os.fstatvfs(layers).f_bavail == 0
