@@ -4,7 +4,7 @@
 
 No file over 600 lines, no class over 25 public methods (inherited ones of ours counted), no public class name twice,
 no import cycle inside the package, however late the import, and no turn of phrase from the word list in a string, a
-docstring, a comment or a document. Read as text: nothing is imported.
+docstring, a comment or a document; and no `int()` or `float()` of text from outside. Read as text: nothing is imported.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ PACKAGE = "tui_agent"
 #: The rehearsal's sample project, which belongs to nobody's tree.
 SAMPLE = f"{PACKAGE}/rehearsal/project"
 LINES, METHODS = 600, 25
+#: Where numbers are read from text; and the program inside a view, which reads the kernel's and imports only itself.
+NUMBERS = (f"{PACKAGE}/files/numbers.py", f"{PACKAGE}/trial/inside/")
 #: Turns of phrase that plain English does without: negated nouns, old-fashioned adverbs, verbs for “is”.
 WORDS = re.compile(
     r"""\b(?:anew|of\ late|for\ ever|to\ the\ letter|gone\ on\ with|shall
@@ -101,6 +103,110 @@ def cycles(modules: Trees) -> Iterator[str]:
             yield f"{names[name]}: imports itself by way of {', '.join(one for one in ring if one != name)}"
 
 
+#: Methods whose results are text from outside, or pieces of it.
+_TEXT_OF = frozenset(
+    (
+        *(
+            "decode",
+            "findall",
+            "finditer",
+            "get",
+            "getvalue",
+            "group",
+            "groupdict",
+            "groups",
+            "lstrip",
+            "partition",
+        ),
+        *(
+            "read",
+            "read_bytes",
+            "read_text",
+            "removeprefix",
+            "removesuffix",
+            "replace",
+            "rpartition",
+            "rsplit",
+        ),
+        *("rstrip", "split", "splitlines", "strip"),
+    )
+)
+
+
+def bare_numbers(modules: Trees) -> Iterator[str]:
+    """Calls of `int` or `float` on text, which raise for 5,000 digits: a match, a part of a split, an entry of a table.
+
+    Seen are a subscript, the result of a method such as `group` or `split`, a name that is bound to one of these in
+    the same function, and `map(int, …)`. `files/numbers.py` converts within bounds.
+    """
+    for path, tree in modules.items():
+        if path.startswith(NUMBERS):
+            continue
+        for scope in ast.walk(tree):
+            if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module):
+                nodes = list(_own_nodes(scope))
+                texts = _names_of_text(nodes)
+                for node in nodes:
+                    if isinstance(node, ast.Call) and _converts_text(node, texts):
+                        yield f"{path}:{node.lineno}: {ast.unparse(node)[:60]}: take a function of files/numbers.py"
+
+
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, without those of functions inside it."""
+    left = list(ast.iter_child_nodes(scope))
+    while left:
+        node = left.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            left += ast.iter_child_nodes(node)
+
+
+def _converts_text(call: ast.Call, texts: set[str]) -> bool:
+    match call:
+        case ast.Call(func=ast.Name("map"), args=[ast.Name("int" | "float"), *_]):
+            return True
+        case ast.Call(func=ast.Name("int" | "float"), args=[value, *_]):
+            return _is_text(value, texts)
+    return False
+
+
+def _is_text(value: ast.expr, texts: set[str]) -> bool:
+    match value:
+        case ast.Name(name):
+            return name in texts
+        case ast.Subscript():
+            return True
+        case ast.Call(func=ast.Attribute(attr=method)):
+            return method in _TEXT_OF
+        case ast.Call(func=ast.Name("next"), args=[_, *_]):
+            return True
+        case ast.BoolOp(values=values):
+            return any(_is_text(one, texts) for one in values)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_text(body, texts) or _is_text(orelse, texts)
+        case ast.NamedExpr(value=inner):
+            return _is_text(inner, texts)
+    return False
+
+
+def _names_of_text(nodes: list[ast.AST]) -> set[str]:
+    """Names that are bound to text by an assignment, a `for` or a comprehension."""
+    found: set[str] = set()
+    for node in [*nodes, *nodes]:  # a name may be bound to a name
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                bound = targets
+            case ast.NamedExpr(target=target, value=value):
+                bound = [target]
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                bound = [target]
+            case _:
+                continue
+        if _is_text(value, found):
+            found |= {one.id for target in bound for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return found
+
+
 def words(root: Path, modules: Trees) -> Iterator[str]:
     for path in modules:
         text = (root / path).read_text("utf-8")
@@ -155,6 +261,7 @@ def main(root: Path) -> int:
         f"classes over {METHODS} public methods": list(wide_classes(modules)),
         "public class names that occur twice": list(twin_classes(modules)),
         "import cycles": list(cycles(modules)),
+        "bare conversions of text": list(bare_numbers(modules)),
         "hits of the word list": list(words(root, modules)),
     }
     for found in offences.values():

@@ -30,6 +30,11 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
     "make": ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, ["make"]),
     "make beside pytest": ({"Makefile": "test:\n", "pytest.ini": ""}, ["pytest"]),
     "mypy in setup.cfg": ({"setup.cfg": "[mypy]\nstrict = true\n"}, ["mypy"]),
+    "5,000 digits": ({"pyproject.toml": f"[tool.ruff]\na = {'9' * 5000}\n", "package.json": "9" * 5000}, []),
+    "deep files": (
+        {"package.json": '{"a":' * 500 + "1" + "}" * 500, "pyproject.toml": f"a{'.a' * 5000}=1"},
+        [],
+    ),
     "broken files": ({"package.json": "[" * 100_000, "pyproject.toml": "[["}, []),
 }
 
@@ -106,6 +111,28 @@ def test_a_junit_report_is_counted() -> None:
     report = f"<testsuites>{inner}</testsuites>"
     assert counts_of_report(report) == Counts(5, 3)
     assert counts_of_report("") == Counts()
+
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f"{LONG} passed in 1.0s\n",
+        f"1 failed, {LONG} passed in 1.0s\n",
+        f"Ran {LONG} tests in 1.0s\n\nOK\n",
+        f"Ran 5 tests in 1.0s\n\nFAILED (failures={LONG})\n",
+        f"test result: ok. {LONG} passed; {LONG} failed\n",
+        f"Tests:  {LONG} passed\n",
+        f"Found {LONG} errors\n",
+        f"a.py:{LONG}: no line\n",
+    ],
+)
+def test_5000_digits_are_no_count_and_no_line(output: str) -> None:
+    for count in counts(output):
+        assert (count or 0) < 10**9
+    assert places(output, lambda _: True) == []
 
 
 def suite(inside: str = "", tests: str = "2") -> str:

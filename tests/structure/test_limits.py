@@ -44,6 +44,20 @@ OFFENCES = [
         },
         "imports itself by way of tui_agent.b, tui_agent.c",
     ),
+    *(
+        ({"a.py": f"def f(x, y):\n    {line}\n"}, "take a function of files/numbers.py")
+        for line in (
+            "return int(x[1])",
+            "return float(x.group())",
+            "return int(x['a'] or 1)",
+            "return sum(map(int, x))",
+            "return [int(one) for one, _ in x.findall(y)]",
+            "a, _, b = x.partition(y); return int(b)",
+            "a = x.read_text().strip(); return lambda: a, int(a)",
+            "return int(x.get(y), 16)",
+            "return int(next(filter(None, x.groups()), ''))",
+        )
+    ),
     ({"a.py": 'x = "It begins anew"\n'}, "a.py:1: “anew”"),
     ({"a.py": '"""First.\n\nIt is\nno export."""\n'}, "a.py:3: “is no export”"),
     ({"a.py": "x = 1  # of late\n"}, "a.py:1: “of late”"),
@@ -79,6 +93,8 @@ def test_a_tree_within_the_limits_passes(structure, tmp_path, capsys):
         "a.py": f"class Wide:\n{METHODS.replace('m0', '_m0')}\nclass _Twin: ...\n",
         "b.py": "class _Twin: ...\nx = 'There is no file, it is no longer here'\nanew = 1\n",
         "rehearsal/project/c.py": "class One: ...\n",
+        "files/numbers.py": "def whole(x):\n    return int(x[1])\n",
+        "numbers.py": "def f(x, now):\n    return int(now * x[1]), int(round(x)), float('inf'), int(x)\n",
     }
     assert structure.main(laid_out(tmp_path, fine)) == 0
     assert capsys.readouterr().out.count("\n") == 1

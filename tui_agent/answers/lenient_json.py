@@ -11,10 +11,13 @@ of our tests as they should be, and closes what was not finished: `{"path": "b"}
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
 from msgspec import Struct
+
+from tui_agent.files.numbers import LONGEST_NUMBER, based_number
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _HALF = re.compile("[\ud800-\udfff]")
@@ -48,7 +51,7 @@ def unescaped(raw: str) -> str:
 
 def _meaning(match: re.Match[str]) -> str:
     code, name = match.groups()
-    return chr(int(code, 16)) if code else _NAMED.get(name, match[0])
+    return chr(based_number(code, 16)) if code else _NAMED.get(name, match[0])
 
 
 def has_half(text: str) -> bool:
@@ -259,14 +262,16 @@ def _inside(match: re.Match[str]) -> str:
 
 
 def _number(text: str) -> Any:
+    if len(text) <= LONGEST_NUMBER:
+        try:
+            return int(text)
+        except ValueError:
+            pass
     try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise _Mistake from None
+    return number if math.isfinite(number) else text  # which the shape that is wanted refuses
 
 
 def read(text: str, start: int = 0) -> Lenient:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tui_agent.files.numbers import based_number
+
 NOTHING = "/dev/null"
 _LONGEST = 300
 #: Longer lines hold no name that a file can have.
@@ -51,7 +53,7 @@ def unquoted(name: str) -> str:
 
 def _escaped(match: re.Match[bytes]) -> bytes:
     sign = match[1]
-    return bytes([int(sign, 8) & 255]) if len(sign) == 3 else _ESCAPES.get(sign, sign)
+    return bytes([based_number(sign.decode(), 8) & 255]) if len(sign) == 3 else _ESCAPES.get(sign, sign)
 
 
 def in_header(text: str) -> str:

@@ -190,7 +190,7 @@ def _python(code: str, names: Collection[str]) -> list[TextCall] | None:
     try:
         lines = ast.parse(code.strip()).body
         return [_python_call(line.value, names) for line in lines if isinstance(line, ast.Expr)] or None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.answers import names
+from tui_agent.files.numbers import whole_number
 
 SectionKind = Literal["update", "add", "delete"]
 #: A line number → whether that line closes the fence around a patch.
@@ -234,7 +235,7 @@ class _Reader:
         if counts is None:
             self.file.body.append(self.lines[self.at])
             return self._uncounted(self.at + 1)
-        old, new = int(counts[2] or 1), int(counts[4] or 1)
+        old, new = whole_number(counts[2], 1), whole_number(counts[4], 1)
         lines, body, at = self.lines, self.file.body, self.at + 1
         body.append(lines[self.at])
         while at < self.end and (old > 0 or new > 0):
@@ -397,4 +398,4 @@ def begins_hunk(line: str) -> bool:
 def lines_after(line: str) -> int:
     """How many lines a hunk's header promises for the new file; 0 where it does not say."""
     counts = _HUNK.match(line)
-    return int(counts[4] or 1) if counts else 0
+    return whole_number(counts[4], 1) if counts else 0

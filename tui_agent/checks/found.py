@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tui_agent.files.structures import Unreadable, read_json, read_toml
 from tui_agent.settings.schema import CheckCommand
 
 #: Bytes of a project's own file that are read to find its checks.
@@ -104,14 +103,13 @@ def _table(value: object) -> dict[str, object]:
 
 def _toml(text: str) -> dict[str, object]:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return read_toml(text)
+    except Unreadable:
         return {}
 
 
 def _json(text: str) -> dict[str, object]:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        return _table(read_json(text))
+    except Unreadable:
         return {}
-    return _table(value)

@@ -169,7 +169,7 @@ def _without_files(line: str) -> str:
     try:
         result = json.loads(line)
         files = [_without_content(entry) for entry in result["files"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return line  # no result of ours
     return json.dumps({**result, "files": files}, ensure_ascii=False)
 
@@ -201,7 +201,7 @@ def _slim(text: str, key: str, keep: Collection[str]) -> str:
         value = json.loads(text)
         changes = value[key]
         value[key] = [change if change.get("path") in keep else _slim_change(change) for change in changes]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text  # prose, or JSON in prose: it stays
     return json.dumps(value, ensure_ascii=False)
 

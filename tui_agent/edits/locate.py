@@ -13,6 +13,7 @@ from tui_agent.edits.adaptation import adapted, one_by_one
 from tui_agent.edits.lines import plain
 from tui_agent.edits.source import Edit, Match, SourceText, Span, bare_end, cuts, look_alike
 from tui_agent.errors import Ambiguous, EditFailed
+from tui_agent.files.numbers import whole_number
 
 #: The rungs in the order in which they are tried; a change is named after the lowest that it needed.
 RUNGS = (
@@ -275,7 +276,7 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
                 return None
             result.append(line)
             continue
-        numbers.append((at, int(match[1])))
+        numbers.append((at, whole_number(match[1])))
         result.append(line[match.end() :])
     if not numbers or any(number - at != numbers[0][1] - numbers[0][0] for at, number in numbers):
         return None
@@ -289,7 +290,9 @@ def _without_numbers(text: str, numbers: tuple[int, int]) -> str | None:
     matches = [_NUMBERED.match(line) for line in lines]
     if not any(matches):
         return text
-    if any(match and not numbers[0] <= int(match[1]) <= numbers[1] + len(lines) for match in matches):
+    if any(
+        match and not numbers[0] <= whole_number(match[1]) <= numbers[1] + len(lines) for match in matches
+    ):
         return None
     return "\n".join(
         line[match.end() :] if match else line for line, match in zip(lines, matches, strict=True)

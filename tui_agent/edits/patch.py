@@ -12,6 +12,7 @@ from tui_agent.edits import indent, locate
 from tui_agent.edits.locate import Replacement
 from tui_agent.edits.source import Edit, Match, SourceText
 from tui_agent.errors import EditFailed
+from tui_agent.files.numbers import whole_number
 
 _HEADER = re.compile(r"@@+ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@+(?: .*)?$")
 _END_OF_FILE = "*** End of File"
@@ -89,10 +90,10 @@ class _Open:
         starts = []
         for start, count, mark in ((1, 2, "+"), (3, 4, "-")):
             lines = sum(one != mark for one, _ in self.marked)
-            said = int(self.header[count] or 1)
+            said = whole_number(self.header[count], 1)
             if not lines <= said <= lines + self.blank:
                 return None
-            starts.append(int(self.header[start]) - (said > 0))
+            starts.append(whole_number(self.header[start]) - (said > 0))
         return starts[0] if starts[1] - starts[0] == moved else None
 
 

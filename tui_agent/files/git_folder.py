@@ -16,6 +16,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from tui_agent.files.numbers import whole_number
+
 #: The variable in which a process is told the fingerprint of the repository whose filters the person trusted.
 TRUSTED_FILTERS: Final = "TUI_AGENT_TRUSTED_FILTERS"
 #: A configuration of more bytes is nobody's.
@@ -289,4 +291,4 @@ def _us() -> set[int]:
     """Whose repositories are ours: our own, and for a superuser by `sudo` those of who became it."""
     sudo = os.environ.get("SUDO_UID", "")
     own = os.geteuid()
-    return {own, int(sudo)} if own == 0 and sudo.isdecimal() else {own}
+    return {own, whole_number(sudo, own)} if own == 0 else {own}

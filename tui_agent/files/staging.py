@@ -17,6 +17,7 @@ from tui_agent.errors import FileError, Outdated
 from tui_agent.files import systems
 from tui_agent.files.gate import open_checked
 from tui_agent.files.names import shown
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.walk import Spot
 
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
@@ -154,7 +155,7 @@ def sweep(folder: int) -> None:
     """Remove the temporaries in a folder whose process died before it could."""
     for name in os.listdir(folder):
         match = _TEMPORARY.fullmatch(name)
-        if match and not _runs(int(match[1])):
+        if match and not _runs(whole_number(match[1])):
             discard(folder, name)
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from tui_agent.files.names import is_text
+from tui_agent.files.numbers import whole_number
 from tui_agent.git.repository import UNOPENED, find_repository, git
 
 #: A message of more would hold up the interface while it is read.
@@ -57,7 +58,7 @@ def _branch(records: list[str]) -> dict[str, Any]:
     if branch == "(detached)":
         branch = facts.get("branch.oid", "")[:7]
     distance = re.fullmatch(r"\+(\d+) -(\d+)", facts.get("branch.ab", "+0 -0"))
-    ahead, behind = (int(distance[1]), int(distance[2])) if distance else (0, 0)
+    ahead, behind = (whole_number(distance[1]), whole_number(distance[2])) if distance else (0, 0)
     return {"branch": branch, "ahead": ahead, "behind": behind}
 
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.files.gate import Gate
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.systems import remove_folder
 from tui_agent.git.process import TEMPORARY as CALLS
 from tui_agent.git.process import Result
@@ -47,7 +48,7 @@ def sweep() -> None:
     place = tempfile.gettempdir()
     for name in os.listdir(place):
         owner = re.fullmatch(f"(?:{_TEMPORARY}|{CALLS})" + r"(\d+)-\w+", name)
-        if owner and not _runs(int(owner[1])):
+        if owner and not _runs(whole_number(owner[1])):
             with suppress(OSError):
                 remove_folder(os.path.join(place, name))
 

@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from tui_agent.errors import UsageError
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.visible import escaped
 from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.faults import nearest
@@ -62,8 +63,8 @@ def open_file(workspace: Path, words: str) -> OpenOption:
     found = _LINES.fullmatch(words)
     if found is None or (workspace / words).is_file():
         return OpenOption(file_below(workspace, words))
-    first = int(found["first"])
-    last = int(found["last"] or first)
+    first = whole_number(found["first"])
+    last = whole_number(found["last"]) if found["last"] else first
     if not 1 <= first <= last:
         raise UsageError(
             f"{escaped(words)} names no lines", "write FILE:LINE or FILE:LINE-LINE, counted from 1"

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tui_agent.errors import SessionError
+from tui_agent.files.numbers import whole_number
 from tui_agent.log import database, directory, records
 from tui_agent.log.directory import LOG, SessionEntry
 from tui_agent.store import events as e
@@ -138,7 +139,7 @@ def _has_index(connection: sqlite3.Connection) -> bool:
 
 def _is_settled(looks: str) -> bool:
     """Whether what is written from now on will change how a log looks."""
-    return time.time_ns() - max(int(changed) for changed in looks.split()[1::2]) > database.SOON
+    return time.time_ns() - max(whole_number(changed) for changed in looks.split()[1::2]) > database.SOON
 
 
 def _looks(log: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tui_agent.errors import NotKept, OpenElsewhere, SessionError
 from tui_agent.files.names import shown
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.private import make_private, open_private
 
 NAME = "lock"
@@ -66,8 +67,8 @@ class SessionLock:
 def holder(folder: Path) -> int:
     """The process that last took the lock, 0 where none is known."""
     try:
-        return int((folder / NAME).read_bytes()[:20])
-    except (OSError, ValueError):
+        return whole_number((folder / NAME).read_bytes()[:20])
+    except OSError:
         return 0
 
 

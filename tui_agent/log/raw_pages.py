@@ -44,12 +44,12 @@ def read_raw(path: Path) -> RawRows:
 
 def _take(found: RawRows, row_id: int, values: list[Any]) -> None:
     match values:
-        case [_, float() | int(), str(), int(), bytes(), int()]:
-            record = Record(row_id, float(values[1]), *values[2:])
+        case [_, float() | int() as at, str(), int(), bytes(), int()]:
+            record = Record(row_id, float(at), *values[2:])
             if record.is_whole:
                 found.records[row_id] = record
-        case [str() | bytes(), int(), float() | int(), str(), int(), bytes(), int()]:
-            record = Record(values[1], float(values[2]), *values[3:])
+        case [str() | bytes(), int(), float() | int() as at, str(), int(), bytes(), int()]:
+            record = Record(values[1], float(at), *values[3:])
             key = from_sql(values[0])
             older = found.growing.get(key)
             if record.is_whole and (older is None or (older.number, older.at) <= (record.number, record.at)):

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tui_agent import __version__
 from tui_agent.errors import SessionError
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.private import write_private
 from tui_agent.log import database, records
 from tui_agent.log.journal import Journal
@@ -56,10 +57,11 @@ def load(folder: Path) -> Snapshot | None:
     """The snapshot of a session; None where there is none that is whole and of this version."""
     try:
         head, _, body = (folder / NAME).read_bytes().partition(b"\n")
-        magic, made_by, number, checksum, crc = head.decode("ascii").split(" ")
-        if (magic, made_by, int(crc)) != (_MAGIC, fingerprint(), zlib.crc32(body)):
+        magic, made_by, *figures = head.decode("ascii").split(" ")
+        record, sum_of_record, crc = (whole_number(figure, -1) for figure in figures)
+        if (magic, made_by, crc) != (_MAGIC, fingerprint(), zlib.crc32(body)) or record < 0:
             return None
-        return Snapshot(int(number), int(checksum), msgspec.msgpack.decode(body, type=State))
+        return Snapshot(record, sum_of_record, msgspec.msgpack.decode(body, type=State))
     except (OSError, ValueError, msgspec.MsgspecError):
         return None
 

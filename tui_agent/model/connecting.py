@@ -10,6 +10,7 @@ from urllib.request import proxy_bypass
 
 from tui_agent.errors import Unreachable
 from tui_agent.files.late_expressions import late
+from tui_agent.files.numbers import whole_number
 from tui_agent.model.failures import Failure
 
 _CONNECTION = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError", "gaierror"}
@@ -48,7 +49,7 @@ def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
     answer = next(
         (_STATUS.match(str(error)) for error in failure.chain if type(error).__name__ == "ProxyError"), None
     )
-    status, said = (int(answer[1]), answer[0].strip()) if answer else (0, "")
+    status, said = (whole_number(answer[1]), answer[0].strip()) if answer else (0, "")
     match status:
         case 407:
             return (

@@ -27,6 +27,7 @@ from msgspec import Struct, field
 from tui_agent import errors
 from tui_agent.errors import FileError, ModelError, UsageError
 from tui_agent.files.key_formats import masked, masked_pieces
+from tui_agent.files.numbers import real_number
 from tui_agent.files.private import open_private
 from tui_agent.files.systems import read_given
 from tui_agent.model.client import (
@@ -346,7 +347,4 @@ _REAL = "For answers to anything else, start `tui-agent` with a model of your ow
 
 
 def _speed() -> float:
-    try:
-        return max(0.0, float(os.environ.get(SPEED, "1")))
-    except ValueError:
-        return 1.0
+    return real_number(os.environ.get(SPEED), 1.0)

@@ -6,9 +6,9 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
+
+from tui_agent.files.numbers import real_number, seconds_of, whole_number
 
 #: What providers call their errors, where an event carries no status: OpenAI, Anthropic, and servers like them; then
 #: Google's canonical codes (https://cloud.google.com/apis/design/errors), Moonshot's, DashScope's, and the numbers of
@@ -146,7 +146,7 @@ def lowered(headers: Any) -> dict[str, str]:
 
 def _as_status(value: Any) -> int:
     if isinstance(value, str):
-        value = _STATUS_OF.get(value.lower()) or (int(value) if value.isdecimal() and len(value) < 9 else 0)
+        value = _STATUS_OF.get(value.lower()) or whole_number(value)
     return value if isinstance(value, int) and 400 <= value <= 599 else 0
 
 
@@ -159,7 +159,7 @@ def _minimax(body: Mapping[str, Any]) -> int:
 
 def _now(headers: Mapping[str, str]) -> float:
     """The server's time, else ours."""
-    date = _date(headers.get("date", ""))
+    date = seconds_of(headers.get("date"))
     return time.time() if date is None else date
 
 
@@ -173,25 +173,17 @@ def _seconds(value: str | None, now: float) -> float | None:
         return max(0.0, moment - now) if moment >= _MOMENT else number
     if _WHOLE_SPAN.fullmatch(value):
         return _span(value)
-    date = _date(value)
+    date = seconds_of(value)
     return None if date is None else max(0.0, date - now)
 
 
 def _number(value: str | None) -> float | None:
     """What is not negative and not a float of Python's only, like `nan`."""
-    return float(value) if value is not None and _NUMBER.fullmatch(value.strip()) else None
+    if value is None or not _NUMBER.fullmatch(value.strip()):
+        return None
+    number = real_number(value, -1.0)
+    return None if number < 0 else number
 
 
 def _span(text: str) -> float:
-    return sum(float(number) * _UNITS[unit.lower()[:2]] for number, unit in _PART.findall(text))
-
-
-def _date(value: str) -> float | None:
-    """Seconds since 1970 of a date of HTTP's or of RFC 3339."""
-    for parse in (parsedate_to_datetime, datetime.fromisoformat):
-        try:
-            date = parse(value)
-            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-        except (TypeError, ValueError, IndexError, OverflowError):
-            continue
-    return None
+    return sum(real_number(number) * _UNITS[unit.lower()[:2]] for number, unit in _PART.findall(text))

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.private import make_private, open_private, replace_private
 from tui_agent.model.servers import ServerModel, root_of
 
@@ -109,7 +110,7 @@ class ServerMemory:
         if self._folder is None:
             return False
         for path in (self._folder / "servers").glob(f"{_digest(address)}-*"):
-            held = self._hold(address, int(path.name.rpartition("-")[2]), fcntl.LOCK_EX)
+            held = self._hold(address, whole_number(path.name.rpartition("-")[2]), fcntl.LOCK_EX)
             if held is None:
                 return True
             os.close(held)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.files.late_expressions import late
+from tui_agent.files.numbers import based_number, whole_number
 from tui_agent.model import table
 from tui_agent.model.parts import Message, Origin
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
@@ -27,9 +28,9 @@ _TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
     "llama-cpp-python": ("json_object",),
     "vLLM": ("json_schema", "guided_json"),
 }
-#: A local server answers at once or is not there.
 #: Stands for a key that a local server does not need.
 NO_KEY = "none"
+#: A local server answers at once or is not there.
 TIMEOUT_SECONDS = 0.5
 #: A model that is not loaded yet has to be, before it says its first word.
 TRIAL_SECONDS = 600.0
@@ -128,8 +129,8 @@ async def fetch(
         raise ValueError("not HTTP")
     if b"chunked" in begun.lower():
         rest = _unchunked(rest)
-    if int(status[1]) != 200:
-        raise ServerRefusal(int(status[1]), rest.decode("utf-8", "replace"))
+    if status[1] != b"200":
+        raise ServerRefusal(whole_number(status[1]), rest.decode("utf-8", "replace"))
     return msgspec.json.decode(rest) if decode else rest
 
 
@@ -144,7 +145,7 @@ def _unchunked(raw: bytes) -> bytes:
     """The body of pieces that each say their length before them."""
     body = b""
     while match := re.match(rb"([0-9a-fA-F]+)[^\r\n]*\r\n", raw):
-        length = int(match[1], 16)
+        length = based_number(match[1].decode(), 16)
         if not length:
             break
         body += raw[match.end() : match.end() + length]
@@ -191,7 +192,7 @@ async def _ollama(root: str, name: str) -> ServerModel:
     most = next((_number(value) for key, value in facts.items() if key.endswith(".context_length")), 0)
     own = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
     tools = "tools" in (shown.get("capabilities") or ())
-    return ServerModel("Ollama", int(own[1]) if own else 0, most, slots=1, tools=tools)
+    return ServerModel("Ollama", whole_number(own[1]) if own else 0, most, slots=1, tools=tools)
 
 
 async def _lm_studio(root: str, name: str) -> ServerModel:
@@ -316,4 +317,5 @@ _ASKED = late(
 def sizes_in(words: str) -> tuple[int, int]:
     """The window and the size of the request that a server names when it finds one too long, 0 for what it does not."""
     window, asked = _WINDOW.search(words), _ASKED.search(words)
-    return int(next(filter(None, window.groups()))) if window else 0, int(asked[1]) if asked else 0
+    named = next(filter(None, window.groups())) if window else ""
+    return whole_number(named), whole_number(asked[1]) if asked else 0

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
+from tui_agent.files.numbers import real_number, whole_number
 from tui_agent.model.rules import providers, rules_of
 from tui_agent.model.table import KnownModel, table
 
@@ -30,7 +31,7 @@ def version_of(name: str) -> tuple[int, float]:
     What follows the point is a fraction: `grok-4.20` is older than `grok-4.3`.
     """
     found = _VERSION.search(_DATE.sub("", name))
-    return (int(found[1]), float(f"0.{found[2] or 0}")) if found else (0, 0.0)
+    return (whole_number(found[1]), real_number(f"0.{found[2] or 0}")) if found else (0, 0.0)
 
 
 def is_ended(known: KnownModel, day: date, within: int = 0) -> bool:
@@ -102,4 +103,4 @@ def _kind_of(model: str) -> tuple[str, ...]:
 def _size_of(name: str) -> int:
     """The billions of parameters that the name says; 0 if it says none."""
     found = re.search(r"\b(\d+)b\b", name)
-    return int(found[1]) if found else 0
+    return whole_number(found[1]) if found else 0

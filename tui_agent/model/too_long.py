@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tui_agent.files.late_expressions import late
+from tui_agent.files.numbers import whole_number
 from tui_agent.model.failures import Failure
 
 #: How servers say that a request is too long, and what litellm looks for: tests/model/test_too_long.py has them all.
@@ -44,7 +45,7 @@ def is_too_long(failure: Failure) -> bool:
     if status == 413 or _OVER_ONE.search(text) or _CODES.search(text):
         return True
     answer = _ANSWER_TOO_LONG.search(text)
-    if _OTHER_TOO_LONG.search(text) or (answer and int(answer[1]) >= int(answer[2])):
+    if _OTHER_TOO_LONG.search(text) or (answer and whole_number(answer[1]) >= whole_number(answer[2])):
         return False
     if _RATE.search(text) and status in (0, 429, 500, 503):
         return False
@@ -55,6 +56,6 @@ def over_account(failure: Failure) -> tuple[int, int, str] | None:
     """The tokens that the account may send in some time, the tokens of this one request, and "minute" or "day", if
     the request alone is more: a wait does not help."""
     sizes = _ACCOUNT.search(failure.text)
-    if sizes is None or int(sizes[3]) <= int(sizes[2]):
+    if sizes is None or whole_number(sizes[3]) <= whole_number(sizes[2]):
         return None
-    return int(sizes[2]), int(sizes[3]), "day" if sizes[1].upper() == "TPD" else "minute"
+    return whole_number(sizes[2]), whole_number(sizes[3]), "day" if sizes[1].upper() == "TPD" else "minute"

@@ -17,6 +17,7 @@ from typing import Any
 
 from tui_agent import debug_log
 from tui_agent.errors import ChildFailed, TuiAgentError
+from tui_agent.files.numbers import whole_number
 from tui_agent.processes import wire
 from tui_agent.processes.wire import lines
 
@@ -71,7 +72,7 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(
         _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0
     )  # heard even where we are stopped
-    if parent and os.getppid() != int(parent):
+    if parent and os.getppid() != whole_number(parent):
         os._exit(0)  # it died before we asked to be told
 
 

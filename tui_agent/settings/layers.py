@@ -10,6 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from tui_agent.errors import UsageError
+from tui_agent.files.numbers import whole_number
+from tui_agent.files.structures import Unreadable, read_toml
 from tui_agent.files.visible import escaped
 from tui_agent.settings.catalog import Value, checked, entries, from_words, groups, wanted
 from tui_agent.settings.faults import ConfigFault, line_of, nearest
@@ -175,8 +177,6 @@ class _Unreadable(Exception):
 
 def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]]:
     """The text of a TOML file and what it says. Raises `_Unreadable`."""
-    import tomllib
-
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -185,15 +185,15 @@ def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]]:
             ConfigFault(where, "the file is not UTF-8 text", "save it as UTF-8", line)
         ) from None
     try:
-        return text, tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return text, read_toml(text)
+    except Unreadable as error:
         raise _Unreadable(_broken(where, text, error)) from None
 
 
 def _broken(where: str, text: str, error: Exception) -> ConfigFault:
     words = str(error)
     found = _AT_LINE.search(words)
-    line = int(found.group(1)) if found else text.count("\n") + 1 if "end of document" in words else 0
+    line = whole_number(found[1]) if found else text.count("\n") + 1 if "end of document" in words else 0
     what = "the file is not TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
     return ConfigFault(where, what, "correct it; until then none of its settings is used", line)
 

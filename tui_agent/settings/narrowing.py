@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from tui_agent.files.numbers import LARGEST, amount
 from tui_agent.settings.catalog import Value
 from tui_agent.settings.faults import ConfigFault
 from tui_agent.settings.layers import Layer
@@ -110,4 +111,4 @@ def _why_not(key: str, value: Value, below: Value) -> str:
 
 def _amount(key: str, value: Value) -> float:
     assert isinstance(value, int | float)
-    return float("inf") if key in _LIMITS and value == 0 else float(value)
+    return float("inf") if key in _LIMITS and value == 0 else amount(value, 0.0, least=-LARGEST)

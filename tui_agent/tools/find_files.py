@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.context.blocks import item, name
+from tui_agent.files.numbers import amount
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
@@ -35,7 +36,7 @@ async def _find(entry: dict[str, Any], context: ToolContext) -> tuple[str, int]:
     pattern = compile_pattern(glob.removeprefix("./"), ignore_case=index.ignore_case)
     if isinstance(pattern, InvalidPattern):
         return f"{title}\nnot a glob: {item(pattern.why)}", 0
-    limit = max(1, min(int(entry.get("limit") or LIMIT), LIMIT))
+    limit = max(1, round(amount(entry.get("limit"), LIMIT, most=LIMIT)))
     found = await asyncio.to_thread(index.match, pattern, MOST_LOOKED_AT)
     newest = await asyncio.to_thread(_newest, context.workspace.root, found.paths)
     lines = [name(path) for path in newest[:limit]]

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.trial.inside.mounts import plant
 from tui_agent.trial.plan import NoView, ViewPlan, own_folder
 
@@ -27,7 +28,7 @@ def program() -> str:
 def check() -> None:
     """Raises `NoView` where it is not there, or has no overlays. Blocking."""
     done = subprocess.run([program(), "--version"], capture_output=True, text=True, timeout=5, check=False)
-    found = tuple(int(number) for number in re.findall(r"\d+", done.stdout)[:2])
+    found = tuple(whole_number(number) for number in re.findall(r"\d+", done.stdout)[:2])
     if found < LEAST:
         raise NoView(
             "bubblewrap", 0, f"it is {done.stdout.strip() or 'broken'}, and has overlays from 0.11 on"

@@ -36,7 +36,7 @@ class RecentActions:
 def _read(path: Path) -> list[str]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     return [name for name in found if name in ACTIONS] if isinstance(found, list) else []
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.visible import clean, one_line
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ CHECK_INKS: dict[CheckLook, str] = {
 _RENDITION = re.compile(r"\x1b\[([0-9;:]*)m")
 #: The theme's colours for those of a terminal, dark and bright; black and white are the text's own.
 _COLOURS = ("$muted", "$error", "$success", "$warning", "$accent", "$running", "$accent", "")
+#: Codes of a sequence that are looked at, and the largest of them; what follows is left out.
+_MOST_CODES, _MOST_CODE = 32, 255
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 
 __all__ = [
@@ -68,7 +71,10 @@ def coloured(text: str) -> Content:
 
 def _rendered(style: dict[str, str], codes: str) -> dict[str, str]:
     """The style after a sequence; what it says of backgrounds is left out, since the text has to be read on ours."""
-    given = [int(code or 0) for code in codes.replace(":", ";").split(";")]
+    given = [
+        whole_number(code, most=_MOST_CODE)
+        for code in codes.replace(":", ";").split(";", _MOST_CODES)[:_MOST_CODES]
+    ]
     while given:
         match given.pop(0):
             case 0:

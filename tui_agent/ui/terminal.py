@@ -24,6 +24,8 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from tui_agent.files.numbers import whole_number
+
 if TYPE_CHECKING:
     from tui_agent.ui.keys.keymap import Keys
 
@@ -155,7 +157,7 @@ def can_be_continued() -> bool:
 def _parent(pid: int) -> int:
     if pid == os.getpid():
         return os.getppid()
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return whole_number(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 _PASTE, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from textual.theme import Theme
 
+from tui_agent.files.structures import Unreadable, read_toml
 from tui_agent.settings.files import read_own
 from tui_agent.settings.folders import themes_folder
 
@@ -129,8 +130,8 @@ def _read(path: Path, depth: Depth) -> Palette:
         if path.parent == themes_folder():
             found = _shipped(path.stem)
         else:
-            found = tomllib.loads(read_own(path.parents[1], path.parent.name, path.name).decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+            found = read_toml(read_own(path.parents[1], path.parent.name, path.name).decode())
+    except (OSError, UnicodeDecodeError, Unreadable) as error:
         return _filled(path.stem, True, {}, [f"The theme {path} cannot be read ({error}): correct it"], depth)
     colors = next((found[table] for table in (depth, FULL) if isinstance(found.get(table), dict)), {})
     texts = {name: color for name, color in colors.items() if isinstance(color, str)}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.workspace.imports import grammar_of
 from tui_agent.workspace.languages import language
 from tui_agent.workspace.syntax_trees import parse
@@ -115,7 +116,7 @@ def symbol_at(found: Sequence[Symbol], row: int) -> int:
 def _level(heading: Node) -> int:
     """Of a heading, from 1, as the type of its mark says: `atx_h2_marker`, `setext_h1_underline`."""
     marks = [child.type.partition("_h")[2][:1] for child in heading.children if "_h" in child.type]
-    return int(marks[0]) if marks and marks[0].isdigit() else 1
+    return whole_number(marks[0], 1) if marks else 1
 
 
 def _language(path: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tui_agent.errors import LoginFailed, Unreachable
+from tui_agent.files.numbers import amount
 from tui_agent.model.login import flow
 from tui_agent.model.login.flow import AwaitApproval, LoggedIn, LoginProgress, ShowCode, SlowDown
 from tui_agent.model.login.services import CHATGPT, base
@@ -124,7 +125,7 @@ def _login(answer: WebAnswer, before: Login) -> Login:
         before,
         token=answer.token("refresh_token") or before.token,
         access=access,
-        expires=float(expires) if isinstance(expires, int | float) else 0.0,
+        expires=amount(expires, 0.0),
         account=account,
     )
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from tui_agent.errors import LoginFailed, Unreachable
 from tui_agent.files.key_formats import masked
+from tui_agent.files.numbers import amount, real_number
 from tui_agent.files.visible import one_line
 from tui_agent.model.certificates import verification
 
@@ -42,10 +43,7 @@ class WebAnswer(Struct, frozen=True):
     def number(self, name: str) -> float:
         """A field as a positive number; 0 if it is none."""
         value = self.body.get(name)
-        try:
-            number = 0.0 if isinstance(value, bool) else float(value or 0)
-        except (TypeError, ValueError):
-            return 0.0
+        number = real_number(value) if isinstance(value, str) else amount(value, 0.0)
         return number if 0 < number < 1e12 else 0.0
 
     @property
@@ -142,7 +140,4 @@ def _object(raw: bytes | bytearray) -> dict[str, Any]:
 
 
 def _seconds(headers: Any) -> float:
-    try:
-        return max(0.0, min(float(headers.get("retry-after", "0")), 600.0))
-    except ValueError:
-        return 0.0
+    return min(real_number(headers.get("retry-after")), 600.0)

@@ -182,7 +182,7 @@ def _message(text: str) -> str:
     """A message with its text as text, and what else it holds as JSON."""
     try:
         message = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         return json.dumps(message, ensure_ascii=False, indent=2)

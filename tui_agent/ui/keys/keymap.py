@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from textual.keys import _character_to_key
 
+from tui_agent.files.structures import Unreadable, read_toml
 from tui_agent.settings.files import WORKSPACE_FOLDER, read_own
 from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
@@ -180,8 +180,8 @@ def spelled(key: str) -> str:
 
 def _read(path: Path, faults: list[str]) -> dict[str, tuple[str, ...]]:
     try:
-        tables = tomllib.loads(read_own(path.parent, path.name).decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        tables = read_toml(read_own(path.parent, path.name).decode())
+    except (OSError, UnicodeDecodeError, Unreadable) as error:
         faults.append(f"The keys in {path} cannot be read ({error}): correct the file")
         return {}
     found = {}

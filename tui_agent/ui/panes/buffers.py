@@ -13,6 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.files.numbers import whole_number
 from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.store.state import State
 from tui_agent.ui.sink import parts
@@ -300,8 +301,8 @@ class BuffersPane(Pane):
 
         def go(chosen: str | None) -> None:
             if chosen:
-                row, column = map(int, chosen.split(":"))
-                editor.go_to_line(row + 1, column + 1)
+                row, _, column = chosen.partition(":")
+                editor.go_to_line(whole_number(row) + 1, whole_number(column) + 1)
 
         room = room_of(self.app.size.width)
         self.app.push_screen(symbol_chooser(editor.path, editor.lines, editor.place[0][0], room), go)

@@ -10,6 +10,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.session.session import Session
 from tui_agent.store.state import ActionSlice, PlanSlice, State
 from tui_agent.ui.panes.plan_rows import plan_rows
@@ -79,11 +80,11 @@ class PlanPane(Pane):
             case "all":
                 self._take_all()
             case "other":
-                self.act(self.session.chat.decide(self._plan.actions[int(index)].action.name, path))
+                self.act(self.session.chat.decide(self._plan.actions[whole_number(index)].action.name, path))
             case "file" | "left":
                 self.act(self.session.files.open(path), changes=("buffers",))
             case "more" | "action" if index:
-                self._unfolded ^= {int(index)}
+                self._unfolded ^= {whole_number(index)}
                 self._draw()
 
     def _let_go(self) -> None:
@@ -112,7 +113,7 @@ class PlanPane(Pane):
         kind, _, rest = self._rows.cursor.partition(":")
         index, _, path = rest.partition(":")
         if kind == "action":
-            path = next(iter(self._plan.actions[int(index)].loaded), "")
+            path = next(iter(self._plan.actions[whole_number(index)].loaded), "")
         if path:
             self.act(self.session.files.open(path), changes=("buffers",))
 
@@ -123,7 +124,7 @@ class PlanPane(Pane):
             return
         if self._input.has_focus:
             return
-        number = int(event.character or "0")
+        number = whole_number(event.character)
         if number <= min(len(action.nearest), 9):
             event.stop()
             if number:
@@ -175,8 +176,8 @@ class PlanPane(Pane):
     def _under_cursor(self) -> ActionSlice | None:
         """The action that the cursor is on or in; else the one that is asked about."""
         index = self._rows.cursor.split(":")[1:2]
-        if index and index[0].isdecimal() and int(index[0]) < len(self._plan.actions):
-            return self._plan.actions[int(index[0])]
+        if index and whole_number(index[0], -1) in range(len(self._plan.actions)):
+            return self._plan.actions[whole_number(index[0])]
         return self._asking()
 
     def _type(self, kind: str, action: ActionSlice, value: str) -> None:

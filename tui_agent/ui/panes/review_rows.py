@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent.edits.change import Change
+from tui_agent.files.numbers import whole_number
 from tui_agent.store.state import State
 from tui_agent.ui.panes.review_place import ReviewPosition, waiting
 from tui_agent.ui.sink import counted
@@ -123,7 +124,7 @@ def place_of(key: str) -> tuple[str, int] | None:
     if not key.startswith(_PLACE):
         return None
     path, _, line = key.removeprefix(_PLACE).rpartition(":")
-    return path, int(line)
+    return path, whole_number(line)
 
 
 def hints(changes: Sequence[Change]) -> list[Hint]:

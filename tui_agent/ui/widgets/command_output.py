@@ -15,13 +15,16 @@ from textual.style import Style
 from textual.widgets import Static
 
 from tui_agent.files.late_expressions import late
+from tui_agent.files.numbers import whole_number
 from tui_agent.store.checks import CheckResult, Place
 from tui_agent.store.commands import CommandResult
 from tui_agent.ui.sink import coloured, label, parts
+from tui_agent.ui.widgets.broken import GuardedText, or_broken
 
+#: With bounds, since it is tried at each word of an output.
 #: `src/a.py:12`, `File "src/a.py", line 12`, `a.ts(12,3)`: a path and a line as compilers and test runners print them.
 _PLACE = late(
-    r"(?<![\w/.@-])(?P<path>(?:\.{1,2}/|/)?[\w.@+-]+(?:/[\w.@+ -]*[\w.@+-])*\.\w+)"
+    r"(?<![\w/.@+-])(?P<path>(?:\.{1,2}/|/)?[\w.@+-]{1,255}(?:/[\w.@+ -]{0,100}[\w.@+-]){0,20}\.\w{1,20})"
     r"(?:\", line |:|\()(?P<line>[1-9]\d{0,6})\b"
 )
 _LINK = "place"
@@ -70,7 +73,7 @@ class PlaceLink(Static, can_focus=True):
         self.post_message(PlacePressed(self._place.path, self._place.line))
 
 
-class CommandOutput(Static, can_focus=True):
+class CommandOutput(GuardedText, can_focus=True):
     """A command in one line, with what came of it; what it printed, once it is asked for."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -106,6 +109,9 @@ class CommandOutput(Static, can_focus=True):
             self._opened += 1
 
     def _draw(self) -> None:
+        self.update(or_broken(self._content))
+
+    def _content(self) -> Content:
         result = self._result
         mark, colour = ("✓ ", "$success") if result.ok else ("✗ ", "$error")
         fold = "▾ " if self._unfolded else "▸ " if result.output else "  "
@@ -116,16 +122,15 @@ class CommandOutput(Static, can_focus=True):
         facts += [fact for fact in told if fact not in words]
         line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
         if not self._unfolded:
-            self.update(line)
-            return
+            return line
         text = coloured((result.coloured or result.output).rstrip("\n"))
         hint = [parts(("  o opens the next place", "$muted"))] if any(places(result.output)) else []
-        self.update(Content("\n").join([line, *hint, _linked(text)]))
+        return Content("\n").join([line, *hint, _linked(text)])
 
 
 def places(text: str) -> Iterable[tuple[str, int]]:
     """The files and lines that a text names."""
-    return ((found["path"], int(found["line"])) for found in _PLACE.finditer(text))
+    return ((found["path"], whole_number(found["line"])) for found in _PLACE.finditer(text))
 
 
 def _linked(text: Content) -> Content:
@@ -133,7 +138,7 @@ def _linked(text: Content) -> Content:
         Span(
             found.start("path"),
             found.end("line"),
-            Style.from_meta({_LINK: (found["path"], int(found["line"]))}),
+            Style.from_meta({_LINK: (found["path"], whole_number(found["line"]))}),
         )
         for found in _PLACE.finditer(text.plain)
     ]

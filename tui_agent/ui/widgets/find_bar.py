@@ -19,6 +19,7 @@ from textual.widgets import Input, Static
 
 from tui_agent.edits.search import MOST, Occurrence, Occurrences, Place, Search
 from tui_agent.errors import EditFailed
+from tui_agent.files.numbers import whole_number
 from tui_agent.ui.sink import counted, parts
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.hints import Hint, HintLine
@@ -185,8 +186,9 @@ class FindBar(Vertical):
 
     def _go_to_line(self, value: str) -> None:
         line, _, column = value.strip().partition(":")
-        if self._editor and line.isdecimal() and (not column or column.isdecimal()):
-            self._editor.go_to_line(int(line), int(column or 1))
+        row, place = whole_number(line), whole_number(column, 0 if column else 1)
+        if self._editor and row and place:
+            self._editor.go_to_line(row, place)
             self._leave()
         else:
             self._say("A line, or line:column", "$warning")

@@ -19,6 +19,7 @@ from pygments.token import Token as Kind
 from textual.content import Content, Span
 from textual.style import Style
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.visible import clean
 from tui_agent.ui.widgets.markdown_lines import AnyLine, Table, TableLine, TextLine
 
@@ -195,7 +196,9 @@ class Blocks:
         self._fresh = True
 
     def _enter_list(self, token: Token) -> None:
-        number = int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None
+        number = (
+            whole_number(str(token.attrs.get("start", 1)), 1) if token.type == "ordered_list_open" else None
+        )
         if self._within is not None and not self._lists and token.map and token.map[0] == 0:
             self._lists.append(_List(self._within.number, begun=True))
         else:

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 from rich.segment import Segment
 from textual import events
+from textual.content import Content
 from textual.geometry import Offset, Region, Size
 from textual.screen import Screen
 from textual.selection import Selection
@@ -26,9 +27,10 @@ from textual.widget import Widget
 
 from tui_agent.processes.background import NotWanted, in_background
 from tui_agent.ui.sink import one_line
+from tui_agent.ui.widgets.broken import WORDS, Guarded, logged
 from tui_agent.ui.widgets.markdown import Drawn, Reading
 from tui_agent.ui.widgets.markdown_blocks import coloured
-from tui_agent.ui.widgets.markdown_lines import MARGIN, TAB, AnyLine, DrawnRow
+from tui_agent.ui.widgets.markdown_lines import MARGIN, TAB, AnyLine, DrawnRow, TextLine
 
 #: So many characters are read when a message is made, and so many wrapped, at once; more in a thread.
 AT_ONCE = 4_000
@@ -41,7 +43,7 @@ MOST_STRIPS = 300
 _TURNS: WeakKeyDictionary[Screen[object], asyncio.Lock] = WeakKeyDictionary()
 
 
-class MessageText(Widget):
+class MessageText(Guarded, Widget):
     """A message in Markdown, or with `parsed` false in plain words.
 
     `show` may be called again with a longer text while it streams; `growing` says that more will come.
@@ -59,7 +61,7 @@ class MessageText(Widget):
         self._growing = growing
         self._reading = Reading(parsed=parsed)
         at_once = len(text) <= AT_ONCE
-        self._drawn = self._reading.read(text, growing=growing) if at_once else Drawn()
+        self._drawn = self._lines_of(text, growing) if at_once else Drawn()
         self._read = len(text) if at_once else 0
         self._drawing = asyncio.Lock()
         #: How far down each line ends, at the width at which it was measured; another may be wanted by now.
@@ -78,7 +80,7 @@ class MessageText(Widget):
         async with self._drawing:
             if text != self._text:
                 return  # a longer one waits
-            read = partial(self._reading.read, text, growing=growing)
+            read = partial(self._lines_of, text, growing)
             known = self._read if len(text) >= self._read else 0
             drawn = read() if len(text) - known <= MORE_AT_ONCE else await in_background(read)
             self._read = len(text)
@@ -86,6 +88,17 @@ class MessageText(Widget):
         if self._reading.uncoloured and not self._colouring:
             self._colouring = True
             self.run_worker(self._colour(), exit_on_error=False)
+
+    def _lines_of(self, text: str, growing: bool) -> Drawn:
+        """The text as lines; one line that says so if it cannot be read as such."""
+        try:
+            return self._reading.read(text, growing=growing)
+        except NotWanted:
+            raise
+        except Exception as error:
+            self.break_down(error)
+            self._reading = Reading(parsed=False)
+            return Drawn((TextLine(Content.styled(WORDS, "$error")),))
 
     async def _put(self, drawn: Drawn) -> None:
         """Put these lines in the place of those that are there."""
@@ -127,7 +140,7 @@ class MessageText(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         if width != self._width and (self._near or not self._width) and _short(self._drawn.lines):
-            self._measured(width, [line.height(width) for line in self._drawn.lines])
+            self._measured(width, [_height(line, width) for line in self._drawn.lines])
         return self._ends[-1] if self._ends else 0
 
     def _size_updated(
@@ -264,8 +277,16 @@ async def _heights(
     lines: Sequence[AnyLine], width: int, wanted: Callable[[], bool] = lambda: True
 ) -> list[int]:
     if _short(lines):
-        return [line.height(width) for line in lines]
-    return await in_background(lambda: [line.height(width) for line in lines], wanted)
+        return [_height(line, width) for line in lines]
+    return await in_background(lambda: [_height(line, width) for line in lines], wanted)
+
+
+def _height(line: AnyLine, width: int) -> int:
+    try:
+        return line.height(width)
+    except Exception as error:
+        logged(error)
+        return 1
 
 
 def _sums(heights: Iterable[int], before: int = 0) -> list[int]:

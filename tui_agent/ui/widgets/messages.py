@@ -20,6 +20,7 @@ from tui_agent.edits.change import Change
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.store.usage import estimated_tokens
 from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.widgets.broken import GuardedText, or_broken
 from tui_agent.ui.widgets.command_output import CommandOutput, PlaceLink
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ class MessageBlock(Vertical):
             await self._body.show(text, growing=growing)
 
 
-class Reasoning(Static):
+class Reasoning(GuardedText):
     """The thinking before an answer: one line with its tokens, below it the text if that is asked for and known."""
 
     def __init__(self, text: str, tokens: int, unfolded: bool) -> None:
@@ -232,15 +233,16 @@ class Reasoning(Static):
     def _draw(self) -> None:
         words = f"thinking {self._count()} tokens"
         if not self._text:
-            self.update(plain(f"  {words}"))
+            shown = f"  {words}"
         else:
-            self.update(plain(f"▾ {words}\n{_newest(self._text)}") if self._unfolded else plain(f"▸ {words}"))
+            shown = f"▾ {words}\n{_newest(self._text)}" if self._unfolded else f"▸ {words}"
+        self.update(or_broken(lambda: plain(shown)))
 
     def _count(self) -> str:
         return f"{self._tokens:,}" if self._tokens else f"~{estimated_tokens(len(self._text)):,}"
 
 
-class CallLine(Static, can_focus=True):
+class CallLine(GuardedText, can_focus=True):
     """Calls of tools in one line: what, how long, how much; what came of each, once it is asked for."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
@@ -266,6 +268,9 @@ class CallLine(Static, can_focus=True):
         self._draw()
 
     def _draw(self) -> None:
+        self.update(or_broken(self._content))
+
+    def _content(self) -> Content:
         fold = ("▾ " if self._unfolded else "▸ ", "$muted")
         uses = self._uses
         if len(uses) == 1:
@@ -281,7 +286,7 @@ class CallLine(Static, can_focus=True):
             for use in uses:
                 lines += [parts("  ", *_use(use))] if len(uses) > 1 else []
                 lines += [plain(use.details.rstrip("\n"))] if use.details else []
-        self.update(Content("\n").join(lines))
+        return Content("\n").join(lines)
 
 
 def _use(use: ToolUse) -> list[str | tuple[str, str]]:
@@ -334,18 +339,22 @@ def _agent_text(summary: str, text: str) -> Iterable[Widget]:
     if summary:
         yield _words(summary, "summary")
     if text and text != summary:
-        yield markdown(text) if _MARKDOWN.search(text) else Static(plain(text), markup=False)
+        yield markdown(text) if _MARKDOWN.search(text) else _short(text)
 
 
 def _words(text: str, classes: str) -> Widget:
     """Plain words: what is short is one piece, what is long is drawn in steps."""
     if len(text) <= SHORT:
-        return Static(plain(text), classes=classes, markup=False)
+        return _short(text, classes)
     return markdown(text, parsed=False, classes=classes)
 
 
+def _short(text: str, classes: str = "") -> Static:
+    return GuardedText(or_broken(lambda: plain(text)), classes=classes, markup=False)
+
+
 def _line_of(facts: str) -> Static:
-    return Static(label(facts), classes="facts", markup=False)
+    return GuardedText(or_broken(lambda: label(facts)), classes="facts", markup=False)
 
 
 def _count(number: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from textual import events
 from textual.message import Message
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.ui.keys.leader import is_modifier
 from tui_agent.ui.widgets.text_area import WritingArea
 from tui_agent.ui.widgets.vim import Mode, Vim
@@ -112,7 +113,7 @@ class Prompt(WritingArea):
         return f"[pasted text {len(self._pastes)}: {len(text):,} characters]"
 
     def _unfolded(self, found: re.Match[str]) -> str:
-        number = int(found[1])
+        number = whole_number(found[1])
         return self._pastes[number - 1] if 0 < number <= len(self._pastes) else found[0]
 
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────

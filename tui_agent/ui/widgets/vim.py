@@ -10,9 +10,13 @@ from textual import events
 from textual.document._document import Location
 from textual.widgets import TextArea
 
+from tui_agent.files.numbers import whole_number
+
 Mode = Literal["insert", "normal", "visual"]
 #: A run of letters, or one of other signs: what `w`, `b` and `e` step over.
 _WORD = re.compile(r"\w+|[^\w\s]+")
+#: The largest count that repeats a command.
+_MOST_TIMES = 100_000
 _OPERATORS = frozenset("dcy")
 #: What waits for another letter.
 _PREFIXES = frozenset("grfFtT")
@@ -122,7 +126,7 @@ class Vim:
         found = re.fullmatch(r"([1-9]\d*)?([dcy])?([1-9]\d*)?(.*)", typed, re.DOTALL)
         assert found is not None
         first, operator, second, rest = found.groups()
-        count = int(first or 1) * int(second or 1)
+        count = min(_MOST_TIMES, whole_number(first, 1) * whole_number(second, 1))
         if operator and self.mode == "visual":
             first_place, last_place = sorted((self._anchor, self._at))
             self._operate(operator, TextRange(first_place, min(last_place + 1, len(self._text))))

@@ -1,0 +1,71 @@
+"""TOML and JSON from outside as values, within bounds: whatever is wrong with a text is one error."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tui_agent.files.late_expressions import late
+
+#: Letters of a text, levels of tables and lists inside each other, and parts of one dotted key.
+MOST_LETTERS, MOST_DEEP, MOST_PARTS = 1 << 20, 64, 64
+#: Between two parts of a key there is one dot.
+_DOT = late(r"(?<!\.)\.(?!\.)")
+
+
+class Unreadable(ValueError):
+    """A text that is not TOML or JSON within the bounds; its words say why."""
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The tables of a text in TOML. Raises `Unreadable`."""
+    import tomllib
+
+    _check_size(text)
+    for number, line in enumerate(text.splitlines(), 1):  # the reader needs time by the square of the parts
+        if line.count(".") > MOST_PARTS and any(
+            len(_DOT.findall(part)) >= MOST_PARTS for part in line.replace("]", "=").split("=")[:-1]
+        ):
+            raise Unreadable(f"a key has more than {MOST_PARTS} parts (at line {number}, column 1)")
+    try:
+        value = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unreadable(str(error)) from None
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+    except (ValueError, OverflowError):  # `int` refuses 4,301 digits
+        raise Unreadable("a number or a date in it is out of range") from None
+    return _shallow(value)
+
+
+def read_json(text: str) -> Any:
+    """The value of a text in JSON. Raises `Unreadable`."""
+    _check_size(text)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Unreadable(str(error)) from None
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+    except ValueError:
+        raise Unreadable("a number in it is out of range") from None
+    return _shallow(value)
+
+
+def _check_size(text: str) -> None:
+    if len(text) > MOST_LETTERS:
+        raise Unreadable(f"it has more than {MOST_LETTERS:,} letters")
+
+
+def _shallow(value: Any) -> Any:
+    """The value, if it has at most `MOST_DEEP` levels: what is made of it may go down by itself."""
+    level: list[Any] = [value]
+    for _ in range(MOST_DEEP):
+        level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]
+        if not level:
+            return value
+    raise Unreadable("it is nested too deeply")
+
+
+def _inside(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
