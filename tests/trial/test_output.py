@@ -19,6 +19,8 @@ SHOWN = [
     ("\x1bP+q544e\x1b\\after\x07\n", "after\n"),
     ("\x1b]52;c;aGFjaw==\x07clipboard\n", "clipboard\n"),
     ("cut in the middle \x1b]0;no end", "cut in the middle "),
+    ("one \x1b]0;no end\ntwo\nthree\n", "one \ntwo\nthree\n"),
+    ("\x1bPone\x1b]two\x1b[31mthree\n", "three\n"),
 ]
 
 

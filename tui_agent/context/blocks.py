@@ -35,15 +35,15 @@ HEADINGS = (
     "AI Memory (Continuation Context)",
     "SUB-TASKS",
     "SEARCH RESULTS",
+    "COMMAND RESULT",
     "Working files",
     "Summary of the conversation so far",
 )
 _TAG = rf"\s*(?:/?\s*(?:{'|'.join(TAGS)})(?!\w)|/\s*context(?![\w.:-])|context\s+filename\b)"
-_TITLE = (
-    rf"(?:\#{{1,6}}[ \t]*(?:{'|'.join(map(re.escape, HEADINGS))})|\{{[ \t]*\"type\":[ \t]*\"read_files\")"
-)
+_TITLE = rf"(?:\#{{1,6}}[ \t]*(?:{'|'.join(map(re.escape, HEADINGS))}|CHECK(?!\w))|\{{[ \t]*\"type\":[ \t]*\"read_files\")"
 #: Behind the sign of a diff's line a heading is at the beginning of its line as well.
-_START = r"^[+\- ]?[ \t]*"
+#: Not only a line feed begins a line for who reads.
+_START = r"(?:^|(?<=[\r\x0b\x0c\x85\u2028\u2029]))[+\- ]?[ \t]*"
 _INERT_TAG = late(rf"<(?={MARK}*{_TAG})", re.IGNORECASE)
 _TAG_LEFT = late(rf"<(?={_TAG})", re.IGNORECASE)
 _INERT_TITLE = late(rf"({_START})(?={MARK}*{_TITLE})", re.IGNORECASE | re.MULTILINE)

@@ -1,6 +1,14 @@
-"""Long texts made short: whole lines from both ends."""
+"""Long texts made short: whole lines from both ends; and quoted as code."""
 
 from __future__ import annotations
+
+import re
+
+
+def fenced(text: str, language: str = "") -> str:
+    """The text as a block of code in Markdown; its fence is longer than any run of backticks in it."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def head_and_tail(text: str, letters: int) -> tuple[str, int]:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from tui_agent.context.excerpts import fenced
 from tui_agent.errors import FileError, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET, is_secret
@@ -108,9 +109,8 @@ def _command_section(message: ChatMessage, ran: CommandResult) -> str:
     """The command and its output in one fence, longer than any in them, so that neither ends it."""
     title = f"Check {message.check.name}" if message.check else "Command"
     text = f"$ {ran.command}\n{ran.output.rstrip()}".rstrip()
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     ending = f"{ran.ending}, {ran.seconds:.1f} s"
-    return f"## {one_line(title)}, turn {message.turn}\n\n{ending}\n\n{fence}text\n{text}\n{fence}"
+    return f"## {one_line(title)}, turn {message.turn}\n\n{ending}\n\n{fenced(text, 'text')}"
 
 
 def import_session(data: Path, source: Path, workspace: Path, remove_legacy: bool = False) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.checks.output import REPORT, REPORTING
+from tui_agent.context.excerpts import fenced
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.calls import call
@@ -233,7 +234,7 @@ class CommandRuns:
         """The last command and what it printed, in words for the model. Raises `SessionError` where there is none."""
         last = self._last()
         state = "passed" if last.ok else f"ended with {last.status}" if last.how == "exit" else last.how
-        return f"`{last.command}` {state}:\n\n```\n{last.output.rstrip()}\n```\n"
+        return f"`{last.command}` {state}:\n\n{fenced(last.output.rstrip())}\n"
 
     @call(changes=False)
     def whole_output(self, number: str) -> str:

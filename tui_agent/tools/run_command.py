@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
-from tui_agent.context.blocks import inert
+from tui_agent.context.blocks import inert, name
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.key_formats import masked
+from tui_agent.files.numbers import amount
 from tui_agent.store.commands import FULL_VIEWS, CommandResult
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import Circumstances, Invocation, Tool, ToolResult, Verdict, error
 
 #: Letters of code and messages that a token stands for, at least.
 LETTERS = 3
+#: Files and programs of one run that are named.
+MOST_NAMES = 50
 _ENDINGS = {
     "time-out": "stopped: its time was up",
     "stopped": "stopped by the person",
@@ -36,13 +40,13 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     results: list[CommandResult] = []
     for entry in call.entries:
         command, most = str(entry["command"]), context.settings.commands.timeout
-        timeout = min(float(entry.get("timeout") or most), most)
+        timeout = amount(entry.get("timeout"), most, most=most) or most
         try:
             result = await context.run_command(command, timeout, entry.get("background") is True)
         except TuiAgentError as refused:
             return error(str(refused))
         results.append(result)
-        sections.append(await asyncio.to_thread(_section, result, context.settings.commands.output_tokens))
+        sections.append(await asyncio.to_thread(section, result, context.settings.commands.output_tokens))
     return ToolResult(
         "\n\n".join(sections),
         ok=all(result.ok for result in results),
@@ -51,19 +55,21 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     )
 
 
-def _section(result: CommandResult, tokens: int) -> str:
+def section(result: CommandResult, tokens: int) -> str:
     """What the model is told of a run."""
     shown, left = head_and_tail(masked(result.output), tokens * LETTERS)
     cut = f"\n{left + result.cut:,} lines are left out." if left + result.cut else ""
-    changed = (
-        f"\nIt changed, and that was thrown away: {', '.join(result.changed[:50])}" if result.changed else ""
-    )
-    left_running = f"\nIt left running, and that was ended: {', '.join(result.left)}" if result.left else ""
+    changed = f"\nIt changed, and that was thrown away: {_names(result.changed)}" if result.changed else ""
+    left_running = f"\nIt left running, and that was ended: {_names(result.left)}" if result.left else ""
     where = ""
     if result.where == "workspace":
         where = "\nIt ran in the real folder, without what is proposed; what it wrote is there."
     head = f"## COMMAND RESULT\n{inert(result.command)}\n{_ending(result)}, {result.seconds:.1f} s{where}"
-    return f"{head}{cut}{inert(changed)}{inert(left_running)}\n\n{inert(shown)}"
+    return f"{head}{cut}{changed}{left_running}\n\n{inert(shown)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(name(one) for one in names[:MOST_NAMES])
 
 
 def _ending(result: CommandResult) -> str:

@@ -14,8 +14,9 @@ HEAD, TAIL = 5 * MEGABYTE, 5 * MEGABYTE
 MOST = 1024 * MEGABYTE
 #: Bytes of an output, half at each end, of which something is shown.
 _LOOKED_AT = 256_000
+#: A sequence with a text of its own (a title, a link) that is not terminated ends at its line.
 _ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|[\x80-\x9f]", re.DOTALL
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\n\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]|[\x80-\x9f]"
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_agent.context.blocks import inert
+from tui_agent.context.blocks import inert, name
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.files.key_formats import masked
 from tui_agent.store import events as e
@@ -78,19 +78,19 @@ def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
 def _request(context: TurnContext, failed: list[CheckResult]) -> Draft:
     """What was found is told beside the words, which are the same whenever the same checks fail."""
     tokens = context.settings.commands.output_tokens // len(failed)
-    found = "\n\n".join(_section(context.state(), result, tokens) for result in failed)
+    found = "\n\n".join(section(context.state(), result, tokens) for result in failed)
     waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
     query = repair_request([result.name for result in failed], sorted(waiting))
     return Draft(query, answered=(Answered(Invocation("checks", "checks"), ToolResult(found)),))
 
 
-def _section(state: State, result: CheckResult, tokens: int) -> str:
+def section(state: State, result: CheckResult, tokens: int) -> str:
     """What the model is told of a check that failed."""
     run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
     if run is None:
-        return f"## CHECK {inert(result.name)}"
+        return f"## CHECK {name(result.name)}"
     output, left = head_and_tail(masked(run.output), tokens * LETTERS)
     cut = f"\n{left + run.cut:,} lines are left out." if left + run.cut else ""
     ending = f"exit {run.status}" if run.how == "exit" else run.how
     count = f", {result.failed} failed" if result.failed else ""
-    return f"## CHECK {inert(result.name)}\n{inert(run.command)}\n{ending}{count}{cut}\n\n{inert(output)}"
+    return f"## CHECK {name(result.name)}\n{inert(run.command)}\n{ending}{count}{cut}\n\n{inert(output)}"
