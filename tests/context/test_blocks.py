@@ -96,8 +96,8 @@ HOSTILE = [
 STRUCTURE = re.compile(
     r"<\s*/?\s*(?:additional_data|current_file|attached_files|file_contents|manually_added_selection|user_query)\b"
     r"|<\s*/\s*context\b|<\s*context\s+filename"
-    r"|(?:^|[\r\x0b\x0c\x85\u2028\u2029])[ \t]*#+\s*(?:known files|directory listing|auto-bundled|ai memory|sub-tasks|search results"
-    r"|working files|command result|check\b)"
+    r"|(?:^|[\r\x0b\x0c\x85\u2028\u2029])[ \t]*#+\s*(?:known files|directory listing|auto-bundled|ai memory|sub-tasks"
+    r"|search results|working files|command result|check\b)"
     r"|^[ \t]*\{\"type\": \"read_files\"",
     re.IGNORECASE | re.MULTILINE,
 )

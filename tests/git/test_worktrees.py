@@ -11,6 +11,7 @@ from support.faults import tree
 from support.repositories import git, repository
 
 from tui_agent.errors import FileError
+from tui_agent.files.temporary import own_place
 from tui_agent.git import seeds
 from tui_agent.git.trees import sweep
 from tui_agent.git.worktrees import (
@@ -260,11 +261,12 @@ def test_the_index_of_one_who_was_killed_over_a_snapshot_is_swept(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with subprocess.Popen(["true"]) as process:
         process.wait()
-    mine, dead = tmp_path / f"tui-agent-index-{os.getpid()}-x", tmp_path / f"tui-agent-index-{process.pid}-y"
-    for folder in (mine, dead, tmp_path / "tui-agent-index-z"):
+    place = Path(own_place())
+    mine, dead = place / f"{os.getpid()}-x", place / f"{process.pid}-y"
+    for folder in (mine, dead, place / "z"):
         folder.mkdir()
     sweep()
-    assert mine.exists() and not dead.exists() and (tmp_path / "tui-agent-index-z").exists()
+    assert mine.exists() and not dead.exists() and (place / "z").exists()
 
 
 def test_where_no_file_can_have_two_names_it_gets_files_of_its_own(

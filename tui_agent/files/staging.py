@@ -17,7 +17,7 @@ from tui_agent.errors import FileError, Outdated
 from tui_agent.files import systems
 from tui_agent.files.gate import open_checked
 from tui_agent.files.names import shown
-from tui_agent.files.numbers import whole_number
+from tui_agent.files.temporary import runs
 from tui_agent.files.walk import Spot
 
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
@@ -155,7 +155,7 @@ def sweep(folder: int) -> None:
     """Remove the temporaries in a folder whose process died before it could."""
     for name in os.listdir(folder):
         match = _TEMPORARY.fullmatch(name)
-        if match and not _runs(whole_number(match[1])):
+        if match and not runs(match[1]):
             discard(folder, name)
 
 
@@ -241,13 +241,3 @@ def _identity(status: os.stat_result | None) -> tuple[int, ...]:
     if status is None:
         return ()
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

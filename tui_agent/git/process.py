@@ -20,10 +20,9 @@ from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.systems import remove_folder
+from tui_agent.files.temporary import make_temporary
 from tui_agent.processes.environment import search_path
 
-#: So begin the names of our temporary folders; the process id of the owner follows.
-TEMPORARY: Final = "tui-agent-git-"
 #: The status where git cannot be started.
 NOT_FOUND: Final = 127
 _KEPT: Final = frozenset({"LANG", "LANGUAGE", "TMPDIR", "TZ"})
@@ -123,7 +122,7 @@ def find_git() -> str:
 @contextmanager
 def temporary_folder() -> Generator[str]:
     """A folder of this process's own, gone afterwards. Raises OSError."""
-    folder = tempfile.mkdtemp(prefix=f"{TEMPORARY}{os.getpid()}-")
+    folder = make_temporary()
     try:
         yield folder
     finally:

@@ -7,23 +7,18 @@ touched, and no ref points at what was made.
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tui_agent.files import temporary
 from tui_agent.files.gate import Gate
-from tui_agent.files.numbers import whole_number
-from tui_agent.files.systems import remove_folder
-from tui_agent.git.process import TEMPORARY as CALLS
-from tui_agent.git.process import Result
+from tui_agent.git.process import Result, temporary_folder
 from tui_agent.git.repository import AUTHOR, LONG_SECONDS, Repository, git, without_submodules
 
 #: Files that git does not track and that are larger, in bytes, are data rather than source: they are left out.
 LARGEST_UNTRACKED = 32 << 20
-_TEMPORARY = "tui-agent-index-"
 
 
 def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untracked: bool = False) -> str:
@@ -31,7 +26,7 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
 
     With `untracked` also of files that git neither tracks nor ignores. "" where it cannot be made.
     """
-    with tempfile.TemporaryDirectory(prefix=f"{_TEMPORARY}{os.getpid()}-") as folder:
+    with temporary_folder() as folder:
         return _tree(repository, os.path.join(folder, "index"), written, untracked)
 
 
@@ -44,23 +39,9 @@ def commit_of(root: str, tree: str, message: str) -> str:
 
 
 def sweep() -> None:
-    """Remove the temporary folders of those who were killed over a tree."""
-    place = tempfile.gettempdir()
-    for name in os.listdir(place):
-        owner = re.fullmatch(f"(?:{_TEMPORARY}|{CALLS})" + r"(\d+)-\w+", name)
-        if owner and not _runs(whole_number(owner[1])):
-            with suppress(OSError):
-                remove_folder(os.path.join(place, name))
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass  # somebody else's
-    return True
+    """Remove the temporary folders of those who were killed over a tree; without them git works as well."""
+    with suppress(OSError):
+        temporary.sweep()
 
 
 def _tree(repository: Repository, index: str, written: Sequence[str], untracked: bool) -> str:
