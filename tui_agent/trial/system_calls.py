@@ -50,6 +50,8 @@ _CALLS = {
     "vhangup": (153, 58),
 }
 _SOCKET, _PAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
+#: Making a process; of these flags, which ask for namespaces of its own, a view has none to give.
+_CLONE, _CLONE3, _NEW_SPACES = (56, 220), (435, 435), 0x7E020000
 #: Of ioctl: putting letters into a terminal's input.
 _TYPING = (0x5412, 0x541C)
 #: Of socket: Unix, IPv4, IPv6, netlink. Others reach the machine past the view's own network.
@@ -58,6 +60,8 @@ _FAMILIES = (1, 2, 10, 16)
 _PAIRS = (1, 5)
 _LOAD, _EQUAL, _AT_LEAST, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
 _ALLOW, _DENY = 0x7FFF0000, 0x00050000 | 1
+#: An answer by which programs take the older call: the arguments of the newer one lie where no filter can look.
+_MISSING = 0x00050000 | 38
 _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
 
 
@@ -75,6 +79,9 @@ def refused(*, sockets: bool = True) -> bytes:
         code += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _DENY)]
     for numbers in _CALLS.values():
         code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _DENY)]
+    code += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _MISSING)]
+    spaces = [(_LOAD, 0, 0, _FIRST), (_MASK, 0, 0, _NEW_SPACES), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _DENY)]
+    code += [(_EQUAL, 0, len(spaces) + 1, _CLONE[column]), *spaces, (_RETURN, 0, 0, _ALLOW)]
     typing = [(_LOAD, 0, 0, _SECOND)]
     for request in _TYPING:
         typing += [(_EQUAL, 0, 1, request), (_RETURN, 0, 0, _DENY)]

@@ -17,6 +17,56 @@ INTERRUPTED, LEFT, LOOK = 0.3, 0.5, 0.25
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
+def processes():
+    """(process, its parent, name, bytes in memory) of all that run. A name is any bytes, and read as such."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", "rb") as file:
+                    text = file.read()
+                begin, end = text.index(b"("), text.rindex(b")")
+                fields = text[end + 2 :].split()
+                if fields[0] != b"Z":
+                    name = text[begin + 1 : end].decode("utf-8", "backslashreplace")
+                    found.append((int(entry), int(fields[1]), name, int(fields[21]) * PAGE))
+            except (OSError, ValueError, IndexError):
+                continue  # it has ended
+    return found
+
+
+def unmapped(pids):
+    """Bytes of memory without a name (memfd) that processes hold open, beyond what of it counts as theirs."""
+    sizes, mapped = {}, 0
+    for pid in pids:
+        folder, found = f"/proc/{pid}/fd", False
+        try:
+            for name in os.listdir(folder):
+                if os.readlink(f"{folder}/{name}").startswith("/memfd:"):
+                    there = os.stat(f"{folder}/{name}")
+                    sizes[there.st_dev, there.st_ino] = there.st_blocks * 512
+                    found = True
+            if found:
+                with open(f"/proc/{pid}/status", "rb") as file:
+                    shared = next((line for line in file if line.startswith(b"RssShmem:")), b"0 0")
+                mapped += int(shared.split()[1]) * 1024
+        except (OSError, ValueError):
+            continue  # it has ended, or does not let us look
+    return max(0, sum(sizes.values()) - mapped)
+
+
+def in_folders(folders):
+    """Bytes that the folders in memory hold."""
+    held = 0
+    for path in (*(path for path, *_ in folders), "/dev/shm"):
+        try:
+            space = os.statvfs(path)
+            held += (space.f_blocks - space.f_bfree) * space.f_frsize
+        except OSError:
+            continue
+    return held
+
+
 class FirstProcess:
     """The view's first process: starts commands, waits for all that ends, and ends with our side of the socket."""
 
@@ -122,30 +172,21 @@ class FirstProcess:
     def _end_all(self):
         try:
             os.kill(-1, signal.SIGKILL)
-        except ProcessLookupError:
+        except OSError:
             pass
 
     def _others(self):
         """(process, name, bytes in memory) of all in the view but this one."""
-        found = []
-        for name in os.listdir("/proc"):
-            if name.isdigit() and name != "1":
-                try:
-                    with open(f"/proc/{name}/stat") as file:
-                        text = file.read()
-                    fields = text[text.rindex(")") + 2 :].split()
-                    if fields[0] != "Z":
-                        comm = text[text.index("(") + 1 : text.rindex(")")]
-                        found.append((int(name), comm, int(fields[21]) * PAGE))
-                except (OSError, ValueError):
-                    continue
-        return found
+        return [(pid, name, size) for pid, _, name, size in processes() if pid != 1]
 
     def _look(self):
         """Ends everything where it takes more than it may."""
         others = self._others() if self.running else []
-        over = "memory" if sum(size for *_, size in others) > self.plan["memory"] else ""
+        held = sum(size for *_, size in others)
+        over = "memory" if held + unmapped([pid for pid, *_ in others]) > self.plan["memory"] else ""
         over = over or ("processes" if len(others) > self.plan["processes"] else "")
+        if not over and self.running and self.plan["isolated"] == "bubblewrap":  # its folders share no limit
+            over = "memory" if in_folders(self.plan["folders"]) > self.plan["size"] else ""
         if over:
             self._end_all()
             self._say(over=over)
@@ -158,7 +199,7 @@ class FirstProcess:
     def _signal(self, pid, what):
         try:
             os.killpg(pid, what)
-        except ProcessLookupError:
+        except OSError:
             pass
 
     def _say(self, **message):

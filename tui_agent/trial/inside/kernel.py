@@ -21,6 +21,9 @@ PRIVATE = (1 << 18) | (1 << 14)  # and all mounts below
 #: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID: what root needs to be the owner of everybody's files.
 FOR_ROOT = 0b11011
 
+#: Files and folders in memory.
+MOST_NAMES = 1_000_000
+
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -77,7 +80,9 @@ def attach(mount, path):
 
 
 def memory(size, mode):
-    return new_mount("tmpfs", {"size": str(size), "mode": f"{mode:o}"}, NO_SUID | NO_DEVICES)
+    """A file system in memory; what names and folders take in the kernel is bounded by their number."""
+    options = {"size": str(size), "nr_inodes": str(MOST_NAMES), "mode": f"{mode:o}"}
+    return new_mount("tmpfs", options, NO_SUID | NO_DEVICES)
 
 
 def map_users():
@@ -85,9 +90,9 @@ def map_users():
     if os.geteuid():
         user, group = os.geteuid(), os.getegid()
         call("new namespaces", libc.unshare, NEW_SPACES)
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{user} {user} 1")
-        _write("/proc/self/gid_map", f"{group} {group} 1")
+        write("/proc/self/setgroups", "deny")
+        write("/proc/self/uid_map", f"{user} {user} 1")
+        write("/proc/self/gid_map", f"{group} {group} 1")
         return
     ours, waits = os.pipe()
     outside, pid = os.getpid(), os.fork()
@@ -98,7 +103,7 @@ def map_users():
             for kind in ("uid_map", "gid_map"):
                 with open(f"/proc/self/{kind}") as file:
                     ranges = [line.split() for line in file]
-                _write(f"/proc/{outside}/{kind}", "".join(f"{first} {first} {n}\n" for first, _, n in ranges))
+                write(f"/proc/{outside}/{kind}", "".join(f"{first} {first} {n}\n" for first, _, n in ranges))
         except Failed:
             os._exit(1)
         os._exit(0)
@@ -109,7 +114,7 @@ def map_users():
         raise Failed("map users", errno.EPERM)
 
 
-def _write(path, text):
+def write(path, text):
     try:
         with open(path, "w") as file:
             file.write(text)

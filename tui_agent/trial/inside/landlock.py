@@ -12,8 +12,17 @@ import stat
 import struct
 import time
 
-from tui_agent.trial.inside.commands import PAGE, FirstProcess
-from tui_agent.trial.inside.kernel import Failed, give_up_power, prctl, syscall
+from tui_agent.trial.inside.commands import FirstProcess, processes
+from tui_agent.trial.inside.kernel import (
+    DEATH_SIGNAL,
+    Failed,
+    call,
+    give_up_power,
+    libc,
+    prctl,
+    syscall,
+    write,
+)
 
 CREATE, ADD, RESTRICT = 444, 445, 446
 EXECUTE, WRITE, READ, LIST = 1, 2, 4, 8
@@ -22,6 +31,7 @@ OF_FILES = EXECUTE | WRITE | READ | 1 << 14 | 1 << 15
 #: Rights on files that each version of Landlock knows: more for names, cutting, device commands.
 KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 ORPHANS_ARE_OURS = 36
+NEW_USERS, NEW_PROCESSES = 0x10000000, 0x20000000
 #: From this version on a file cannot be cut; from these on there are rules for TCP, and for signals and sockets.
 LEAST, WITH_NETWORK, WITH_SCOPES = 3, 4, 6
 
@@ -70,17 +80,54 @@ def _tasks():
     return found
 
 
+def own_processes():
+    """A space of processes of its own, if the kernel gives one: what is started from here on ends with its first
+    process, and that with us, however we end. The number of that process; 0 where there is none."""
+    user, group = os.geteuid(), os.getegid()
+    try:
+        call("new processes", libc.unshare, NEW_PROCESSES | (NEW_USERS if user else 0))
+    except Failed:
+        return 0
+    if user:
+        write("/proc/self/setgroups", "deny")
+        write("/proc/self/uid_map", f"{user} {user} 1")
+        write("/proc/self/gid_map", f"{group} {group} 1")
+    first = os.fork()
+    if first:
+        return first
+    try:
+        prctl(DEATH_SIGNAL, signal.SIGKILL)
+        os.closerange(0, 4096)
+        os.setsid()
+        while True:
+            try:
+                os.wait()
+            except ChildProcessError:
+                time.sleep(0.2)
+    finally:
+        os._exit(1)
+
+
 class Supervisor(FirstProcess):
-    """Without a space of processes of their own: those that descend from this one are the view's."""
+    """Where there is no view: the processes that descend from this one are the command's."""
 
     #: Seconds between two looks: nothing else holds the number of processes down.
     look = 0.05
 
+    def __init__(self, plan, line, first):
+        super().__init__(plan, line)
+        self.first = first
+
     def serve(self):
-        prctl(ORPHANS_ARE_OURS, 1, 0, 0, 0)
         try:
+            prctl(ORPHANS_ARE_OURS, 1, 0, 0, 0)
             super().serve()
         finally:
+            if self.first:
+                try:
+                    os.kill(self.first, signal.SIGKILL)
+                except OSError:
+                    pass
             self._end_all()
 
     def confine(self):
@@ -91,19 +138,13 @@ class Supervisor(FirstProcess):
         give_up_power(self.plan)
 
     def _others(self):
-        parents, facts = {}, {}
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                try:
-                    with open(f"/proc/{name}/stat") as file:
-                        text = file.read()
-                except OSError:
-                    continue
-                fields = text[text.rindex(")") + 2 :].split()
-                parents[int(name)] = int(fields[1])
-                if fields[0] != "Z":
-                    facts[int(name)] = text[text.index("(") + 1 : text.rindex(")")], int(fields[21]) * PAGE
-        return [(pid, *facts[pid]) for pid in facts if self._descends(pid, parents)]
+        there = processes()
+        parents = {pid: parent for pid, parent, *_ in there}
+        return [
+            (pid, name, size)
+            for pid, _, name, size in there
+            if pid != self.first and self._descends(pid, parents)
+        ]
 
     def _descends(self, pid, parents):
         seen = set()
@@ -115,17 +156,17 @@ class Supervisor(FirstProcess):
         return False
 
     def _end_all(self):
-        """By groups, whose members all get the signal before one of them can start another."""
+        """By groups, whose members all get the signal before one of them can start another. Raises nothing."""
         until = time.monotonic() + 5
         while (others := self._others()) and time.monotonic() < until:
-            ours, groups = os.getpgid(0), set()
+            groups = set()
             for pid, *_ in others:
                 try:
                     group = os.getpgid(pid)
-                    if group == ours:  # it has not begun yet
+                    if group == os.getpgid(0):  # it has not begun yet
                         os.kill(pid, signal.SIGKILL)
                     elif group not in groups:
                         groups.add(group)
                         os.killpg(group, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+                except OSError:
+                    continue

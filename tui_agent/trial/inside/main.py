@@ -47,7 +47,7 @@ from tui_agent.trial.inside.kernel import (
     prctl,
     received,
 )
-from tui_agent.trial.inside.landlock import Supervisor, version
+from tui_agent.trial.inside.landlock import Supervisor, own_processes, version
 from tui_agent.trial.inside.mounts import ViewMounts
 
 
@@ -84,9 +84,11 @@ def main() -> None:
 
 def _serve(plan, line):
     """Where something else made the view (bubblewrap, which we are in), or there is none (a copy under Landlock)."""
+    first = 0
     try:
         if plan["isolated"] == "landlock":  # it outlives us by a moment, to end what it started
             version()
+            first = own_processes()
         else:
             prctl(DEATH_SIGNAL, signal.SIGKILL)
         prctl(DUMPABLE, 0)
@@ -94,7 +96,7 @@ def _serve(plan, line):
         _say_failed(line, error)
         return
     line.send(ascii({"ready": True}).encode())
-    (Supervisor if plan["isolated"] == "landlock" else FirstProcess)(plan, line).serve()
+    (Supervisor(plan, line, first) if plan["isolated"] == "landlock" else FirstProcess(plan, line)).serve()
 
 
 def _say_failed(line, error):

@@ -50,9 +50,8 @@ class ViewMounts:
         overlays = [self._overlay(number) for number in range(len(lowers))]
         for path, target in plan["links"].items():
             os.symlink(target, self._below(path))
-        for path, mode, size in plan["folders"]:
-            self._make_folder(path)
-            attach(memory(size, mode), self._below(path))
+        for path, mode, _ in plan["folders"]:
+            self._in_memory(path, mode)
         for path, mount in shown:
             restrict(mount, READ_ONLY | NO_SUID | NO_DEVICES, f"read-only {path}")
             self._attach(mount, path)
@@ -104,6 +103,14 @@ class ViewMounts:
             plant(self._below(f"/.lower{number}"), f"{folder}/{number}/u", path, kind, mode, content)
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
+    def _in_memory(self, path, mode):
+        """An empty folder in the memory of the layers, whose limit it shares."""
+        folder = self._below(f"/.layers/{path.replace('/', '|')}")
+        os.mkdir(folder)
+        os.chmod(folder, mode)
+        self._make_folder(path)
+        attach(clone(folder), self._below(path))
+
     def _overlay(self, number):
         folder = self._below(f"/.layers/{number}")
         options = {
@@ -125,8 +132,7 @@ class ViewMounts:
             new_mount("devpts", {"ptmxmode": "0666", "mode": "0620"}, NO_SUID | NO_EXEC),
             self._below("/dev/pts"),
         )
-        os.mkdir(self._below("/dev/shm"))
-        attach(memory(self.plan["size"], 0o1777), self._below("/dev/shm"))
+        self._in_memory("/dev/shm", 0o1777)
         links = {"ptmx": "pts/ptmx", "fd": "/proc/self/fd"}
         links |= {
             name: f"/proc/self/fd/{number}" for number, name in enumerate(("stdin", "stdout", "stderr"))
