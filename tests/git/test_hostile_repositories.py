@@ -11,10 +11,17 @@ import pytest
 from support.hostile import KEY, PRIVATE, armed
 from support.program import run
 from support.recordings import recorded
+from support.sessions import open_session
 from support.trees import make_repository, make_tree, run_git, until
 
 from tui_agent.errors import ChildFailed
-from tui_agent.files.git_folder import TRUSTED_FILTERS, find_git_folder, format_config, parse_config
+from tui_agent.files.git_folder import (
+    TRUSTED_FILTERS,
+    find_git_folder,
+    format_config,
+    git_folder_elsewhere,
+    parse_config,
+)
 from tui_agent.git.checkpoints import file_at, make_checkpoint
 from tui_agent.git.commits import commit, commit_diff, commit_plan, seen_of
 from tui_agent.git.process import run_git as git_process
@@ -176,6 +183,7 @@ def test_shallow_sha256_and_separate_repositories_work(tmp_path: Path) -> None:
     run_git(tmp_path, "clone", "-q", "--depth=1", f"file://{origin}", "shallow")
     run_git(tmp_path, "init", "-q", "--object-format=sha256", "sha256")
     run_git(tmp_path, "init", "-q", "--separate-git-dir", str(tmp_path / "kept.git"), "separate")
+    run_git(tmp_path / "separate", "config", "core.worktree", str(tmp_path / "separate"))
     for name in ("shallow", "sha256", "separate"):
         root = tmp_path / name
         (root / "a.txt").write_text("changed\n")
@@ -185,6 +193,47 @@ def test_shallow_sha256_and_separate_repositories_work(tmp_path: Path) -> None:
         assert read_status(str(root))["marks"] == {}
         assert "A change" in run_git(root, "reflog", "show", "HEAD")
         run_git(root, "fsck", "--strict")
+
+
+@pytest.mark.parametrize("kind", ["separate", "bare name", "worktree of another", "link"])
+def test_a_repository_that_names_another_folder_or_none_is_not_taken(tmp_path: Path, kind: str) -> None:
+    """The person has it for another folder; this one brings a `.git` that points to it."""
+    theirs, root = tmp_path / "theirs", make_tree(tmp_path / "root", {"a.txt": "a\n"})
+    run_git(tmp_path, "init", "-q", "--separate-git-dir", str(tmp_path / "kept"), str(theirs))
+    run_git(theirs, "commit", "-q", "--allow-empty", "-m", "private words")
+    named = tmp_path / "kept"
+    match kind:
+        case "bare name":
+            named = named.rename(tmp_path / "kept.git")
+        case "worktree of another":
+            run_git(theirs, "worktree", "add", "-q", str(tmp_path / "linked"))
+            named = named / "worktrees/linked"
+    if kind == "link":
+        (root / ".git").symlink_to(named)
+    else:
+        (root / ".git").write_text(f"gitdir: {named}\n")
+    assert find_git_folder(str(root)) is None
+    assert git_folder_elsewhere(str(root)) == str(named)
+    assert not read_status(str(root))["is_repository"]
+    assert not make_checkpoint(str(root), "s1", "k1", ["a.txt"])
+
+
+def test_linked_work_trees_and_submodules_are_not_elsewhere(tmp_path: Path) -> None:
+    module = make_repository(tmp_path / "module", {"m.txt": "m\n"})
+    root = make_repository(tmp_path / "root", ["a.txt"])
+    run_git(root, "submodule", "--quiet", "add", str(module), "sub")
+    run_git(root, "worktree", "add", "-q", str(tmp_path / "linked"))
+    for folder in (root, root / "sub", tmp_path / "linked", tmp_path):
+        assert git_folder_elsewhere(str(folder)) == ""
+        assert (find_git_folder(str(folder)) is None) == (folder == tmp_path)
+
+
+async def test_a_repository_elsewhere_is_said_at_the_start(tmp_path: Path) -> None:
+    run_git(tmp_path, "init", "-q", "--separate-git-dir", str(tmp_path / "kept"), "root")
+    async with open_session(tmp_path / "root") as session:
+        await session.tell_opening()
+        said = [notice.text for notice in session.state.notices.items]
+        assert any("does not name this folder as its work tree" in text for text in said), said
 
 
 def test_a_submodule_is_worked_in_like_any_repository(tmp_path: Path) -> None:

@@ -94,6 +94,33 @@ def find_git_folder(folder: str) -> GitFolder | None:
     return None
 
 
+def git_folder_elsewhere(folder: str) -> str:
+    """The repository that the nearest `.git` points to, outside of its folder, if it does not name that folder as its
+    work tree and so is not taken; "" for all else."""
+    at = os.path.realpath(folder)
+    while not os.path.lexists(os.path.join(at, ".git")):
+        if at == os.path.dirname(at):
+            return ""
+        at = os.path.dirname(at)
+    try:
+        named = _named(at)
+        return named if named and not _is_below(named, at) and _open(at) is None else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _named(work_tree: str) -> str:
+    """The git folder that the `.git` of a folder is or points to; "" if it is none. Raises OSError."""
+    pointer = os.path.join(work_tree, ".git")
+    if not stat.S_ISREG(os.lstat(pointer).st_mode):
+        return os.path.realpath(pointer)
+    told = _pointer(pointer)
+    begin = "gitdir: "
+    return (
+        os.path.realpath(os.path.join(work_tree, told.removeprefix(begin))) if told.startswith(begin) else ""
+    )
+
+
 def read_regular(path: str, most: int) -> bytes:
     """A regular file of at most `most` bytes. Raises OSError for anything else, and never waits."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -196,14 +223,9 @@ def _line_end(text: str, at: int) -> int:
 def _open(work_tree: str) -> GitFolder | None:
     """The repository that the `.git` of a folder names. Raises OSError or ValueError for one that is broken."""
     pointer = os.path.join(work_tree, ".git")
-    status = os.lstat(pointer)
-    if stat.S_ISREG(status.st_mode):
-        told = _pointer(pointer)
-        if not told.startswith("gitdir: "):
-            return None
-        git_dir = os.path.realpath(os.path.join(work_tree, told.removeprefix("gitdir: ")))
-    else:
-        git_dir = os.path.realpath(pointer)
+    git_dir = _named(work_tree)
+    if not git_dir:
+        return None
     common_dir = _common_dir(git_dir)
     _check_plain(git_dir, _OWN)
     _check_plain(common_dir, _SHARED)
@@ -258,7 +280,11 @@ def _config(path: str) -> Entries:
 
 
 def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, str]) -> bool:
-    """Whether this git folder is that of this work tree: a pointer could name any on the machine."""
+    """Whether this git folder is that of this work tree: a pointer could name any on the machine.
+
+    It is inside, or names the work tree itself: as a linked work tree's and a submodule's do, and one that was made
+    with `--separate-git-dir` if `core.worktree` is set in it.
+    """
     if git_dir != common_dir:
         back = os.path.join(git_dir, "gitdir")
         if os.path.dirname(git_dir) != os.path.join(common_dir, "worktrees") or not os.path.lexists(back):
@@ -268,8 +294,7 @@ def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, 
         return False
     if "core.worktree" in settings:
         return os.path.realpath(os.path.join(git_dir, settings["core.worktree"])) == work_tree
-    inside = git_dir == os.path.join(work_tree, ".git")
-    return inside or os.path.basename(git_dir) != ".git"
+    return git_dir == os.path.join(work_tree, ".git")
 
 
 def _is_known(settings: dict[str, str]) -> bool:

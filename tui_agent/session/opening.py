@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from msgspec import Struct
 
 from tui_agent import __version__
 from tui_agent.errors import NotKept
+from tui_agent.files.git_folder import git_folder_elsewhere
+from tui_agent.files.names import shown
 from tui_agent.log import directory, storage
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
@@ -114,6 +117,7 @@ class _Found(Struct, frozen=True):
     filters: str
     loaded: LoadedSettings
     not_in_force: str
+    elsewhere: str = ""
 
 
 def _find(opening: Opening, folders: Folders) -> _Found:
@@ -126,7 +130,12 @@ def _find(opening: Opening, folders: Folders) -> _Found:
     loaded = loading.load(folders, workspace, trusted, opening.overrides)
     withheld = opening.interactive and not trusted and trust.files_of(workspace)
     not_in_force = _NOT_IN_FORCE[standing] if withheld else ""
-    return _Found(kept, state, not_kept, workspace, trusted, filters, loaded, not_in_force)
+    named = git_folder_elsewhere(str(workspace))
+    elsewhere = named and (
+        f"The repository that .git points to does not name this folder as its work tree, and is not used: if it is "
+        f"yours, set core.worktree in {shown(os.path.join(named, 'config'))}"
+    )
+    return _Found(kept, state, not_kept, workspace, trusted, filters, loaded, not_in_force, elsewhere)
 
 
 def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
@@ -161,7 +170,13 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
     session.say_what_is_held()
     journal.tell(e.SessionOpened(found.trusted, opening.read_only, found.not_kept))
     _describe(session, opening.started_from)
-    said = (*found.storage.lost, *map(str, found.loaded.faults), found.not_kept, found.not_in_force)
+    said = (
+        *found.storage.lost,
+        *map(str, found.loaded.faults),
+        found.not_kept,
+        found.not_in_force,
+        found.elsewhere,
+    )
     session.say_at_start([*filter(None, said)])
 
 
