@@ -117,9 +117,9 @@ async def _spaces(root: Path, view: Runner) -> bool:
 ATTACKS: dict[str, Attack] = {
     "330 folders in each other": _deep,
     "large files that take no room": _sparse,
-    "a name that is no text: memory": lambda root, view: _odd(root, view, "400 hold", "memory"),
-    "a name that is no text: processes": lambda root, view: _odd(root, view, "1 fork", "processes"),
-    "a name that is no text: outliving": lambda root, view: _odd(root, view, "1 leave", "exit"),
+    "an undecodable name: memory": lambda root, view: _odd(root, view, "400 hold", "memory"),
+    "an undecodable name: processes": lambda root, view: _odd(root, view, "1 fork", "processes"),
+    "an undecodable name: outliving": lambda root, view: _odd(root, view, "1 leave", "exit"),
     "memory without a name": _memfd,
     "namespaces by clone": _spaces,
 }
