@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tui_agent.checks.found import concerns, found_in
 from tui_agent.checks.output import Counts, counts, places
 from tui_agent.checks.reports import MOST_REPORT, counts_of_report
+from tui_agent.session.checks import _hash
 from tui_agent.settings.schema import CheckCommand as Check
 from tui_agent.store.checks import Place
 
@@ -46,6 +48,13 @@ def test_checks_are_found_by_the_files_of_a_project(name: str, tmp_path: Path) -
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     assert [check.name for check in found_in(tmp_path)] == expected
+
+
+def test_a_pipe_with_the_name_of_a_project_file_is_not_waited_for(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "setup.cfg", "tox.ini", "package.json", "Makefile", "test_a.py"):
+        os.mkfifo(tmp_path / name)
+    assert [check.name for check in found_in(tmp_path)] == ["unittest"]
+    assert _hash(tmp_path / "Makefile") == ""
 
 
 def test_the_package_manager_is_that_of_the_lock_file(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def test_check_of_a_sound_configuration_is_0(run, workspace):
 
 def test_trust_brings_the_workspaces_settings_into_force(run, workspace):
     assert 'theme = "dark"' in run("config", "show").out
-    said = run("trust").out
+    would = run("trust")
+    assert would.out.startswith("Would trust ") and "--yes" in would.err and run("trust", "--list").out == ""
+    said = run("trust", "--yes").out
     assert str(workspace) in said
     assert ".tui-agent/settings.toml" in said
     assert (
@@ -83,7 +85,7 @@ def test_trust_brings_the_workspaces_settings_into_force(run, workspace):
 
 
 def test_list_says_what_has_become_of_a_workspace(run, workspace):
-    run("trust", str(workspace))
+    run("trust", str(workspace), "--yes")
     (workspace / ".tui-agent" / "settings.toml").write_text("")
     assert "changed since" in run("trust", "--list").out
     (workspace / ".tui-agent" / "settings.toml").unlink()
@@ -93,7 +95,7 @@ def test_list_says_what_has_become_of_a_workspace(run, workspace):
 
 
 def test_revoke_takes_it_back_also_from_a_folder_that_has_gone(run, workspace):
-    run("trust")
+    run("trust", "--yes")
     workspace.rename(workspace.with_name("moved"))
     assert "No longer trusted" in run("trust", str(workspace), "--revoke").out
     none = run("trust", "--list")
@@ -104,6 +106,6 @@ def test_revoke_takes_it_back_also_from_a_folder_that_has_gone(run, workspace):
 def test_trust_that_cannot_be_kept_is_one_sentence(run, workspace, home, monkeypatch):
     (home / "file").write_text("")
     monkeypatch.setenv("TUI_AGENT_HOME", str(home / "file"))
-    outcome = run("trust")
+    outcome = run("trust", "--yes")
     assert outcome.status == 2
     assert "cannot be written" in outcome.sentence

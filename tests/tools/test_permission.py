@@ -19,7 +19,7 @@ from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store.event import Event
 from tui_agent.store.state import PermissionDecision
 from tui_agent.store.turn_events import PermissionDecided
-from tui_agent.tools.permission import refusal_of_path
+from tui_agent.tools.permission import _as_words, _fits, refusal_of_path
 
 DONE = reply("Done.")
 open_asking = partial(open_session, protocol="tools", interactive=True)
@@ -163,3 +163,27 @@ def test_headless_only_what_would_have_written_or_run_something_counts(
 ) -> None:
     event: Event = PermissionDecided(PermissionDecision("d", "probe", "it", acts=acts, by=by))
     assert bool(_denied(event)) is counts
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "  git push origin",
+        "/usr/bin/git push",
+        "g'i't \"push\"",
+        "git   push",
+        "cd x && git push",
+        "true;git push",
+        "(git push)",
+        "A=1 git push",
+        "true\ngit push",
+    ],
+)
+def test_a_denied_command_is_found_however_it_is_written(command: str) -> None:
+    assert _fits("run_command(git push*)", "run_command", _as_words((command,)))
+
+
+@pytest.mark.parametrize("command", ["git status", "echo 'git push'", "gitk push", "git 'unclosed"])
+def test_another_command_is_not_denied(command: str) -> None:
+    assert not _fits("run_command(git push*)", "run_command", _as_words((command,)))

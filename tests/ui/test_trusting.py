@@ -52,6 +52,9 @@ def test_filters_are_shown_with_their_commands(tmp_path: Path) -> None:
         "Trust exactly this",
         "  filter  filter.evil.clean = sh -c 'touch canary'",
     ]
+    git(work, "config", f"filter.{'a' * 3000}.clean", "sh -c 'touch canary'")
+    long = [row.words.plain for row in trust_rows("not trusted", trust.brought(work)[1], [])][-1]
+    assert long.endswith("aaa.clean = sh -c 'touch canary'") and len(long) < 90
     assert len(words) == MOST and words[-1] == "  and 304 more files"
     assert "Trust exactly this" not in [
         row.words.plain for row in trust_rows("not trusted", filters * 300, [])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tui_agent.files.git_folder import read_regular
 from tui_agent.files.structures import Unreadable, read_json, read_toml
 from tui_agent.settings.schema import CheckCommand
 
@@ -91,8 +92,7 @@ def _node_runner(root: Path) -> str:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return file.read(_MOST_READ).decode("utf-8", "replace") if path.is_file() else ""
+        return read_regular(str(path), _MOST_READ).decode("utf-8", "replace")  # never waits at a pipe
     except OSError:
         return ""
 

@@ -152,7 +152,8 @@ def doctor(as_json: bool, bundle: str | None) -> int:
 @click.argument("path", default=".")
 @click.option("--list", "listed", is_flag=True, help="List the workspaces that are trusted.")
 @click.option("--revoke", is_flag=True, help="Revoke the trust.")
-def trust(path: str, listed: bool, revoke: bool) -> int:
+@click.option("--yes", is_flag=True, help="Trust it without a terminal, where it is only printed otherwise.")
+def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
     """Let a workspace use what its .tui-agent/ brings.
 
     That is settings, prompts, keys and themes, of the folder PATH (default: here), as they are there now.
@@ -161,7 +162,7 @@ def trust(path: str, listed: bool, revoke: bool) -> int:
 
     if listed:
         return trust_command.show()
-    return trust_command.revoke(path) if revoke else trust_command.give(arguments.workspace_folder(path))
+    return trust_command.revoke(path) if revoke else trust_command.give(arguments.workspace_folder(path), yes)
 
 
 @click.command()

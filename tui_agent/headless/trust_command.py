@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from tui_agent.files.visible import escaped
@@ -11,16 +12,21 @@ from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 
 
-def give(workspace: Path) -> int:
-    """Trust the workspace with what it brings now, and say what that is."""
-    seen, filters = trust.brought(workspace)
-    entry = trust.trust(workspace, user_folders(), seen)
-    row(f"Trusted {escaped(entry.path)}")
+def give(workspace: Path, yes: bool = False) -> int:
+    """Trust the workspace with what it brings now, and say what that is; without `yes`, which a person at a terminal
+    need not say, it is only printed."""
+    entry, filters = trust.brought(workspace)
+    asked = yes or (sys.stdin.isatty() and sys.stdout.isatty())
+    if asked:
+        trust.trust(workspace, user_folders(), entry)
+    row(f"{'Trusted' if asked else 'Would trust'} {escaped(entry.path)}")
     for name in entry.files:
         row(f"  {escaped(name)}")
     for key, value in filters:
         row(f"  {escaped(key)} = {escaped(value)}")
-    if not entry.files:
+    if not asked:
+        note("Nothing is trusted yet: there is no terminal to read this on. --yes trusts exactly this.")
+    elif not entry.files:
         row("  It brings nothing so far; a .tui-agent/ that appears later is not trusted by this.")
     return 0
 

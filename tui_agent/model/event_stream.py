@@ -117,7 +117,7 @@ class Watched(httpx.AsyncBaseTransport):
         if response.status_code >= 400:
             return await _refused(response, wire)
         if response.has_redirect_location:
-            return response
+            return await _sent_on(request, response, wire)
         wire.accepted = True
         if not _has_events(request, response):
             return response
@@ -130,6 +130,23 @@ class Watched(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._transport.aclose()
+
+
+async def _sent_on(request: httpx.Request, response: httpx.Response, wire: Wire) -> httpx.Response:
+    """The same response if it leads to the same host; else an error, so that no prompt goes to another."""
+    try:
+        own, to = request.url, request.url.join(response.headers["location"])
+        same = (to.scheme, to.port) in ((own.scheme, own.port), ("https", None))
+        if same and to.host == own.host:
+            return response
+        host = to.host
+    except (httpx.InvalidURL, ValueError):
+        host = "an address that cannot be read"
+    await response.aclose()
+    said = f"it sends the request on to {host[:200]}, and a prompt is not sent to another host than yours"
+    body = {"error": {"message": said}}
+    wire.error = ServerError(400, body, None, {})
+    return httpx.Response(400, json=body)
 
 
 async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:

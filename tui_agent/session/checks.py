@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -308,6 +309,6 @@ def _later(path: Path, since: float) -> bool:
 def _hash(path: Path) -> str:
     """Of the content, "" where there is no file."""
     try:
-        return md5(path.read_bytes())
+        return md5(path.read_bytes()) if stat.S_ISREG(path.stat().st_mode) else ""  # a pipe is not waited for
     except OSError:
         return ""

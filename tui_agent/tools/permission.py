@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, cast
@@ -28,6 +29,7 @@ STORE = "permissions.json"
 #: So much of what would happen is kept with a decision, in characters.
 MOST_KEPT = 2_000
 _ANYWHERE = Circumstances()
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _RULE = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
@@ -85,7 +87,7 @@ def judged(
     rules, targets = context.settings.permissions, tool.targets(call)
     for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
         for rule in written:
-            if _fits(rule, tool.name, targets):
+            if _fits(rule, tool.name, _as_words(targets) if tool.exact else targets):
                 return cast(Verdict, verdict), rule
     for rule in rules.allow if found.remembered == "exactly" else ():
         if _fits(rule, tool.name, targets, every=True, exact=tool.exact):
@@ -104,6 +106,31 @@ def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
             if match and match["pattern"] is not None and _fits(rule, tool, (path,)):
                 return f"the rule {rule} {verdict} it"
     return ""
+
+
+def _as_words(commands: tuple[str, ...]) -> tuple[str, ...]:
+    """Each command as it is, and each of the simple commands in it as plain words: without quotes, the variables set
+    for it, extra spaces and the path of its program. A shell has more ways to write a command than a pattern sees."""
+    found = list(commands)
+    for command in commands:
+        found.append(command.strip())
+        lexer = shlex.shlex(command.replace("\n", ";"), posix=True, punctuation_chars=";&|()")
+        lexer.whitespace_split, lexer.commenters = True, ""
+        words: list[str] = []
+        try:
+            for word in [*lexer, ";"]:
+                if word and not set(word) - set(";&|()"):
+                    found += _forms(words)
+                    words = []
+                elif words or not _ASSIGNMENT.match(word):
+                    words.append(word)
+        except ValueError:  # a quote that is open: no shell runs it, and what is before it is looked at
+            found += _forms(words)
+    return tuple(found)
+
+
+def _forms(words: list[str]) -> list[str]:
+    return [" ".join(words), " ".join([words[0].rpartition("/")[2], *words[1:]])] if words else []
 
 
 def _fits(

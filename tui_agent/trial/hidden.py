@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tui_agent.files.names import is_git
@@ -37,7 +38,7 @@ class HiddenFiles:
         self._folders: dict[str, _Folder] = {}
 
     def paths(self, revealed: Collection[str] = ()) -> list[str]:
-        """Their relative paths, without those that the person lets commands see. Blocking."""
+        """Their relative paths, without those that a glob of `revealed`, the person's choice, fits. Blocking."""
         found: list[str] = []
         waiting, seen = [""], self._folders
         self._folders = {}
@@ -54,7 +55,7 @@ class HiddenFiles:
             self._folders[folder] = entry
             found += entry.secrets
             waiting += entry.folders
-        return sorted(path for path in found if path not in revealed)
+        return sorted(path for path in found if not any(fnmatchcase(path, glob) for glob in revealed))
 
     def owned(self) -> tuple[list[Seed], str]:
         """Files and folders of somebody else, as `paths` has seen them, which a layer holds only as one's own.

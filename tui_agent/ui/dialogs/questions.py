@@ -157,7 +157,9 @@ def trust_rows(standing: trust.Standing, filters: Entries, files: Sequence[str])
                 ChooserRow("", label("Leave it untrusted")),
                 ChooserRow("trust", label("Trust exactly this")),
             ]
-    commands = [ChooserRow("", label(f"  filter  {setting} = {value}")) for setting, value in filters]
+    commands = [
+        ChooserRow("", label(f"  filter  {_in_short(setting)} = {value}")) for setting, value in filters
+    ]
     room = MOST - len(answers) - len(commands) - 1
     if room < 0:
         return [
@@ -170,6 +172,13 @@ def trust_rows(standing: trust.Standing, filters: Entries, files: Sequence[str])
 
 
 _FILE = "file:"
+#: Letters of a filter's setting that are shown, so that its command is in view behind them.
+_MOST_OF_NAME = 40
+
+
+def _in_short(setting: str) -> str:
+    half = _MOST_OF_NAME // 2
+    return setting if len(setting) <= _MOST_OF_NAME else f"{setting[:half]}…{setting[-half:]}"
 
 
 async def clean_up(app: App[object], session: Session) -> None:
