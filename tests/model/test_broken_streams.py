@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
+import zlib
+from collections.abc import AsyncIterator
 
+import httpx
 import pytest
 from support.asking import answer, request, text
 from support.endings import ENDINGS, OVERLOADS, TIMEOUT, WIRES, Ending, whole_body
 from support.provider import Answer, Provider, RawAnswer, Request, ToolCall, sse
 
 from tui_agent.errors import ModelError, RequestRejected, Unreachable
+from tui_agent.model import event_stream
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import (
     CallChunk,
@@ -275,3 +280,31 @@ async def test_a_line_that_does_not_end_cuts_the_answer_long_before_it_fills_the
     assert text(chunks).split() == ["one", "two"]
     assert isinstance(chunks[-1], EndChunk)
     assert (chunks[-1].reason, "an event without an end" in chunks[-1].why) == ("cut", True)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_a_packed_body_is_unpacked_in_small_pieces(encoding: str) -> None:
+    whole = b"x" * 50_000_000
+    packed = gzip.compress(whole) if encoding == "gzip" else zlib.compress(whole)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(packed), 65_536):
+            yield packed[at : at + 65_536]
+
+    for most in (1_000_000, len(whole)):
+        response = httpx.Response(200, headers={"content-encoding": encoding}, stream=Body(pieces()))
+        sizes, came = [], 0
+        async for piece in event_stream._unpacked(response):
+            sizes.append(len(piece))
+            came += len(piece)
+            if came >= most:
+                break
+        assert max(sizes) <= event_stream.MOST_PIECE_BYTES and came - most < event_stream.MOST_PIECE_BYTES
+
+
+class Body(httpx.AsyncByteStream):
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        self._pieces = pieces
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces

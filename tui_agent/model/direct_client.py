@@ -73,7 +73,9 @@ class DirectTransport:
         if not route.key:
             raise RejectedRequest(0, "no api key")
         if not (route.key.isascii() and route.key.isprintable()) or " " in route.key:
-            what = f"The key for {request.model} contains a space, a line break or another sign that no key has"
+            what = (
+                f"The key for {request.model} contains a space, a line break or another sign that no key has"
+            )
             raise ModelError(what, "copy the key again, and only the key")
         name: WireName = "chat" if route.address in self._chat_only else route.wire
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ MOST_EVENT_BYTES = 8_000_000
 MOST_BODY_BYTES = 32_000_000
 #: Of the body of an error, so much is read.
 MOST_ERROR_BYTES = 65_536
+#: Bytes that a packed body is unpacked to at once.
+MOST_PIECE_BYTES = 262_144
 SLICE_BYTES = 8
 
 _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
@@ -153,7 +156,7 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
     """The same response, its body read and noted."""
     body = b""
     try:
-        async for piece in response.aiter_bytes():
+        async for piece in _unpacked(response):
             body += piece
             if len(body) >= MOST_ERROR_BYTES:
                 break
@@ -167,6 +170,27 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
     # litellm sends a request with status 422 once more, without the parts that the server named
     status = 400 if response.status_code == 422 else response.status_code
     return httpx.Response(status, headers=_plain(response.headers), content=body)
+
+
+async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body in pieces of at most `MOST_PIECE_BYTES`, however small it was packed: who counts them can stop in time.
+    Raises `httpx.HTTPError`."""
+    if response.headers.get("content-encoding", "").strip().lower() not in ("gzip", "x-gzip", "deflate"):
+        async for piece in response.aiter_bytes():
+            yield piece
+        return
+    packed = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    async for raw in response.aiter_raw():
+        while not packed.eof:
+            try:
+                piece = packed.decompress(raw, MOST_PIECE_BYTES)
+            except zlib.error as error:
+                raise httpx.DecodingError(str(error)) from error
+            raw = packed.unconsumed_tail
+            if piece:
+                yield piece
+            if not raw and len(piece) < MOST_PIECE_BYTES:
+                break
 
 
 def _as_json(body: bytes) -> Any:
@@ -255,7 +279,7 @@ class _Checked(httpx.AsyncByteStream):
         if "content-encoding" in self._response.headers:
             self._response.stream = _Slices(self._response.stream)
         try:
-            async for piece in self._response.aiter_bytes():
+            async for piece in _unpacked(self._response):
                 yield piece
         except httpx.DecodingError as error:
             raise BrokenStream("sent packed data that cannot be unpacked") from error
