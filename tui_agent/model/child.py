@@ -94,7 +94,9 @@ class ChildModel:
         """The models of a provider by its own list. What goes wrong is a sentence of the answer."""
         try:
             await self.start()
-            return msgspec.convert(await self._child.ask("models", {"provider": provider, "again": again}), ListAnswer)
+            return msgspec.convert(
+                await self._child.ask("models", {"provider": provider, "again": again}), ListAnswer
+            )
         except ChildFailed as error:
             return ListAnswer(error=error.what)
 
