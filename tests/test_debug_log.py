@@ -24,7 +24,7 @@ from tui_agent.processes.child import ChildProcess
 PACKAGE = Path(tui_agent.__file__).parent
 KEY = "sk-proj-abcDEF123456789ghiJKL"
 CONTENT = "the recipe for the sauce, page 12"
-LOGGING = {"debug", "info", "warning", "error", "exception", "fault", "_unknown"}
+LOGGING = {"debug", "info", "warning", "error", "exception", "fault", "_unknown", "logged", "break_down"}
 
 
 @pytest.fixture

@@ -110,7 +110,9 @@ async def test_a_first_message_leads_to_a_key_a_test_and_a_default(
         assert "120 tokens, $0.001000" in it.text
         await it.press("enter")
         await it.shows("is the default now")
-        assert f'model = "{suggestion("openai")}"' in (it.session.folders.config / "settings.toml").read_text()
+        assert (
+            f'model = "{suggestion("openai")}"' in (it.session.folders.config / "settings.toml").read_text()
+        )
         await it.press("enter")
         await it.until(lambda: it.session.state.turn.number == 1 and not it.session.state.turn.running)
         assert it.session.state.turn.request == "hello"
