@@ -103,7 +103,7 @@ BLOCKED = (
     ".StreamGenerateContent are blocked."
 )
 MOONSHOT = (
-    "Your account org-ea6a <ak-f8tyo> is suspended due to insufficient balance, please recharge your account or check "
+    "Your account org-ea6a <ak-f8txo> is suspended due to insufficient balance, please recharge your account or check "
     "your plan and billing details"
 )
 TPM = (

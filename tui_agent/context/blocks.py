@@ -40,7 +40,8 @@ HEADINGS = (
     "Summary of the conversation so far",
 )
 _TAG = rf"\s*(?:/?\s*(?:{'|'.join(TAGS)})(?!\w)|/\s*context(?![\w.:-])|context\s+filename\b)"
-_TITLE = rf"(?:\#{{1,6}}[ \t]*(?:{'|'.join(map(re.escape, HEADINGS))}|CHECK(?!\w))|\{{[ \t]*\"type\":[ \t]*\"read_files\")"
+_HEADING = rf"\#{{1,6}}[ \t]*(?:{'|'.join(map(re.escape, HEADINGS))}|CHECK(?!\w))"
+_TITLE = rf"(?:{_HEADING}|\{{[ \t]*\"type\":[ \t]*\"read_files\")"
 #: Behind the sign of a diff's line a heading is at the beginning of its line as well.
 #: Not only a line feed begins a line for who reads.
 _START = r"(?:^|(?<=[\r\x0b\x0c\x85\u2028\u2029]))[+\- ]?[ \t]*"

@@ -47,7 +47,7 @@ OPTIONAL = (
         "schema",
         re.compile(r"(?i)schema|response_format|grammar|guided|structured output|output_config\.format"),
     ),
-    ("summary", re.compile(r"(?i)reasoning\.summary|reasoning summar")),
+    ("summary", re.compile(r"(?i)reasoning\.summary|reasoning summ")),
     (
         "effort",
         re.compile(

@@ -46,7 +46,7 @@ class Mistral(Chat):
         guardrails prompt_cache_key
     """)
     message_fields = None
-    models = r"tral|glm|vibe|open-"
+    models = r"mistral|mixtral|ministral|magistral|codestral|devstral|pixtral|glm|vibe|open-"
     sees = r"mistral-(?:small|medium|large)|pixtral|ministral"
     call_id = r"^[a-zA-Z0-9]{9}$"
     words: ClassVar[dict[str, str]] = {
