@@ -136,7 +136,12 @@ class Watched(httpx.AsyncBaseTransport):
 
 
 async def _sent_on(request: httpx.Request, response: httpx.Response, wire: Wire) -> httpx.Response:
-    """The same response if it leads to the same host; else an error, so that no prompt goes to another."""
+    """The same response if it leads to the same host; else an error, so that no prompt goes to another.
+
+    After any status but 307 and 308 another host is asked without the prompt: it shows the page of a network, say.
+    """
+    if response.status_code not in (307, 308):
+        return response
     try:
         own, to = request.url, request.url.join(response.headers["location"])
         same = (to.scheme, to.port) in ((own.scheme, own.port), ("https", None))
