@@ -13,11 +13,13 @@ from support.journeys import KINDS, travel
 
 #: Seeds that take each kind of journey through a different order of steps; litellm takes seconds to import.
 DIRECT = [(kind, number) for number, kind in enumerate(KINDS) if kind[2] == "auto"]
+#: Its history is rewritten between thinking that is bound to it.
+REWRITTEN = [(("anthropic", "claude-opus-5-5", "auto"), 30)]
 THROUGH_LITELLM = [(kind, 1) for kind in KINDS if kind[1:] == ("claude-sonnet-4-6", "litellm")]
 STEPS = 5
 
 
-@pytest.mark.parametrize(("kind", "seed"), [*DIRECT, *THROUGH_LITELLM], ids=str)
+@pytest.mark.parametrize(("kind", "seed"), [*DIRECT, *REWRITTEN, *THROUGH_LITELLM], ids=str)
 async def test_no_rule_is_broken(kind: tuple[str, str, str], seed: int, tmp_path: Path) -> None:
     outcome = await travel(tmp_path, kind, seed, STEPS)
     assert outcome.faults == []
