@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from pathlib import Path
 
 from tui_agent.errors import RecordRefused, SessionError
+from tui_agent.log import late
 from tui_agent.log.log import Log
 from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
@@ -22,13 +25,17 @@ KEEP_WITHIN = 0.15
 LONG_TEXT, KEEP_LONG_WITHIN = 200_000, 0.4
 #: How soon what the log refused is tried again, in seconds.
 AGAIN_AFTER = 2.0
+#: After so many seconds of waiting for the disk the screen says what is waited for.
+SAY_AFTER = 1.0
+SLOW = "waiting for the disk to keep this session"
 
 
 class Journal:
     """Writes events down and folds them. Without a log (none could be written) it only folds.
 
     While the log refuses to be written (a full disk, say) the session goes on in memory and says so; what was not
-    written is tried again, in order, with whatever comes next, and at the end.
+    written is tried again every few seconds, with whatever comes next, and at the end. What grows is held until the
+    log has confirmed just that version of it.
     """
 
     def __init__(self, store: Store, log: Log | None, number: int = 0) -> None:
@@ -39,9 +46,17 @@ class Journal:
         self._loop = asyncio.get_running_loop()
         self._in_order = asyncio.Lock()
         self._unwritten: list[Lasting] = []
+        #: The newest under each key that the log has not confirmed, and what of it the log was given.
         self._growing: dict[str, Growing] = {}
         self._handed_over: dict[str, Growing] = {}
+        #: Keys whose newest goes into the transaction of a record that is on its way, and not before it.
+        self._joined: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._trying: asyncio.Task[None] | None = None
+        #: How many records wait for the disk, and what says so when it takes long.
+        self._waiting = 0
+        self._slow: asyncio.TimerHandle | None = None
+        self._closed = False
         if log is not None:
             log.on_error = self._growing_refused
 
@@ -62,6 +77,19 @@ class Journal:
             self.grow(event) if isinstance(event, Growing) else self.store.emit(event)
         await self._append(lasting)
 
+    async def record_with(self, growing: Sequence[Growing], *events: Lasting) -> None:
+        """Fold what grows now, and keep the newest of it in the transaction that records the events: after a kill
+        there are both, or neither. Raises as `record` does."""
+        keys = [event.key for event in growing]
+        self._joined += keys
+        try:
+            for event in growing:
+                self.grow(event)
+            await self._append(events, keys)
+        finally:
+            for key in keys:
+                self._joined.remove(key)
+
     async def record_then(self, make: Callable[[], Sequence[Lasting]]) -> None:
         """Record what `make` gives. It is asked when everything that was handed over before is folded, and nothing
         can come between what it sees and what it says."""
@@ -81,20 +109,24 @@ class Journal:
         """Fold something that is still being made, and keep the newest of it within a second."""
         self.store.emit(event)
         self._growing[event.key] = event
-        if self._timer is None:
-            long = isinstance(event, e.BufferEdited) and len(event.text) > LONG_TEXT
-            self._timer = self._loop.call_later(KEEP_LONG_WITHIN if long else KEEP_WITHIN, self.flush)
+        long = isinstance(event, e.BufferEdited) and len(event.text) > LONG_TEXT
+        self._flush_in(KEEP_LONG_WITHIN if long else KEEP_WITHIN)
 
     def flush(self) -> None:
         """Hand everything that grows to the log now."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._handed_over, self._growing = self._growing, {}
         if self.log is None:
-            return
-        for event in self._handed_over.values():
-            self.log.keep(event, self._kept)
+            self._growing.clear()
+        elif self._unwritten and not self._closed:
+            if self._trying is None or self._trying.done():
+                self._trying = self._loop.create_task(self._try_again(), name="what the log refused")
+        else:
+            for event in self._not_handed_over():
+                if event.key not in self._joined:
+                    self._handed_over[event.key] = event
+                    self.log.keep(event, partial(self._tell_kept, event), partial(self._tell_refused, event))
 
     def forget(self, keys: Iterable[str]) -> None:
         """What grew under these keys is given up, by the person or because it came to nothing."""
@@ -106,16 +138,30 @@ class Journal:
             self.log.drop(keys)
 
     async def close(self) -> None:
-        """Write what waits, and end. What the log still refuses is lost, as the screen has said."""
+        """Write what waits, and end. What the log still refuses is left beside it, for the next who opens it; it is
+        lost where that cannot be written either, as the screen has said."""
+        if self.log is None or self._closed:
+            return
+        self._closed = True
+        folder, refused = self.log.path.parent, bool(self._unwritten or self.store.state.session.not_kept)
         try:
+            if refused:  # before the log is tried: whoever wants this process to end may not wait for that
+                await self._leave_behind(folder)
             if self._unwritten:
-                await self._write([])
+                await self._try_again()
             self.flush()
         finally:
-            if self.log is not None:
-                await asyncio.to_thread(self.log.close)
+            await asyncio.to_thread(self.log.close)
+        if self._unwritten or self._growing:
+            await self._leave_behind(folder)
+        elif refused:
+            await asyncio.to_thread(late.forget, folder)
 
-    async def _append(self, events: Sequence[Lasting]) -> None:
+    async def _leave_behind(self, folder: Path) -> None:
+        waiting = late.Late(self.number, tuple(self._unwritten), tuple(self._growing.values()))
+        await asyncio.to_thread(late.leave, folder, waiting)
+
+    async def _append(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
         if not events:
             return
         if self.log is None:
@@ -123,84 +169,161 @@ class Journal:
                 self.store.emit(event)
             return
         async with self._in_order:
-            await self._write(events)
+            await self._write(events, joined)
 
-    async def _write(self, events: Sequence[Lasting]) -> None:
-        """Write these, behind what waits from before. Raises RecordRefused where one of these cannot be written."""
-        late, self._unwritten = self._unwritten, []
+    async def _try_again(self) -> None:
+        async with self._in_order:
+            if self._unwritten:
+                await self._write([])
+
+    async def _write(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
+        """Write these, behind what waits from before, with what grows under the keys of `joined`.
+
+        Raises RecordRefused where one of these cannot be written."""
+        held, self._unwritten = self._unwritten, []
         durable: asyncio.Future[None] = self._loop.create_future()
-        self._put(late, events, durable)
-        await asyncio.shield(durable)
+        self._put(held, events, durable, joined)
+        self._waiting += 1
+        if self._slow is None:
+            self._slow = self._loop.call_later(SAY_AFTER, self._say_slow)
+        try:
+            await asyncio.shield(durable)
+        finally:
+            self._waiting -= 1
+            if not self._waiting and self._slow is not None:
+                self._slow.cancel()
+                self._slow = None
+                if self.store.state.session.waits_for:
+                    self.store.emit(e.WaitingChanged(""))
 
-    def _put(self, late: Sequence[Lasting], events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
-        """Hand over what is folded already (`late`) and what is folded once it is on disk, in one step."""
+    def _say_slow(self) -> None:
+        self.store.emit(e.WaitingChanged(SLOW))
+
+    def _put(
+        self,
+        held: Sequence[Lasting],
+        events: Sequence[Lasting],
+        durable: asyncio.Future[None],
+        joined: Collection[str] = (),
+    ) -> None:
+        """Hand over what is folded already (`held`) and what is folded once it is on disk, in one step; with it goes
+        what grows under the keys of `joined`, and where something is held, all that grows."""
         assert self.log is not None
+        ended = [key for event in (*held, *events) for key in ended_by(event, self.store.state)]
+        given_up = {key: self._growing.pop(key) for key in ended if key in self._growing}
+        for key in ended:
+            self._handed_over.pop(key, None)
+        kept = [
+            event
+            for event in self._not_handed_over()
+            if event.key in joined or (held and event.key not in self._joined)
+        ]
+        self._handed_over |= {event.key: event for event in kept}
 
         def on_disk(number: int) -> None:
-            self._loop.call_soon_threadsafe(self._written, events, number, durable)
+            self._loop.call_soon_threadsafe(self._written, events, kept, number, durable)
 
         def failed(error: SessionError) -> None:
-            self._loop.call_soon_threadsafe(self._refused, late, events, error, durable)
+            self._loop.call_soon_threadsafe(self._refused, held, events, kept, given_up, error, durable)
 
-        ended = [key for event in (*late, *events) for key in ended_by(event, self.store.state)]
-        for key in ended:
-            self._growing.pop(key, None)
-            self._handed_over.pop(key, None)
-        self.log.append([*late, *events], on_disk, failed, drop=ended)
+        self.log.append([*held, *events], on_disk, failed, drop=ended, keep=kept)
 
-    def _written(self, events: Sequence[Lasting], number: int, durable: asyncio.Future[None]) -> None:
+    def _not_handed_over(self) -> list[Growing]:
+        """What grows and the log has not been given yet."""
+        return [event for key, event in self._growing.items() if self._handed_over.get(key) is not event]
+
+    def _written(
+        self,
+        events: Sequence[Lasting],
+        kept: Sequence[Growing],
+        number: int,
+        durable: asyncio.Future[None],
+    ) -> None:
         self.number = number
         self._fold(events, durable)
+        for event in kept:
+            self._confirm(event)
         self._works_again()
 
     def _refused(
         self,
-        late: Sequence[Lasting],
+        held: Sequence[Lasting],
         events: Sequence[Lasting],
+        kept: Sequence[Growing],
+        given_up: dict[str, Growing],
         error: SessionError,
         durable: asyncio.Future[None],
     ) -> None:
         """The disk failed: it happened all the same, and is written later. What no log can hold did not happen."""
+        self._growing = {**given_up, **self._growing}
+        for event in kept:
+            self._take_back(event)
         if not isinstance(error, RecordRefused):
-            self._unwritten = [*late, *events, *self._unwritten]
+            self._unwritten = [*held, *events, *self._unwritten]
             self._fold(events, durable)
             self._not_kept(error)
         elif events:
             if not durable.done():
                 durable.set_exception(error)
-            if late:
-                self._put(late, (), self._loop.create_future())
+            if held:
+                self._put(held, (), self._loop.create_future())
         else:
             self.store.emit(e.NoticeGiven("warning", str(error)))
             _settle(durable)
 
     def _growing_refused(self, error: SessionError) -> None:
-        """On the log's thread, or on the loop's: what was handed over was not kept."""
+        """On the log's thread, or on the loop's: something that nobody waits for was not kept."""
         self._loop.call_soon_threadsafe(self._not_kept, error)
 
-    def _kept(self, _: int) -> None:
-        """On the log's thread: something that grows is on disk."""
-        if self.store.state.session.not_kept:
-            self._loop.call_soon_threadsafe(self._works_again)
+    def _tell_kept(self, event: Growing, _: int) -> None:
+        """On the log's thread: this version is on disk."""
+        self._loop.call_soon_threadsafe(self._kept, event)
+
+    def _tell_refused(self, event: Growing, error: SessionError) -> None:
+        """On the log's thread, or on the loop's: this version is not on disk."""
+        self._loop.call_soon_threadsafe(self._version_refused, event, error)
+
+    def _kept(self, event: Growing) -> None:
+        self._confirm(event)
+        self._works_again()
+
+    def _confirm(self, event: Growing) -> None:
+        self._take_back(event)
+        if self._growing.get(event.key) is event:
+            del self._growing[event.key]
+
+    def _take_back(self, event: Growing) -> None:
+        """The log is done with this version."""
+        if self._handed_over.get(event.key) is event:
+            del self._handed_over[event.key]
+
+    def _version_refused(self, event: Growing, error: SessionError) -> None:
+        if isinstance(error, RecordRefused):  # it never will be kept
+            self._confirm(event)
+        else:
+            self._take_back(event)
+        self._not_kept(error)
 
     def _not_kept(self, error: SessionError) -> None:
-        """Say once that nothing is kept, hold on to what was growing, and try again soon."""
+        """Say once that nothing is kept, and try again soon."""
         if isinstance(error, RecordRefused):
             self.store.emit(e.NoticeGiven("warning", str(error)))
             return
-        self._growing = {**self._handed_over, **self._growing}
-        if self._timer is None:
-            self._timer = self._loop.call_later(AGAIN_AFTER, self.flush)
+        self._flush_in(AGAIN_AFTER)
         if self.store.state.session.not_kept != str(error):
             self.store.emit(e.KeepingChanged(str(error)))
 
     def _works_again(self) -> None:
-        """The log takes what it is given: say so, and hand over what it refused."""
-        if not self.store.state.session.not_kept or self._unwritten:
+        """The log takes what it is given: hand over what it refused, and say so where there is nothing left of it."""
+        if not self.store.state.session.not_kept:
             return
-        self.store.emit(e.KeepingChanged(""))
-        self._growing = {**self._handed_over, **self._growing}
+        if not self._unwritten:
+            self.store.emit(e.KeepingChanged(""))
         self.flush()
+
+    def _flush_in(self, seconds: float) -> None:
+        if self._timer is None and not self._closed:
+            self._timer = self._loop.call_later(seconds, self.flush)
 
     def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
         """Fold what is written; a fault of ours is told to whoever wrote it, who would wait forever."""

@@ -88,9 +88,14 @@ class Log:
             raise database.refusal(path, error) from error
 
     def append(
-        self, events: Sequence[Lasting], done: Done, failed: Failed | None = None, drop: Sequence[str] = ()
+        self,
+        events: Sequence[Lasting],
+        done: Done,
+        failed: Failed | None = None,
+        drop: Sequence[str] = (),
+        keep: Sequence[Growing] = (),
     ) -> None:
-        """Write events, and forget what grew under the keys of `drop`, all in one step.
+        """Write events, forget what grew under the keys of `drop`, and keep what grows now, all in one step.
 
         `done(number)` is called with the number of the last record once it is on disk. Appends that wait are
         written in one transaction, in order. Where one of the events cannot be written, none of this call is.
@@ -101,17 +106,27 @@ class Log:
             _tell(failed or self.on_error, error)
             return
 
+        kept = []
+        for event in keep:
+            try:
+                kept.append((event.key, body_of(event)))
+            except RecordRefused as error:  # the events do not depend on it
+                _tell(self.on_error, error)
+
         def write(writer: LogWriter) -> int:
             if drop:
                 writer.drop(drop)
-            return writer.append(bodies)
+            number = writer.append(bodies) if bodies else writer.number
+            for key, body in kept:
+                writer.keep(key, body)
+            return number
 
         self._put(write, done, failed)
 
-    def keep(self, event: Growing, done: Done | None = None) -> None:
+    def keep(self, event: Growing, done: Done | None = None, failed: Failed | None = None) -> None:
         """Keep the newest of something that grows, in place of the one before under its key. It is made ready by the
         log's thread: it may be a text of megabytes."""
-        self._put(lambda writer: writer.keep(event.key, body_of(event)), done)
+        self._put(lambda writer: writer.keep(event.key, body_of(event)), done, failed)
 
     def drop(self, keys: Sequence[str]) -> None:
         """Forget what grew under these keys."""

@@ -70,11 +70,11 @@ def lasting_part(state: State) -> State:
     """What follows from lasting events alone: what grows is kept elsewhere, what passes is measured again."""
     return replace(
         state,
-        session=replace(state.session, read_only=False, trusted=False, not_kept=""),
+        session=replace(state.session, read_only=False, trusted=False, not_kept="", waits_for=""),
         workspace=slices.WorkspaceSlice(),
         model=replace(state.model, status="idle"),
         reply=slices.ReplySlice(),
-        input=replace(state.input, draft=""),
+        input=replace(state.input, draft="", typed={}),
         buffers=replace(state.buffers, open=tuple(Buffer(buffer.path) for buffer in state.buffers.open)),
         layout=slices.LayoutSlice(),
     )

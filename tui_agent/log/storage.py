@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.blobs import Blobs
-from tui_agent.log import catalog, database, directory, recovery
+from tui_agent.log import catalog, database, directory, late, recovery
 from tui_agent.log.lock import SessionLock
 from tui_agent.log.log import Log
 from tui_agent.log.snapshot import ReadState, read_state
@@ -58,6 +58,7 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     lock = SessionLock.take(folder)
     try:
         log, read = _open(folder / directory.LOG)
+        log, read = _caught_up(log, read)
     except Damaged:
         with lock:
             done = recovery.recovered_as(folder)
@@ -121,6 +122,17 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         return _read(path, lost)
     except sqlite3.Error as error:  # broken in a way that looking through it did not show
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
+
+
+def _caught_up(log: Log, read: ReadState) -> tuple[Log, ReadState]:
+    """With what the log had refused before."""
+    if not (log.path.parent / late.NAME).exists():
+        return log, read
+    try:
+        lost = late.catch_up(log)
+        return log, _with_more(read_state(log.path), [*read.lost, *lost])
+    except SessionError as error:
+        return log, _with_more(read, [*read.lost, f"what the log had refused is still refused ({error})"])
 
 
 def _read(path: Path, lost: list[str]) -> tuple[Log, ReadState]:

@@ -77,6 +77,8 @@ from tui_agent.store.session_events import (
     SessionOpened,
     SessionRenamed,
     SessionStarted,
+    TypingChanged,
+    WaitingChanged,
     WatchChanged,
 )
 from tui_agent.store.task_events import (
@@ -190,12 +192,15 @@ AnyLasting = (
     | CheckEnded
     | ChecksRefused
 )
-AnyGrowing = LayoutChanged | DraftChanged | ReplyGrew | BufferEdited | CursorMoved | BufferScrolled
+AnyGrowing = (
+    LayoutChanged | DraftChanged | TypingChanged | ReplyGrew | BufferEdited | CursorMoved | BufferScrolled
+)
 AnyKept = AnyLasting | AnyGrowing
 #: Never kept.
 AnyPassing = (
     SessionOpened
     | KeepingChanged
+    | WaitingChanged
     | ModelStatusChanged
     | IndexChanged
     | WatchChanged

@@ -30,6 +30,10 @@ def _keeping(state: State, event: e.KeepingChanged) -> State:
     return replace(state, session=replace(state.session, not_kept=event.not_kept))
 
 
+def _waiting(state: State, event: e.WaitingChanged) -> State:
+    return replace(state, session=replace(state.session, waits_for=event.waits_for))
+
+
 def _renamed(state: State, event: e.SessionRenamed) -> State:
     return replace(state, session=replace(state.session, name=event.name))
 
@@ -95,6 +99,13 @@ def _git(state: State, event: e.GitStatusRead) -> State:
     return state if workspace == state.workspace else replace(state, workspace=workspace)
 
 
+def _typing(state: State, event: e.TypingChanged) -> State:
+    typed = {place: text for place, text in state.input.typed.items() if place != event.place}
+    if event.text:
+        typed[event.place] = event.text
+    return replace(state, input=replace(state.input, typed=typed))
+
+
 def _draft(state: State, event: e.DraftChanged) -> State:
     return replace(state, input=replace(state.input, draft=event.text))
 
@@ -116,6 +127,7 @@ FOLDS = {
     e.SessionStarted: _started,
     e.SessionOpened: _opened,
     e.KeepingChanged: _keeping,
+    e.WaitingChanged: _waiting,
     e.SessionRenamed: _renamed,
     e.ModelChosen: _model,
     e.EffortChosen: _effort,
@@ -126,6 +138,7 @@ FOLDS = {
     e.WatchChanged: _watch,
     e.GitStatusRead: _git,
     e.DraftChanged: _draft,
+    e.TypingChanged: _typing,
     e.PasteKept: _pasted,
     e.MessageQueued: _queued,
     e.QueueChanged: _queue,

@@ -35,6 +35,12 @@ class KeepingChanged(Passing, frozen=True):
     not_kept: str = ""
 
 
+class WaitingChanged(Passing, frozen=True):
+    """Something takes long that the person waits for, the disk say; empty where nothing does any more."""
+
+    waits_for: str = ""
+
+
 class SessionRenamed(Lasting, frozen=True):
     """The person (or the first request) gave the session a name."""
 
@@ -124,6 +130,18 @@ class DraftChanged(Growing, frozen=True):
     @property
     def key(self) -> str:
         return "draft"
+
+
+class TypingChanged(Growing, frozen=True):
+    """The text at a place other than the chat's input and the editor is now this: a comment on a hunk, say. Empty
+    where it is given up, or was put to its use."""
+
+    place: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        return f"typing:{self.place}"
 
 
 class PasteKept(Lasting, frozen=True):

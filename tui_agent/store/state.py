@@ -42,6 +42,8 @@ class SessionSlice(Struct, frozen=True):
     trusted: bool = False
     #: Why nothing can be kept, where that is so; empty where the log works.
     not_kept: str = ""
+    #: What takes long, where something does that the person waits for: the disk.
+    waits_for: str = ""
 
 
 class WorkspaceSlice(Struct, frozen=True):
@@ -237,6 +239,8 @@ class InputSlice(Struct, frozen=True):
     memory: str = ""
     decisions: tuple[Decision, ...] = ()
     pastes: dict[str, str] = {}
+    #: What is typed at other places and was not put to its use yet, by place.
+    typed: dict[str, str] = {}
 
 
 class Todo(Struct, frozen=True):

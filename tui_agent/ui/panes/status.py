@@ -218,6 +218,8 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
     if state.session.not_kept:
         yield ("nothing is kept", "$error")
         yield (state.session.not_kept, "$error")
+    if state.session.waits_for:
+        yield (state.session.waits_for, "$warning")
     if state.session.read_only:
         yield ("read only: open elsewhere", "$warning")
     for mark in checks.in_short(state.check_marks):

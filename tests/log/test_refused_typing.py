@@ -1,0 +1,120 @@
+"""What is typed while the log refuses to be written: every version waits until the log has just that one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from support.sessions import model_of, open_session, reply
+from support.trees import until
+
+from tui_agent.log import database
+from tui_agent.log.late import NAME
+from tui_agent.log.log import load
+from tui_agent.session.session import Session
+from tui_agent.store import events as e
+
+
+class Refusals:
+    """How often the log said that it cannot be written."""
+
+    count = 0
+
+
+@pytest.fixture(autouse=True)
+def refusals(monkeypatch: pytest.MonkeyPatch) -> Refusals:
+    """The log gives up at once where another program has it, and tries again at once."""
+    counted, refusal = Refusals(), database.refusal
+
+    def count(path: Path, error: sqlite3.Error | None) -> Exception:
+        counted.count += 1
+        return refusal(path, error)
+
+    monkeypatch.setattr(database, "_PATIENCE", 0.02)
+    monkeypatch.setattr(database, "refusal", count)
+    monkeypatch.setattr("tui_agent.log.journal.AGAIN_AFTER", 0.02)
+    return counted
+
+
+@contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Another program holds the write lock of the log."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+def log_of(session: Session) -> Path:
+    assert session.log_path is not None
+    return session.log_path
+
+
+def kept(log: Path) -> dict[str, str]:
+    growing = load(log).growing
+    return {event.key: event.text for event in growing if isinstance(event, e.BufferEdited | e.DraftChanged)}
+
+
+async def type_twice(session: Session, refusals: Refusals) -> None:
+    """In the editor, and in the chat when that was refused."""
+    session.files.edit("a.txt", "one, typed\n", (0, 0), (0, 0))
+    await until(lambda: refusals.count)
+    session.chat.set_draft("typed later")
+    before = refusals.count
+    await until(lambda: refusals.count > before + 2)
+
+
+async def open_file(session: Session, root: Path) -> None:
+    (root / "a.txt").write_text("one\n")
+    await session.files.open("a.txt")
+
+
+BOTH = {"buffer:a.txt": "one, typed\n", "draft": "typed later"}
+
+
+async def test_both_are_written_when_the_lock_is_gone(tmp_path: Path, refusals: Refusals) -> None:
+    async with open_session(tmp_path, []) as session:
+        await open_file(session, tmp_path)
+        with locked(log_of(session)):
+            await type_twice(session, refusals)
+            assert session.state.session.not_kept
+        await until(lambda: kept(log_of(session)) == BOTH)
+        await until(lambda: not session.state.session.not_kept)
+
+
+async def test_a_session_that_ends_while_the_log_is_held_leaves_everything_behind_for_the_next(
+    tmp_path: Path, refusals: Refusals
+) -> None:
+    async with open_session(tmp_path, [reply("Hello.")]) as session:
+        await open_file(session, tmp_path)
+        log = log_of(session)
+        with locked(log):
+            await session.chat.submit("said while nothing was kept")
+            await session.chat.finished()
+            await type_twice(session, refusals)
+            await session.close()
+        assert kept(log) == {}
+        name = session.state.session.id
+    async with open_session(tmp_path, [], session=name) as again:
+        assert again.state.input.draft == "typed later"
+        assert [buffer.text for buffer in again.state.buffers.open] == ["one, typed\n"]
+        assert "said while nothing was kept" in [it.text for it in again.state.chat.messages]
+        assert not (log.parent / NAME).exists()
+        assert kept(log) == BOTH
+
+
+async def test_a_message_that_was_refused_is_written_when_the_lock_is_gone_without_another_word(
+    tmp_path: Path, refusals: Refusals
+) -> None:
+    async with open_session(tmp_path, [reply("Hello.")]) as session:
+        log = log_of(session)
+        with locked(log):
+            await session.chat.submit("said while nothing was kept")
+            await session.chat.finished()
+            assert session.state.session.not_kept
+        await until(lambda: not session.state.session.not_kept)
+        assert any(isinstance(it, e.TurnStarted) for it in load(log).events)
+        assert len(model_of(session).requests) == 1
