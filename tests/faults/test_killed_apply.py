@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
 from support.faults import before_each_call, tree
 from support.sessions import open_session, reply
+
+from tui_agent.log.database import LogWriter
+from tui_agent.log.log import Log
 
 OLD = {"a.txt": b"one\n", "b.txt": b"goes\n"}
 NEW = {"a.txt": b"two\n", "made": None, "made/new.txt": b"new\n"}
@@ -48,10 +52,46 @@ def killed_while_applying(folder: Path, session: str, number: int) -> bool:
             ):
                 await opened.review.apply()
 
+    return died(apply)
+
+
+class KilledAt:
+    """Kills this process before a step of an apply: what changes names on the disk, and each commit of the log."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.made = number, 0
+
+    def __call__(self, *_: object) -> None:
+        self.made += 1
+        if self.made == self.number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_over_a_buffer(folder: Path, session: str, number: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Apply to a file and to the unsaved text of another, and be killed before step `number`."""
+    kill = KilledAt(number)
+    commit = LogWriter.commit
+
+    def commit_or_die(writer: LogWriter) -> None:
+        kill()
+        commit(writer)
+        kill()
+
+    async def apply() -> None:
+        async with open_session(folder, session=session, services=False) as opened:
+            monkeypatch.setattr(LogWriter, "commit", commit_or_die)
+            monkeypatch.setattr(Log, "_waiting", lambda log: [log._jobs.get()])  # as on a fast disk
+            with before_each_call(kill, ("rename", "replace", "link", "unlink")):
+                await opened.review.apply()
+
+    return died(apply)
+
+
+def died(work: Callable[[], Coroutine[None, None, None]]) -> bool:
     child = os.fork()
     if child == 0:
         try:
-            asyncio.run(apply())
+            asyncio.run(work())
         except BaseException:
             os._exit(1)
         os._exit(0)
@@ -88,3 +128,39 @@ def test_files_and_session_agree_after_the_next_opening(tmp_path: Path, first: i
         old, number = old + 1, number + 6
     assert old > 3, "the kills must reach the middle of the work"
     assert found == NEW
+
+
+def test_an_apply_to_a_file_and_to_unsaved_text_is_whole_or_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text("one\n")
+    change = [{"path": name, "edits": [{"search": "one", "replace": "two"}]} for name in ("a.txt", "b.txt")]
+
+    async def propose() -> str:
+        async with open_session(folder, [reply("Both.", fileChanges=change)]) as session:
+            await session.files.open("b.txt")
+            session.files.edit("b.txt", "mine\none\n", (0, 0), (0, 0))
+            await session.chat.submit("Change a.txt and b.txt")
+            await session.chat.finished()
+            return session.state.session.id
+
+    async def look(session: str) -> tuple[str, str, set[str]]:
+        async with open_session(folder, session=session, services=False) as opened:
+            (buffer,) = opened.state.buffers.open
+            states = {str(change.state) for change in opened.state.review.changes}
+            return (folder / "a.txt").read_text(), buffer.text, states
+
+    session, number = asyncio.run(propose()), 1
+    while killed_over_a_buffer(folder, session, number, monkeypatch):
+        on_disk, buffer, states = asyncio.run(look(session))
+        assert (on_disk, buffer, states) in (
+            ("one\n", "mine\none\n", {"pending"}),
+            ("two\n", "mine\ntwo\n", {"applied"}),
+        ), number
+        if "applied" in states:
+            break
+        number += 1
+    assert number > 4

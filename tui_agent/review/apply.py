@@ -163,26 +163,28 @@ class Applier:
             Pick(item.change.id, hunk) for item in resolved for hunk in (sorted(item.hunks) or [None])
         )
 
-        def events(done: WriteOutcome) -> list[e.Event]:
+        def events(done: WriteOutcome) -> list[e.Lasting]:
             point = Checkpoint(name, state.turn.number, done.steps, picks, folders=done.folders)
-            told: list[e.Event] = [e.CheckpointMade(point)]
+            told: list[e.Lasting] = [e.CheckpointMade(point)]
             for item in resolved:
                 told += self._events(item.as_written(done), done)
             return told
 
         await self._writer.write(name, [target for item in resolved for target in item.targets], events)
 
-    def _events(self, item: Resolved, done: WriteOutcome) -> list[e.Event]:
+    def _events(self, item: Resolved, done: WriteOutcome) -> list[e.Lasting]:
         change = item.change
         after = {step.path: step.after for step in done.steps}
         written = after.get(change.rename_to or change.path, "")
         reason = MERGED if item.write.merged else change.reason if change.state == "merged" else ""
-        told: list[e.Event] = [e.ChangeMoved(change.id, item.write.state, item.write.hunks, reason, written)]
+        told: list[e.Lasting] = [
+            e.ChangeMoved(change.id, item.write.state, item.write.hunks, reason, written)
+        ]
         for target in item.targets:
             told += self._known(target, after[target.now.path], item)
         return [*told, e.ModelOwesNews(_fact(item))]
 
-    def _known(self, target: Target, written: str, item: Resolved) -> list[e.Event]:
+    def _known(self, target: Target, written: str, item: Resolved) -> list[e.Lasting]:
         state, change = self._journal.store.state, item.change
         path, turn = target.now.path, state.turn.number
         if not written:

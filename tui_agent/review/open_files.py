@@ -142,13 +142,10 @@ class OpenFiles:
         """The hash that the file would have if the buffer were saved."""
         return md5(encode(self._stored.get(buffer.path) or TextFile(buffer.text), buffer.text))
 
-    def take_text(self, path: str, text: str) -> None:
-        """Give an open buffer a text that did not come from its editor, and leave it unsaved."""
+    def with_text(self, path: str, text: str) -> e.BufferEdited:
+        """What gives an open buffer a text that did not come from its editor, and leaves it unsaved."""
         buffer = self._buffer(path)
-        self._journal.grow(
-            e.BufferEdited(path, text, buffer.disk, buffer.cursor, buffer.anchor, True, from_outside=True)
-        )
-        self._journal.flush()
+        return e.BufferEdited(path, text, buffer.disk, buffer.cursor, buffer.anchor, True, from_outside=True)
 
     async def save(self, path: str, overwrite: bool = False) -> None:
         """Write the buffer to disk. Raises `Outdated` where the disk has moved on, unless `overwrite`."""

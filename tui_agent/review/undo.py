@@ -81,7 +81,7 @@ class UndoHistory:
     async def take_back(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
         """Take applied hunks or whole changes out of their files again, all or nothing; what came since stays."""
         targets: list[Target] = []
-        moves: list[e.Event] = []
+        moves: list[e.Lasting] = []
         taken: list[Pick] = []
         for change in changes:
             write, its_targets = await self._taken(change, picks)
@@ -94,7 +94,7 @@ class UndoHistory:
         name = next_name(self._review)
         turn = self._journal.store.state.turn.number
 
-        def events(done: WriteOutcome) -> list[e.Event]:
+        def events(done: WriteOutcome) -> list[e.Lasting]:
             point = Checkpoint(name, turn, done.steps, tuple(taken), takes_back=True, folders=done.folders)
             return [e.CheckpointMade(point), *moves, *self._news(done, undone=True)]
 
@@ -131,7 +131,7 @@ class UndoHistory:
             await self._refuse(point, conflicts)
         targets = [target for _, _, target in results if target is not None]
 
-        def events(done: WriteOutcome) -> list[e.Event]:
+        def events(done: WriteOutcome) -> list[e.Lasting]:
             word = "undone" if undone else "applied again"
             paths = ", ".join(step.path for step in steps)
             return [
@@ -145,11 +145,11 @@ class UndoHistory:
 
         await self._writer.write(batch_name(point, undone), targets, events, self._emptied(targets))
 
-    def _news(self, done: WriteOutcome, undone: bool) -> list[e.Event]:
+    def _news(self, done: WriteOutcome, undone: bool) -> list[e.Lasting]:
         """What is known of the files now: none of it is anybody else's doing."""
         known, now = self._known, time.time()
         turn = self._journal.store.state.turn.number
-        told: list[e.Event] = []
+        told: list[e.Lasting] = []
         for target in done.targets:
             entry = known.files.get(target.now.path)
             if entry is None:
@@ -221,7 +221,7 @@ class UndoHistory:
     def _stored(self, key: str) -> TextFile:
         return decode(self._blobs.get(key))
 
-    def _changes(self, point: Checkpoint, undone: bool) -> list[e.Event]:
+    def _changes(self, point: Checkpoint, undone: bool) -> list[e.Lasting]:
         names = dict.fromkeys(pick.change for pick in point.picks)
         found = [change for name in names if (change := self._review.change(name)) is not None]
         return [_moved(change, point, undone) for change in found]

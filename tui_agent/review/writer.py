@@ -24,7 +24,7 @@ from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.log.journal import Journal
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.unfinished import BATCH, clear_save
-from tui_agent.store.events import Event, FileTouched, FreshnessChanged
+from tui_agent.store.events import FileTouched, FreshnessChanged, Lasting
 from tui_agent.store.files import KnownSlice
 from tui_agent.workspace.workspace import Workspace
 
@@ -92,7 +92,7 @@ def as_written(entry: KnownFile, target: Target, root: Path) -> KnownFile:
     )
 
 
-def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> list[Event]:
+def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> list[Lasting]:
     """What another program had made of the file that was written, where nobody has said so yet.
 
     `base` is the hash that is expected of a file that is not known.
@@ -108,7 +108,7 @@ def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> lis
 
 
 #: From what was written to what happened.
-Events = Callable[[WriteOutcome], Sequence[Event]]
+Events = Callable[[WriteOutcome], Sequence[Lasting]]
 
 
 class Writer:
@@ -190,19 +190,18 @@ class Writer:
         return WriteOutcome(tuple(done), batch.folders)
 
     async def _record(self, done: WriteOutcome, events: Events) -> None:
-        """Give the open buffers their texts, if they are as they were looked at, and record what was done."""
+        """Give the open buffers their texts, if they are as they were looked at, and record what was done, in one
+        transaction: after a kill there is all of it or nothing."""
         targets = done.targets
         for target in targets:
             self._check_buffer(target)
-        for target in targets:
-            if target.in_buffer:
-                self._open_files.take_text(target.now.path, target.text or "")
+        in_buffers = [target for target in targets if target.in_buffer]
+        texts = [self._open_files.with_text(target.now.path, target.text or "") for target in in_buffers]
         try:
-            await self._journal.record(*events(done))
+            await self._journal.record_with(texts, *events(done))
         except SessionError:
-            for target in targets:
-                if target.in_buffer:
-                    self._open_files.take_text(target.now.path, target.now.text or "")
+            for target in in_buffers:
+                self._journal.grow(self._open_files.with_text(target.now.path, target.now.text or ""))
             raise
 
     def _check_buffer(self, target: Target) -> None:
