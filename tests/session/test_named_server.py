@@ -112,9 +112,12 @@ async def test_the_doctor_names_its_address_and_its_models(
         assert report.model.servers[f"{server.root}/v1"] == ["openai/tiny", "openai/other"]
 
 
-async def test_a_fault_for_the_schema_is_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["llama.cpp", ""])
+async def test_a_fault_for_the_schema_is_a_refusal(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is tried out without one then, and asked without one."""
-    async with local_server("llama.cpp", window=32_000, answer=said, constrains=False, refusal=500) as server:
+    async with local_server(kind, window=32_000, answer=said, constrains=False, refusal=500) as server:
         monkeypatch.setenv("OPENAI_API_BASE", f"{server.root}/v1")
         assert await asked(server, tmp_path, "What does it do?", "And what else?") == ["", ""]
         seen = counted(server)
@@ -124,12 +127,54 @@ async def test_a_fault_for_the_schema_is_a_refusal(tmp_path: Path, monkeypatch: 
         )
 
 
-async def test_a_server_of_an_unknown_kind_plans_at_the_end_of_the_conversation(
+@pytest.mark.parametrize(("base", "lists"), [("/v1", True), ("/api/v3", True), ("/api", False)])
+async def test_a_server_of_an_unknown_kind_is_asked_once_for_a_question(
+    base: str, lists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with local_server("", window=32_000, answer=said, base=base, lists=lists) as server:
+        monkeypatch.setenv("OPENAI_API_BASE", f"{server.root}{base}")
+        assert await asked(server, tmp_path, "What does it do?", "And what else?") == ["", ""]
+        seen = counted(server)
+        assert (seen["answer"], seen["trial"]) == (2, 1), seen
+        first, second = (body for _, _, body in server.asked if body and body.get("stream"))
+        assert first["response_format"]["type"] == second["response_format"]["type"] == "json_schema"
+        assert second["messages"][: len(first["messages"])] == first["messages"]
+        monkeypatch.setenv("TUI_AGENT_MODEL", NAME)
+        report = await doctor.examine(tmp_path, user_folders())
+        assert report.model.servers[f"{server.root}{base}"] == [NAME]
+
+
+async def test_a_gateway_that_wants_a_key_is_not_tried_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It may hand the trial on to a provider, who is paid for it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    async with local_server("", window=32_000, answer=said) as server:
+        monkeypatch.setenv("OPENAI_API_BASE", f"{server.root}/v1")
+        assert await asked(server, tmp_path, "What does it do?") == [""]
+        assert not counted(server)["trial"]
+
+
+async def test_a_planner_that_is_named_is_asked_at_the_end_of_the_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_PLANNER_MODEL", NAME)
     async with local_server("", window=32_000, answer=said) as server:
         monkeypatch.setenv("OPENAI_API_BASE", f"{server.root}/v1")
         assert await asked(server, tmp_path, "What does it do?", "And what else?") == ["", ""]
         bodies = [body["messages"] for _, _, body in server.asked if body]
         first, plan, second = bodies[-3:]
         assert plan[: len(first)] == first and second[: len(first)] == first
+
+
+@pytest.mark.parametrize("kind", ["llama.cpp", ""])
+async def test_a_schema_that_is_refused_later_is_left_out_at_once(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with local_server(kind, window=32_000, answer=said) as server:
+        monkeypatch.setenv("OPENAI_API_BASE", f"{server.root}/v1")
+        assert await asked(server, tmp_path, "What does it do?") == [""]
+        server.constrains = False
+        assert await asked(server, tmp_path, "And what else?") == [""]
+        streamed = [body for _, _, body in server.asked if body and body.get("stream")]
+        assert ["response_format" in body for body in streamed] == [True, True, False]

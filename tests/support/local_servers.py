@@ -52,6 +52,7 @@ _FORMS = {
     "LM Studio": "json_schema",
     "vLLM": "json_schema",
     "llama-cpp-python": "json_object",
+    "": "json_schema",
 }
 
 
@@ -67,6 +68,9 @@ class LocalFake:
     #: Whether it can hold a reply to a schema; `refusal` is the status with which it says that it cannot.
     constrains: bool = True
     refusal: int = 500
+    #: Where its OpenAI API is, and whether that has a list of its models (of an unknown kind).
+    base: str = "/v1"
+    lists: bool = True
     #: Whether it takes the window that it is asked for (Ollama).
     obeys: bool = True
     port: int = 0
@@ -87,7 +91,7 @@ class LocalFake:
         told = self._facts(path, body)
         if told is not None:
             return 200, told
-        if path == "/v1/chat/completions":
+        if path == f"{self.base}/chat/completions":
             return self._chat(body)
         if path == "/api/chat" and self.kind == "Ollama":
             said = self._said(body["messages"], bool(body.get("format")))
@@ -117,7 +121,7 @@ class LocalFake:
                 }
             case "llama.cpp", "/props":
                 return {"default_generation_settings": {"n_ctx": self.window}, "total_slots": self.slots}
-            case _, "/v1/models":
+            case _, path if path == f"{self.base}/models" and self.lists:
                 return {"object": "list", "data": [self._entry(name) for name in self.models]}
         return None
 

@@ -46,6 +46,8 @@ from tui_agent.trial.rungs import Rung, probe
 START_TIMEOUT = 60.0
 #: Asked about where no model is configured, to see that litellm answers at all.
 _ANY_MODEL = "openai/gpt-6-sol"
+#: So begins what is said of a local server that answered.
+_WORKS = "works "
 #: What a bundle holds.
 _PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_log.NAME)
 
@@ -171,6 +173,12 @@ async def _model(loaded: LoadedSettings, folders: Folders) -> ModelReport:
     for one in found:
         if address := servers.address_of(one.model, {**os.environ, **one.environment}):
             serving.setdefault(address, []).append(one.model)
+    # a server may answer and give no list
+    if works.startswith(_WORKS) and (
+        address := servers.address_of(name, {**memory.variables(name), **os.environ})
+    ):
+        named = serving.setdefault(address, [])
+        named.extend([] if name in named else [name])
     return ModelReport(
         name=name,
         planner=loaded.settings.planner_model,
@@ -205,7 +213,7 @@ async def _process(name: str, model: LocalModels) -> tuple[Helper, Abilities, st
 async def _works(name: str, model: LocalModels) -> str:
     try:
         about = await model.test(name, {})
-        return f"works ({about})" if about else ""
+        return f"{_WORKS}({about})" if about else ""
     except ModelError as error:
         return str(error)
 
@@ -247,7 +255,7 @@ def _model_line(model: ModelReport) -> tuple[Literal["ok", "note"], str]:
     if not model.name:
         return "note", "no model is configured: set `model`, or give --model NAME"
     if model.works:
-        return ("ok" if model.works.startswith("works") else "note"), f"model {model.name}: {model.works}"
+        return ("ok" if model.works.startswith(_WORKS) else "note"), f"model {model.name}: {model.works}"
     if not model.known and not model.window:
         return "note", f"model {model.name}: litellm does not know it; set context.window to its size"
     return "ok", f"model {model.name}, {model.window:,} tokens"

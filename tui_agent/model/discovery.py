@@ -114,7 +114,7 @@ async def _models(
     root = servers.root_of(address)
     key = environment.get("OPENAI_API_KEY", "") if prefix == "openai" else ""
     listings = await asyncio.gather(
-        servers.read(f"{root}/v1/models", key), servers.read(f"{root}/api/tags", key)
+        servers.listed(address if prefix else f"{root}/v1", key), servers.read(f"{root}/api/tags", key)
     )
     names = [
         str(model.get("id") or model.get("name") or "")

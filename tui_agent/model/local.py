@@ -154,22 +154,26 @@ class LocalModels:
         server = await self._server(place)
         if server is None:
             return await self.inner.abilities(model)
-        if not server.kind:
-            known = await self.inner.abilities(model)
-            known = replace(known, window=server.window or known.window, server="local")
-            return replace(known, known=True, prices=(0.0, 0.0)) if _is_free(model, server) else known
-        if not server.schema:
+        # one of an unknown kind that wants a key may hand each request on to a provider, who is paid for a trial
+        kind = server.kind or ("gateway" if place.key else "local")
+        if not server.schema and kind != "gateway":
             try:
                 server = await self._try_out(place, server)
             except ModelError:
                 pass  # the request itself will say it
+        schema = server.schema in ("json_schema", "json_object", "guided_json")
+        if not server.kind:
+            known = await self.inner.abilities(model)
+            known = replace(known, window=server.window or known.window, server=kind)
+            known = known if kind == "gateway" else replace(known, schema=schema)
+            return replace(known, known=True, prices=(0.0, 0.0)) if _is_free(model, server) else known
         return Abilities(
             model=model,
             window=self._window_of(server),
             tools=server.tools,
-            schema=server.schema in ("json_schema", "json_object", "guided_json"),
+            schema=schema,
             known=True,
-            server=server.kind,
+            server=kind,
             slots=server.slots,
             prices=(0.0, 0.0),
         )
@@ -269,7 +273,7 @@ class LocalModels:
             options=options,
             most=most,
             schema=None if server.schema == "none" else request.schema,
-            schema_form=server.schema if server.kind and request.schema else "",
+            schema_form=server.schema if request.schema else "",
         )
 
     def _asked(self, place: _Place, server: ServerModel, size: int) -> int:

@@ -159,7 +159,7 @@ async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
     version = await read(f"{root}/api/version", key)
     if isinstance(version, Mapping) and isinstance(version.get("version"), str):
         return await _ollama(root, name)
-    listing = await read(f"{root}/v1/models", key)
+    listing = await listed(address, key)
     models = entries(listing)
     if not models:
         return None if version is None and listing is None else ServerModel()
@@ -180,6 +180,14 @@ async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
     if owner == "llamacpp":
         return ServerModel("llama.cpp", window=_number((entry.get("meta") or {}).get("n_ctx")))
     return ServerModel()
+
+
+async def listed(address: str, key: str = "") -> Any:
+    """The list of a server's models, as `read` has it: beside its chat completions, if it is not under `/v1`."""
+    listing = await read(f"{root_of(address)}/v1/models", key)
+    if entries(listing) or listing is None or address.rstrip("/").endswith("/v1"):
+        return listing
+    return await read(f"{address.rstrip('/')}/models", key)
 
 
 async def _ollama(root: str, name: str) -> ServerModel:

@@ -27,8 +27,9 @@ def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
         protocol = settings.protocol
     return ModelChosen(
         name=name,
-        # with one place for requests a planner's would throw out the conversation
-        planner=settings.planner_model or ("none" if abilities.slots == 1 else ""),
+        # with one place for requests a planner's would throw out the conversation, and an unknown one may have one
+        planner=settings.planner_model
+        or ("none" if abilities.slots == 1 or abilities.server == "local" else ""),
         protocol=protocol,
         window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
         window_known=bool(settings.context.window or abilities.window),

@@ -162,7 +162,8 @@ def _is_ending(context: TurnContext, planner: ModelRequest) -> bool:
     """Whether the plan is asked for at the end of the conversation: a server with one slot remembers one beginning,
     and one of an unknown kind may have no more."""
     state = context.state()
-    shares = (state.model.slots == 1 or state.model.server == "local") and planner.model == state.model.name
+    unknown = state.model.server in ("local", "gateway")
+    shares = (state.model.slots == 1 or unknown) and planner.model == state.model.name
     return shares and bool(state.conversation.messages)
 
 
