@@ -64,13 +64,8 @@ def catch_up(log: Log) -> list[str]:
         return [f"what the log had refused cannot be read ({error})"]
     lost: list[str] = []
     there = max(0, log.count() - left.number)
-    found = [
-        lasting(
-            _record(*one),
-        )
-        for one in left.events[there:]
-    ]
-    kept = [growing(_record(*rest), key) for key, *rest in left.growing]
+    found = [lasting(_record(kind, data)) for kind, data in left.events[there:]]
+    kept = [growing(_record(kind, data), key) for key, kind, data in left.growing]
     lost += [one for one in (*found, *kept) if isinstance(one, str)]
     failures: list[SessionError] = []
     log.append(
