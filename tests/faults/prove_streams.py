@@ -177,7 +177,7 @@ class _Trial:
         return (ending.name, *self._judged(case, least, case.complete(at), why))
 
     async def _overloaded(self, case: Case, at: int, name: str) -> tuple[str, bool, str]:
-        raw = RawAnswer((*case.events[:at], OVERLOADS[name]), {"retry-after": "0"})
+        raw = RawAnswer((*case.events[:at], OVERLOADS[name]), {"retry-after": "0.01"})
         again = Answer(raw=RawAnswer(tuple(case.events)))
         self._provider.answer(Answer(raw=raw), again)
         await self._turn()

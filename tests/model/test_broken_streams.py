@@ -251,7 +251,7 @@ async def test_reasoning_alone_is_void_when_the_server_is_overloaded(
     model: ChildModel, provider: Provider
 ) -> None:
     events = list(sse(Answer("", reasoning="two and two"), "openai"))
-    provider.answer(Answer(raw=RawAnswer((*events[:2], OVERLOADS["503"]), {"retry-after": "0"})), "four")
+    provider.answer(Answer(raw=RawAnswer((*events[:2], OVERLOADS["503"]), {"retry-after": "0.01"})), "four")
     chunks = await answer(model)
     kinds = [type(chunk) for chunk in chunks]
     assert set(kinds[: kinds.index(RetryChunk)]) == {ReasoningChunk}

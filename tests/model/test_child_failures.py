@@ -86,17 +86,18 @@ async def test_a_rate_limit_is_waited_for_with_a_countdown(model: ChildModel, pr
 
 
 async def test_a_fault_of_the_provider_is_tried_again(model: ChildModel, provider: Provider) -> None:
-    faults = [Answer(status=status, retry_after=0) for status in (500, 502, 503, 529)]
-    provider.answer(*faults, "done")
-    assert text(await answer(model)) == "done"
-    assert len(provider.requests) == 5
+    for statuses in ((500, 502, 503, 529), (408, 409)):
+        asked = len(provider.requests)
+        provider.answer(*(Answer(status=status, retry_after=0.01) for status in statuses), "done")
+        assert text(await answer(model)) == "done"
+        assert len(provider.requests) == asked + len(statuses) + 1
 
 
 @pytest.mark.parametrize(("status", "kind"), [(429, RateLimited), (503, Unreachable)])
 async def test_after_the_last_retry_it_is_an_error(
     model: ChildModel, provider: Provider, status: int, kind: type[ModelError]
 ) -> None:
-    provider.otherwise, before = Answer(status=status, retry_after=0), provider.otherwise
+    provider.otherwise, before = Answer(status=status, retry_after=0.01), provider.otherwise
     try:
         with pytest.raises(kind, match="also after asking again 5 times"):
             await answer(model)

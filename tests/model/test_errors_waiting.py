@@ -17,7 +17,11 @@ NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
     [
         ({"retry-after": "7"}, 7.0),
         ({"Retry-After": " 7 "}, 7.0),
-        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "0"}, None),
+        ({"retry-after": "0.0"}, None),
+        ({"retry-after-ms": "0"}, None),
+        ({"retry-after-ms": "0", "retry-after": "2"}, 2.0),
+        ({"retry-after": "0s"}, None),
         ({"retry-after": "0.25"}, 0.25),
         ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5),
         ({"retry-after-ms": "soon", "retry-after": "2"}, 2.0),
@@ -27,8 +31,8 @@ NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
         ({"retry-after": "Wed Oct 21 07:29:30 2026", "date": NOW}, 90.0),
         ({"retry-after": "2026-10-21T07:29:30Z", "date": NOW}, 90.0),
         ({"retry-after": "1792567740", "date": NOW}, 60.0),
-        ({"retry-after": "Wed, 21 Oct 2026 07:00:00 GMT", "date": NOW}, 0.0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:00:00 GMT", "date": NOW}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
         ({"retry-after": "86400"}, 86_400.0),
         *(
             ({"retry-after": value}, None)
@@ -108,6 +112,7 @@ def test_by_the_limits_that_are_used_up(headers: dict[str, str], seconds: float 
         ("retryDelay 34.5s", 34.5),
         ("Your quota will reset after 3h10m5s.", 11_405.0),
         ("Please try again later.", None),
+        ("Please try again in 0s.", None),
         ("You sent 34s of audio", None),
         ("try again in 3 days", 259_200.0),
         ("Please retry shortly", None),

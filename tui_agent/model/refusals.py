@@ -354,7 +354,7 @@ _BUSY_KINDS = (
         Unreachable,
         "The provider of {model} has a fault (status {status}, {said})",
         "send the request again later, or choose another model",
-        statuses=(408, *range(500, 600)),
+        statuses=(408, 409, *range(500, 600)),
         again="yes",
     ),
 )

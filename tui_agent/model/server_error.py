@@ -107,11 +107,12 @@ def status_of(body: Any) -> int:
 
 def retry_after(headers: Any) -> float | None:
     """Seconds that a server asks us to wait, by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110,
-    10.2.3), which counts from the server's own `date`. None for no such header, and for one that says neither."""
+    10.2.3), which counts from the server's own `date`. None for no such header, for one that says neither, and for no
+    wait at all: all tries would be used up within a moment."""
     named = lowered(headers)
-    if (milliseconds := _number(named.get("retry-after-ms"))) is not None:
+    if milliseconds := _number(named.get("retry-after-ms")):
         return milliseconds / 1000
-    return _seconds(named.get("retry-after"), _now(named))
+    return _seconds(named.get("retry-after"), _now(named)) or None
 
 
 def limits_reset(headers: Any) -> float | None:
@@ -127,13 +128,13 @@ def limits_reset(headers: Any) -> float | None:
         if "ratelimit" in name and "remaining" in name and _number(value) == 0
     ]
     resets = (_seconds(named.get(name.replace("remaining", "reset")), _now(named)) for name in used_up)
-    return max((seconds for seconds in resets if seconds is not None), default=None)
+    return max((seconds for seconds in resets if seconds), default=None)
 
 
 def seconds_in(words: str) -> float | None:
-    """Seconds that an error asks us to wait in its words."""
+    """Seconds that an error asks us to wait in its words; None for none, and for 0."""
     asked = _ASKED.search(words)
-    return _span(asked[1]) if asked else None
+    return _span(asked[1]) or None if asked else None
 
 
 def lowered(headers: Any) -> dict[str, str]:
