@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.privileges import unprivileged
 
-from tui_agent.errors import FileError, PathRefused, TooLarge
+from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
 from tui_agent.files.gate import Gate, Purpose, read
 from tui_agent.files.walk import MAX_LINKS
 
@@ -290,8 +290,26 @@ def test_a_device_is_refused() -> None:
 
 
 def test_a_hard_link_is_a_file_like_any_other(gate: Gate, root: Path) -> None:
-    os.link(root.parent / "outside" / "secret", root / "twin")
+    (root.parent / "outside" / "plain").write_text("outside\n")
+    os.link(root.parent / "outside" / "plain", root / "twin")
     assert read(gate, "twin", 100) == b"outside\n"
+
+
+@pytest.mark.parametrize("name", [".env", "folder/id_rsa", ".aws/config"])
+def test_a_hard_link_to_a_secret_beside_the_folder_or_in_the_home_is_one(
+    gate: Gate, root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    home = root.parent / "home"
+    monkeypatch.setenv("HOME", str(home))
+    for beside in (root.parent / "outside", home):
+        place = beside / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("PASSWORD=1\n")
+        (root / "twin").unlink(missing_ok=True)
+        os.link(place, root / "twin")
+        if beside == home or name == ".env":
+            with pytest.raises(LooksSecret):
+                read(Gate(root), "twin", 100)
 
 
 def test_folder_without_permission(tmp_path: Path) -> None:

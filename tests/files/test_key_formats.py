@@ -10,7 +10,7 @@ import time
 import pytest
 from support.disguises import PRIVATE_KEY
 
-from tui_agent.files.key_formats import MASK, hits, hits_masked, values
+from tui_agent.files.key_formats import MASK, hits, hits_masked, may_hold_key, values
 
 
 def random(letters: int, alphabet: str = "") -> str:
@@ -130,3 +130,12 @@ def test_no_text_takes_long(text: str) -> None:
     begun = time.process_time()
     hits(text)
     assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_key_is_missed_by_the_first_look(key: str) -> None:
+    assert may_hold_key(f'first = 1\nkey = "{key}"\n'.encode())
+
+
+def test_the_first_look_passes_over_what_people_write() -> None:
+    assert not may_hold_key(b"a_function_with_a_long_name(support_for_numbers_2, 'sk-learn')\n" * 100)

@@ -13,8 +13,9 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
+from tui_agent.files.judge import SecretFiles
 from tui_agent.files.names import MAX_NAME, fault_of_new, is_git, is_own, is_too_long, shown
-from tui_agent.files.sensitive import LinkedSecrets, governs, is_secret
+from tui_agent.files.sensitive import governs, is_secret
 from tui_agent.files.systems import file_error, sentence
 from tui_agent.files.walk import Spot, takes_case_for_nothing, walk
 
@@ -71,7 +72,8 @@ class Gate:
         self.ignore_case = takes_case_for_nothing(self.root)
         owned = [Path(os.path.realpath(folder)).parts for folder in own]
         self.aliases = frozenset(aliases)
-        self._linked = LinkedSecrets(self.root)
+        #: The judge of what is a secret in here.
+        self.secrets = SecretFiles(self.root)
         length = len(self.root.parts)
         self._closed = [
             parts[length:] for parts in owned if len(parts) > length and parts[:length] == self.root.parts
@@ -92,7 +94,7 @@ class Gate:
         if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
             return True
         status = spot.status
-        return status is not None and self._is_linked(spot.real, status)
+        return status is not None and self.secrets.is_linked(spot.real, status)
 
     def find(self, path: str, purpose: Purpose) -> Spot:
         """The same as a place that is held open: what is done through its descriptor cannot be led astray."""
@@ -113,25 +115,16 @@ class Gate:
         return [path for path in paths if not self._looks_secret(path)]
 
     def linked_secrets(self) -> frozenset[str]:
-        """Every path inside that is, by a hard link, another name of a file that looks like a secret. Blocking."""
-        return self._linked.paths() | self.aliases
+        """Every path inside that is another name of a file that looks like a secret. Blocking."""
+        return self.secrets.linked() | self.aliases
 
     def _looks_secret(self, path: str) -> bool:
         if is_secret(path) or path in self.aliases:
             return True
         try:
-            return self._is_linked(path, os.lstat(self.root / path))
+            return self.secrets.is_linked(path, os.lstat(self.root / path))
         except OSError:
             return False
-
-    def _is_linked(self, path: str, status: os.stat_result) -> bool:
-        """Whether a regular file has the name of a secret too, by a link."""
-        if not stat.S_ISREG(status.st_mode):
-            return False
-        identity = status.st_dev, status.st_ino
-        if self._linked.leads_to(path, identity):
-            return True
-        return status.st_nlink > 1 and identity in self._linked.files()
 
     def relative(self, path: str | os.PathLike[str], folder: Path | None = None) -> str:
         """The relative path for one that a person gave, absolute or from `folder` (default: the root).

@@ -16,6 +16,8 @@ from msgspec import Struct
 from tui_agent.files.late_expressions import late
 
 MASK = "[masked]"
+#: The letters that keys are written in.
+ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/=;")
 _LINE_OF_IT = late(r"[^\r\n]+")
 #: A line with a name and a value, or one that is all value.
 _VALUE = late(
@@ -164,6 +166,37 @@ def hits(text: str, *, cut: bool = False) -> list[Hit]:
         if not kept or hit.start >= kept[-1].end:
             kept.append(hit)
     return kept
+
+
+#: What can be a part of a key; all else ends a word.
+_WORDS = bytes(c if chr(c) in ALPHABET else 0x20 for c in range(256))
+#: How each form begins but those of `_NAMED_VALUES`.
+_BEGINNINGS = (
+    rb"AGE-SECRET-KEY-1|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_|tid=[0-9a-f]{32};"
+    rb"|rt_[\w.-]{40}|gl(?:pat|dt|ptt|rt|soat|cbt|ft|agent)-|xox[abeoprs]-|xapp-\d|hooks\.slack\.com/"
+    rb"|AIza[\w-]{35}|GOCSPX-|ya29\.|sk[-_][\w-]{24}|rk_live_|xai-\w{30}|gsk_\w{30}|pplx-|nvapi-"
+    rb"|hf_[A-Za-z0-9]{30}|r8_[A-Za-z0-9]{30}|whsec_|npm_[A-Za-z0-9]{36}|pypi-AgE|SG\.[\w-]{20}|SK[0-9a-f]{32}"
+    rb"|do[opr]_v1_|hv[sbr]\.[\w-]{24}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_|lin_api_|dckr_|AccountKey="
+    rb"|SharedAccessKey=|eyJ[\w-]{10}"
+)
+_NAMED_VALUES = (b"PRIVATE KEY", b"aws_", b"AWS_", b"ecretAccessKey")
+_SHORTEST_WORD = 20
+
+
+def may_hold_key(data: bytes) -> bool:
+    """Whether `hits` could find anything in these bytes of UTF-8; it is fast, and a no is certain."""
+    if any(word in data for word in _NAMED_VALUES):
+        return True
+    long = [word for word in data.translate(_WORDS).split() if len(word) >= _SHORTEST_WORD]
+    mixed = [
+        word for word in long if not word.isalpha() or b"A" in word
+    ]  # of letters alone: `AKIA…`, `AIza…`
+    return bool(mixed) and _beginning().search(b" ".join(mixed)) is not None
+
+
+@cache
+def _beginning() -> re.Pattern[bytes]:
+    return re.compile(_BEGINNINGS)
 
 
 def values(text: str) -> list[Hit]:

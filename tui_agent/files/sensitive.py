@@ -1,23 +1,17 @@
 """Paths that are only touched after the person was asked: what holds secrets, and what governs programs.
 
-This is judged by names alone, also by those that a link gives a file; `gate` applies it to every name of the file that
-is read, and `key_formats` looks at the content.
+This is judged by names alone; `judge` applies it to every name that a file has, and `key_formats` looks at the content.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import translate
 from functools import cached_property
-from pathlib import Path
 
 from tui_agent.files.late_expressions import late
-from tui_agent.files.names import is_git
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -98,6 +92,29 @@ _HIDDEN_FOLDERS = frozenset(
     """)
 )
 _SECRET_FOLDERS = frozenset(("secrets",))
+#: Where programs and people keep what lets them in, under names that no library ships: not `*.pem`, not `auth.json`.
+_STORE_NAMES = frozenset(
+    _words("""
+    .env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .gitcredentials .pgpass pgpass.conf .my.cnf .mylogin.cnf
+    .dockercfg .dockerconfigjson .vault-token .s3cfg .boto .condarc .terraformrc rclone.conf .smbcredentials
+    .bunfig.toml credentials .credentials credentials.toml credentials.json credentials.tfrc.json client_secret.json
+    pip.conf pip.ini .htpasswd .authinfo .authinfo.gpg kubeconfig .databrickscfg .sentryclirc kaggle.json .yarnrc
+    .yarnrc.yml nuget.config id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk terraform.tfstate .xauthority
+    .rediscli_auth .bash_history .zsh_history .sh_history .psql_history .mysql_history .python_history
+    .node_repl_history
+    """)
+)
+_STORE_PLACES = _AnyOf(
+    _words("""
+    *.kdbx *.ppk *.keytab *.tfstate */.m2/settings*.xml */.cargo/config */.cargo/config.toml */.cargo/credentials*
+    */uv/credentials/* */composer/auth.json */.composer/auth.json */containers/auth.json */pypoetry/auth.toml
+    */pypoetry/config.toml */.bundle/config */.gem/credentials */.gradle/gradle.properties */.sbt/*credentials*
+    */.ivy2/.credentials */.hex/*.config */.hex/*.keys */pnpm/rc */pnpm/auth.ini */gh/hosts.yml */.config/hub
+    */glab-cli/config.yml */.conda/*token* */binstar/*.token */anaconda-client/*.token */.pip/pip.conf */go/env
+    */.config/gcloud/* */.huggingface/token */huggingface/token */huggingface/stored_tokens */.npm/_logs/*
+    */.git/git-crypt/* */.git/annex/creds/* */.git/modules/*/git-crypt/* */.gem/*credentials*
+    """)
+)
 #: A pattern to copy from, or the public half of a key.
 _SAMPLES = _AnyOf(
     _words("""
@@ -181,6 +198,25 @@ def is_secret(path: str) -> bool:
     return any(_holds_secrets(folders, each) for each in _without_copying(name))
 
 
+def is_store(path: str) -> bool:
+    """The same among files that others made: tools, caches, dependencies. Certificates and test keys are none there."""
+    *folders, name = _components(path)
+    if _SAMPLES.match(name):
+        return False
+    if any(folder in _HIDDEN_FOLDERS for folder in folders):
+        return True
+    return (
+        name in _STORE_NAMES
+        or name.startswith(".env.")
+        or bool(_STORE_PLACES.match("/".join(("", *folders, name))))
+    )
+
+
+def is_sample(path: str) -> bool:
+    """Whether a name is of a pattern to copy from, such as `.env.example`."""
+    return bool(_SAMPLES.match(_components(path)[-1]))
+
+
 def governs(path: str) -> bool:
     """Whether a file steers an agent, an editor, git, a build server or a shell, so that writing it needs asking.
 
@@ -235,95 +271,3 @@ def _components(path: str) -> tuple[str, ...]:
         path = "".join(c for c in unicodedata.normalize("NFKC", path) if unicodedata.category(c) != "Cf")
     parts = [part for part in path.casefold().split("/") if part not in ("", ".")]
     return (*parts[:-1], parts[-1].rstrip(". ")) if parts else ("",)
-
-
-#: A file by device and inode.
-Identity = tuple[int, int]
-#: For so long one look at a folder counts, in seconds: a search reads thousands of files.
-FRESH_SECONDS = 2.0
-
-
-class LinkedSecrets:
-    """Looks through a folder, when somebody first reads a file with several names, for the secrets among such files."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = str(root)
-        self._looked = -FRESH_SECONDS
-        self._found: frozenset[Identity] = frozenset()
-        self._targets: dict[str, tuple[int, frozenset[Identity]]] = {}
-
-    def leads_to(self, path: str, identity: Identity) -> bool:
-        """Whether a link with the name of a secret, in a folder on the way to `path`, leads to the file. Blocking."""
-        folders = ["", *(path[:at] for at, letter in enumerate(path) if letter == "/")]
-        return any(identity in self._targets_in(folder) for folder in folders)
-
-    def _targets_in(self, folder: str) -> frozenset[Identity]:
-        """What the links in a folder lead to that have names of secrets; looked at again when its entries change."""
-        place = os.path.join(self._root, folder)
-        try:
-            changed = os.stat(place).st_mtime_ns
-            seen = self._targets.get(folder)
-            if seen is None or seen[0] != changed:
-                seen = self._targets[folder] = changed, frozenset(_targets(place, folder))
-        except OSError:
-            return frozenset()
-        return seen[1]
-
-    def files(self) -> frozenset[Identity]:
-        """The files with several names of which one, in this folder, looks like a secret. Blocking."""
-        if time.monotonic() - self._looked >= FRESH_SECONDS:
-            several = ((path, _several_names(entry)) for path, entry in _entries(self._root))
-            self._found = frozenset(identity for path, identity in several if identity and is_secret(path))
-            self._looked = time.monotonic()
-        return self._found
-
-    def paths(self) -> frozenset[str]:
-        """All paths in this folder that are other names, by a link of either kind, of what looks like a secret. For
-        a copy, in which those names are missing. Blocking."""
-        secrets, found = self.files(), set()
-        for path, entry in _entries(self._root):
-            if entry.is_symlink():
-                target = os.path.realpath(entry.path) if is_secret(path) else ""
-                if target.startswith(f"{self._root}/"):
-                    found.add(target[len(self._root) + 1 :])
-            elif secrets and _several_names(entry) in secrets:
-                found.add(path)
-        return frozenset(found)
-
-
-def _targets(place: str, folder: str) -> Iterator[Identity]:
-    with os.scandir(place) as entries:
-        for entry in entries:
-            if entry.is_symlink() and is_secret(os.path.join(folder, entry.name)):
-                try:
-                    status = entry.stat()
-                except OSError:
-                    continue  # it leads nowhere
-                yield status.st_dev, status.st_ino
-
-
-def _several_names(entry: os.DirEntry[str]) -> Identity | None:
-    """Which file it is, if it is one that has another name too."""
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError:
-        return None  # it went just now
-    several = status.st_nlink > 1 and stat.S_ISREG(status.st_mode)
-    return (status.st_dev, status.st_ino) if several else None
-
-
-def _entries(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Every file below a folder, after its path; what git keeps in there is left out."""
-    waiting = [""]
-    while waiting:
-        folder = waiting.pop()
-        try:
-            with os.scandir(os.path.join(root, folder)) as entries:
-                for entry in entries:
-                    path = f"{folder}/{entry.name}" if folder else entry.name
-                    if not entry.is_dir(follow_symlinks=False):
-                        yield path, entry
-                    elif not is_git(entry.name):
-                        waiting.append(path)
-        except OSError:
-            continue  # it went, or may not be looked into, and then nothing in it can be read either

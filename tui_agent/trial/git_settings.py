@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tui_agent.files.git_folder import MOST_CONFIG, Entries, format_config, parse_config, read_regular
+from tui_agent.files.key_formats import hits, hits_masked
 
 #: The person's own settings, below the home.
 OF_PERSON = (".gitconfig", ".config/git/config")
@@ -54,8 +55,10 @@ _KEPT = {
     "submodule": frozenset({"url", "path", "active", "branch", "update", "ignore"}),
     "lfs": frozenset({"repositoryformatversion"}),
 }
-#: A user, with or without a password, in an address.
-_USER = re.compile(r"(?<=://)[^/@\s]*@")
+#: A user, with or without a password, in an address: a password may hold an `@` and a `/`, a host has only a port.
+_USER = re.compile(r"(?<=://)(?:[^/\s:]*:(?!\d+/)\S*@|[^/?#\s]*@)")
+#: What follows the path in an address: a token, if anything.
+_QUERY = re.compile(r"(://[^\s?#]*)[?#]\S*")
 #: What signs needs a key, which is not there.
 _SIGNS = ("commit.gpgsign", "tag.gpgsign", "push.gpgsign", "tag.forcesignannotated")
 
@@ -66,15 +69,16 @@ def shown(path: str) -> bytes:
         entries = parse_config(read_regular(path, MOST_CONFIG).decode(errors="surrogateescape"))
     except (OSError, ValueError):
         return b""
-    return format_config(_kept(entries))
+    text = format_config(_kept(entries)).decode(errors="surrogateescape")
+    return hits_masked(text, hits(text)).encode(errors="surrogateescape")
 
 
 def files_of(git_folder: str) -> list[str]:
-    """The files of settings in a git folder: its own, of work trees and of submodules."""
-    found = [f"{git_folder}/config", f"{git_folder}/config.worktree"]
+    """The files of settings in a git folder: its own, of work trees and of submodules, copies of them too."""
+    found = [entry.path for entry in os.scandir(git_folder) if entry.name.startswith("config")]
     for inner in ("worktrees", "modules"):
         for folder, folders, names in os.walk(f"{git_folder}/{inner}"):
-            found += [f"{folder}/{name}" for name in names if name in ("config", "config.worktree")]
+            found += [f"{folder}/{name}" for name in names if name.startswith("config")]
             folders[:] = [name for name in folders if name not in ("objects", "refs", "logs", "hooks")]
     return [path for path in found if os.path.isfile(path)]
 
@@ -83,4 +87,4 @@ def _kept(entries: Entries) -> Iterator[tuple[str, str]]:
     for key, value in entries:
         section, name = key.partition(".")[0], key.rpartition(".")[2]
         if key not in _SIGNS and (section in _HARMLESS or name in _KEPT.get(section, ())):
-            yield key, _USER.sub("", value)
+            yield key, _QUERY.sub(r"\1", _USER.sub("", value))

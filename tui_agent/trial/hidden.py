@@ -1,68 +1,61 @@
-"""What of a workspace needs care in a view: files that look like secrets, and files of other owners."""
+"""What of a workspace needs care in a view: secrets, which it does not show, and files of other owners."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
-from tui_agent.files.names import is_git
-from tui_agent.files.sensitive import is_secret
+from tui_agent.files.judge import SecretFile, SecretFiles
+from tui_agent.files.key_formats import hits, hits_masked
+from tui_agent.files.key_search import in_letters, read_text
 from tui_agent.trial.plan import MEGABYTE, Seed
-
-#: What others made and the workspace only uses: the certificates and test keys in there have to be readable.
-_DEPENDENCIES = frozenset(
-    {"node_modules", "site-packages", "vendor", "target", ".tox", ".nox", "__pycache__"}
-)
-
 
 #: Of how many files and bytes of somebody else a view has copies.
 MOST_OWNED, MOST_OWNED_BYTES = 2_000, 64 * MEGABYTE
 
-
-class _Folder(NamedTuple):
-    """What is in a folder: secrets, folders to go on with, and what belongs to somebody else, with its size."""
-
-    changed: int
-    secrets: tuple[str, ...]
-    folders: tuple[str, ...]
-    others: tuple[tuple[str, int], ...]
+Shown = Callable[[SecretFile], bool]
 
 
 class HiddenFiles:
-    """Knows the secret-looking files below a root; of a folder that did not change, it remembers what it saw."""
+    """What of a folder a view hides: all that its judge finds but what the person reveals."""
 
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._folders: dict[str, _Folder] = {}
+    def __init__(self, secrets: SecretFiles | str) -> None:
+        """Of a folder, or of one that has a judge already."""
+        self.secrets = SecretFiles(secrets) if isinstance(secrets, str) else secrets
+        self._masked: dict[tuple[str, str], bytes] = {}
+
+    def found(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
+        """The secrets without those that a glob of `revealed` fits, or of which the person has said that they are
+        `sent`. Blocking."""
+        return [one for one in self.secrets.found() if not (is_revealed(one, revealed) or sent(one))]
 
     def paths(self, revealed: Collection[str] = ()) -> list[str]:
-        """Their relative paths, without those that a glob of `revealed`, the person's choice, fits. Blocking."""
-        found: list[str] = []
-        waiting, seen = [""], self._folders
-        self._folders = {}
-        while waiting:
-            folder = waiting.pop()
-            place = os.path.join(self._root, folder)
-            try:
-                changed = os.lstat(place).st_mtime_ns
-                entry = seen.get(folder)
-                if entry is None or entry.changed != changed:
-                    entry = _Folder(changed, *_look(place, folder))
-            except OSError:
-                continue  # it went, or nobody may look into it
-            self._folders[folder] = entry
-            found += entry.secrets
-            waiting += entry.folders
-        return sorted(path for path in found if not any(fnmatchcase(path, glob) for glob in revealed))
+        """Their relative paths. Blocking."""
+        return [one.path for one in self.found(revealed)]
+
+    def seeds(self, found: Collection[SecretFile], overlay: str = "") -> list[Seed]:
+        """What a view has in their place: nothing, or the text without its keys. Blocking."""
+        masked = {(one.path, one.digest): self._text_of(one) for one in found if one.why == "content"}
+        self._masked = masked
+        return [
+            Seed(one.path, "hidden", masked.get((one.path, one.digest), b""), None, overlay) for one in found
+        ]
+
+    def _text_of(self, secret: SecretFile) -> bytes:
+        known = self._masked.get((secret.path, secret.digest))
+        if known is not None:
+            return known
+        data = read_text(os.path.join(self.secrets.root, secret.path))
+        text = in_letters(data or b"")
+        return hits_masked(text, hits(text)).encode(errors="replace")
 
     def owned(self) -> tuple[list[Seed], str]:
-        """Files and folders of somebody else, as `paths` has seen them, which a layer holds only as one's own.
+        """Files and folders of somebody else, as `found` has seen them, which a layer holds only as one's own.
 
         Where there are too many: none, and a sentence. For root everybody's files are its own.
         """
-        others = [one for folder in self._folders.values() for one in folder.others]
+        others = self.secrets.others()
         if len(others) > MOST_OWNED or sum(size for _, size in others) > MOST_OWNED_BYTES:
             return [], (
                 f"Commands cannot write the {len(others):,} files here that belong to somebody else: "
@@ -71,23 +64,26 @@ class HiddenFiles:
         return [Seed(path, "owned") for path, _ in sorted(others)], ""
 
 
-def _look(place: str, folder: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, int], ...]]:
-    secrets, folders, others = [], [], []
-    user, group = os.geteuid(), os.getegid()
-    with os.scandir(place) as entries:
-        for entry in entries:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if user:
-                status = entry.stat(follow_symlinks=False)
-                if (status.st_uid, status.st_gid) != (user, group):
-                    others.append((path, status.st_size))
-            if not entry.is_dir(follow_symlinks=False):
-                if is_secret(path):
-                    secrets.append(path)
-            elif not _is_of_others(entry):
-                folders.append(path)
-    return tuple(secrets), tuple(folders), tuple(others)
+def is_revealed(secret: SecretFile, globs: Collection[str]) -> bool:
+    """Whether a glob fits it, or the name that makes it a secret."""
+    return any(fnmatchcase(secret.path, glob) or fnmatchcase(secret.by, glob) for glob in globs)
 
 
-def _is_of_others(folder: os.DirEntry[str]) -> bool:
-    return folder.name in _DEPENDENCIES or is_git(folder.name) or os.path.exists(f"{folder.path}/pyvenv.cfg")
+def sent_by_person(root: str, decisions: Mapping[str, str]) -> Shown:
+    """Which secrets the person has said may be sent as they are, by the SHA-256 of their bytes. Blocking."""
+    sent = {digest for digest, choice in decisions.items() if choice == "send"}
+
+    def is_sent(secret: SecretFile) -> bool:
+        if not sent:
+            return False
+        digest = secret.digest or _digest(os.path.join(root, secret.path))
+        return digest in sent
+
+    return is_sent
+
+
+def _digest(path: str) -> str:
+    import hashlib
+
+    data = read_text(path)
+    return "" if data is None else hashlib.sha256(data).hexdigest()

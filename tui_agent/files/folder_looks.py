@@ -1,0 +1,216 @@
+"""What one folder holds, as the judge of secrets sees it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import Literal
+
+from tui_agent.files.key_search import LARGEST, Keys
+from tui_agent.files.names import is_git
+from tui_agent.files.sensitive import is_secret, is_store
+
+#: Whose the files of a folder are. "own": the person's, or nobody knows. "partly": somebody else's, most often; the
+#: certificates and test keys in there have to be readable. "shipped": certainly. "git": git's.
+Kind = Literal["own", "partly", "shipped", "git"]
+#: A file by device and inode.
+Identity = tuple[int, int]
+
+_SHIPPED = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
+_PARTLY = frozenset({"vendor", "target"})
+#: What git writes itself, under names that people gave to branches, or that tell nothing.
+_OF_GIT = frozenset({"objects", "refs", "hooks", "lfs", "rr-cache"})
+_NO_TEXT = (
+    *(
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".ico",
+        ".webp",
+        ".woff",
+        ".woff2",
+        ".ttf",
+        ".otf",
+        ".eot",
+        ".mp3",
+        ".mp4",
+    ),
+    *(".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".jar", ".whl", ".so", ".o", ".a", ".dll", ".exe", ".pyc"),
+    *(".class", ".wasm", ".pdf", ".parquet", ".npy", ".onnx"),
+)
+#: A time so near to now may stand for a later write as well: clocks of file systems tick in steps.
+_TICK = 50_000_000
+
+
+class FolderLook:
+    """What was seen. `changed` tells it from the folder as it was at another time; None where it cannot.
+
+    named: paths of secrets by name. folders: names to go on with. links: paths of symbolic links. several: files with
+    several names: path, which one, how many names. others: what belongs to somebody else: path and size. sizes: of
+    the files, by name. searched: which version of a file was searched. waiting: the version of one that was not; 0
+    where it may have been written this moment. keys: what was found, by name.
+    """
+
+    __slots__ = (
+        *(
+            "changed",
+            "kind",
+            "named",
+            "folders",
+            "links",
+            "several",
+            "others",
+            "sizes",
+            "searched",
+            "waiting",
+        ),
+        "keys",
+    )
+
+    def __init__(self, kind: Kind) -> None:
+        self.changed: tuple[int, int] | None = None
+        self.kind: Kind = kind
+        self.named: list[str] = []
+        self.folders: list[str] = []
+        self.links: list[str] = []
+        self.several: list[tuple[str, Identity, int]] = []
+        self.others: list[tuple[str, int]] = []
+        self.sizes: dict[str, int] = {}
+        self.searched: dict[str, int] = {}
+        self.waiting: dict[str, int] = {}
+        self.keys: dict[str, Keys] = {}
+
+    def look_again(self, place: str) -> None:
+        """Find the files that were written where they are. Raises OSError."""
+        now = time.time_ns()
+        for name in (*self.searched, *self.waiting):
+            try:
+                status = os.lstat(f"{place}/{name}")
+            except OSError:
+                continue
+            self._has(name, status, now)
+
+    def was_searched(self, name: str, keys: Keys | None) -> None:
+        version = self.waiting.get(name, -1)
+        if version > 0:
+            self.searched[name] = self.waiting.pop(name)
+        if keys:
+            self.keys[name] = keys
+        else:
+            self.keys.pop(name, None)
+
+    def _has(self, name: str, status: os.stat_result, now: int) -> None:
+        version = _version(status, now)
+        if version and self.searched.get(name) == version:
+            return
+        self.searched.pop(name, None)
+        self.waiting[name] = version
+
+    def take(self, path: str, entry: os.DirEntry[str], status: os.stat_result, now: int) -> None:
+        """One entry of the folder that is no folder."""
+        named = (
+            is_store(path)
+            if self.kind == "shipped"
+            else _of_git(path)
+            if self.kind == "git"
+            else _own(path, self.kind)
+        )
+        if named:
+            self.named.append(path)
+        if stat.S_ISLNK(status.st_mode):
+            if self.kind != "shipped":
+                self.links.append(path)
+            return
+        if not stat.S_ISREG(status.st_mode):
+            return
+        if status.st_nlink > 1 and (named or self.kind in ("own", "partly")):
+            self.several.append((path, (status.st_dev, status.st_ino), status.st_nlink))
+        if named or self.kind == "shipped" or not 16 <= status.st_size <= LARGEST:
+            return
+        if self.kind == "git" and (entry.name.startswith("config") or entry.name in ("index", "packed-refs")):
+            return
+        if self.kind == "own":
+            self.sizes[entry.name] = status.st_size
+        if not entry.name.lower().endswith(_NO_TEXT):
+            self._has(entry.name, status, now)
+
+
+def look(
+    place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderLook | None
+) -> FolderLook:
+    """What is in a folder; what was searched `before`, and is as it was, is not searched again. Raises OSError."""
+    now = time.time_ns()
+    seen = FolderLook(kind)
+    if before is not None:
+        seen.searched, seen.keys = before.searched, before.keys
+    user, group = os.geteuid(), os.getegid()
+    names = set()
+    with os.scandir(place) as entries:
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            there = entry.stat(follow_symlinks=False)
+            if user and kind in ("own", "partly") and (there.st_uid, there.st_gid) != (user, group):
+                seen.others.append((path, there.st_size))
+            if not stat.S_ISDIR(there.st_mode):
+                names.add(entry.name)
+                seen.take(path, entry, there, now)
+            elif kind == "git" and entry.name in _OF_GIT and "/annex" not in f"/{folder}":
+                continue
+            elif kind == "shipped" and not _is_shipped_root(folder):
+                _deep(entry.path, path, seen)
+            else:
+                seen.folders.append(entry.name)
+    for kept in (seen.searched, seen.keys):
+        for name in [name for name in kept if name not in names]:
+            del kept[name]
+    seen.searched = {name: version for name, version in seen.searched.items() if name not in seen.waiting}
+    if now - status.st_mtime_ns > _TICK:
+        seen.changed = status.st_ino, status.st_mtime_ns
+    return seen
+
+
+def kind_below(kind: Kind, name: str) -> Kind:
+    """Whose the files of a folder are that is in another."""
+    if kind in ("shipped", "git"):
+        return kind
+    if is_git(name):
+        return "git"
+    if name in _SHIPPED:
+        return "shipped"
+    return "partly" if name in _PARTLY else kind
+
+
+def _is_shipped_root(folder: str) -> bool:
+    return os.path.basename(folder) in _SHIPPED
+
+
+def _deep(place: str, path: str, seen: FolderLook) -> None:
+    """Secrets by name anywhere below: what is installed comes and goes as a whole, with its folder."""
+    for folder, folders, names in os.walk(place):
+        below = path + folder[len(place) :]
+        seen.named += [found for name in names if is_store(found := f"{below}/{name}")]
+        folders[:] = [name for name in folders if not is_git(name)]
+
+
+def _own(path: str, kind: Kind) -> bool:
+    return is_secret(path) if kind == "own" else is_store(path)
+
+
+def _of_git(path: str) -> bool:
+    """By the part behind `.git`: branches have any names."""
+    inner = f"/{path}".rpartition("/.git/")[2] if "/.git/" in f"/{path}" else path
+    parts = inner.split("/")
+    if "git-crypt" in parts or "creds" in parts[:-1]:
+        return True
+    return parts[0] != "logs" and is_store(path)
+
+
+def _version(status: os.stat_result, now: int) -> int:
+    """Which version of which file it is; 0 where it may be written again without being told apart."""
+    if now - max(status.st_mtime_ns, status.st_ctime_ns) <= _TICK:
+        return 0
+    return (
+        abs(hash((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))) | 1
+    )

@@ -1,0 +1,109 @@
+"""Files searched for keys by their content: one, or many in a child at the lowest priority.
+
+The child gets a line of JSON with a list of paths, and answers with a line that has what was found by path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tui_agent.files.key_formats import hits, may_hold_key
+
+#: Of larger files the content is not searched.
+LARGEST = 4_000_000
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_BEGINNING = 8_000
+_OURS = str(Path(__file__).parents[2])
+_PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.files.key_search import main; main()"
+
+#: What was found in a file: the SHA-256 of its bytes, and each kind of key with the line of the first.
+Keys = tuple[str, list[tuple[str, int]]]
+
+
+def read_text(path: str) -> bytes | None:
+    """The bytes of a regular file that is text and not too large; None of any other, or where it cannot be read."""
+    try:
+        descriptor = os.open(path, _READ)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            return None
+        try:
+            data = file.read(LARGEST)
+        except OSError:
+            return None
+    return data if data.startswith(_MARKS) or b"\0" not in data[:_BEGINNING] else None
+
+
+def in_letters(data: bytes) -> str:
+    """The text of a file, whatever it is written in; no letter that a key is made of is lost."""
+    return data.decode("utf-16" if data.startswith(_MARKS) else "utf-8", "replace")
+
+
+def keys_in(path: str) -> Keys | None:
+    """What keys a file holds; None where it holds none. Blocking."""
+    data = read_text(path)
+    if not data or not (data.startswith(_MARKS) or may_hold_key(data)):
+        return None
+    text = in_letters(data)
+    kinds: dict[str, int] = {}
+    for hit in hits(text):
+        kinds.setdefault(hit.what, text.count("\n", 0, hit.start) + 1)
+    return (hashlib.sha256(data).hexdigest(), list(kinds.items())) if kinds else None
+
+
+class KeySearch:
+    """The child, while it lives. Raises OSError where it cannot be started, or went."""
+
+    def __init__(self) -> None:
+        self._child = subprocess.Popen(
+            [sys.executable, "-I", "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"PATH": os.defpath},
+        )
+
+    def keys_in(self, paths: Sequence[str]) -> dict[str, Keys]:
+        """What keys each of these files holds; blocking."""
+        assert self._child.stdin is not None and self._child.stdout is not None
+        try:
+            self._child.stdin.write(json.dumps(paths).encode() + b"\n")
+            self._child.stdin.flush()
+            found = json.loads(self._child.stdout.readline() or b"null")
+        except ValueError as error:
+            raise OSError("the search for keys broke off") from error
+        if found is None:
+            raise OSError("the search for keys ended")
+        return {
+            path: (digest, [(what, line) for what, line in kinds]) for path, (digest, kinds) in found.items()
+        }
+
+    def close(self) -> None:
+        self._child.kill()
+        for pipe in (self._child.stdin, self._child.stdout):
+            with suppress(OSError):
+                pipe.close() if pipe else None
+        self._child.wait()
+
+
+def main() -> None:
+    """The child: it ends with its input."""
+    with suppress(OSError):
+        os.nice(19)
+    for line in sys.stdin.buffer:
+        found = ((path, keys_in(path)) for path in json.loads(line))
+        sys.stdout.write(json.dumps({path: keys for path, keys in found if keys}) + "\n")
+        sys.stdout.flush()
