@@ -3,13 +3,13 @@
     async with two_programs(folder, size) as both:
         difference = await both.compare(burst, random)   # "" where both are in the same state
 
-Bytes go through Textual's parser and the program's own driver, as a terminal's do.
+Bytes go through the program's own parser and driver, as a terminal's do.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
@@ -19,7 +19,8 @@ from unittest.mock import patch
 from support.repositories import git, repository
 from support.screens import PATIENCE, Driven, on_screen
 from support.sessions import ScriptedModel, reply
-from textual._xterm_parser import XTermParser
+from support.terminal_answers import mixed
+from textual.message import Message
 from textual.widgets import Input, OptionList, TextArea, Tree
 
 from tui_agent.errors import Unreachable
@@ -28,6 +29,7 @@ from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.dialogs.commit import CommitDialog
 from tui_agent.ui.dialogs.merge import Merge
 from tui_agent.ui.keys import keyboard
+from tui_agent.ui.terminal_input import TerminalInput
 from tui_agent.ui.widgets import pane
 from tui_agent.ui.widgets.find_bar import FindBar
 from tui_agent.ui.widgets.pane import Pane
@@ -147,7 +149,7 @@ def _mouse(random: Random, size: tuple[int, int]) -> str:
 
 def keys_of(data: str) -> list[str]:
     """The bytes of each event, for a person who types one after another."""
-    found, parser, at = [], XTermParser(), 0
+    found, parser, at = [], TerminalInput(), 0
     for end in range(1, len(data) + 1):
         if list(parser.feed(data[end - 1])):
             found.append(data[at:end])
@@ -186,12 +188,19 @@ class Typist:
     def __init__(self, it: Driven, workspace: Path) -> None:
         self.it = it
         self.workspace = workspace
-        self._parser = XTermParser()
+        self.input = TerminalInput()
 
     def read(self, data: str) -> None:
+        self._give(self.input.feed(data))
+
+    def tick(self) -> None:
+        """As if time had passed since the last read."""
+        self._give(self.input.tick())
+
+    def _give(self, found: Iterable[Message]) -> None:
         driver = self.it.app._driver
         assert driver is not None
-        for event in self._parser.feed(data):
+        for event in found:
             driver.process_message(event)
 
     async def types(self, data: str) -> None:
@@ -313,9 +322,14 @@ class Both:
         around = random.choice((("", "# theirs\n"), ("# theirs\n", "")))
         await asyncio.gather(self.slow.change_elsewhere(*around), self.fast.change_elsewhere(*around))
 
-    async def compare(self, typed: Sequence[str], random: Random) -> str:
-        """Type it in both; the differences in words, empty where there is none."""
-        await asyncio.gather(self._slowly("".join(typed)), self._at_once("".join(typed), random))
+    async def compare(self, typed: Sequence[str], random: Random, answers: float = 0.0) -> str:
+        """Type it in both; the differences in words, empty where there is none.
+
+        In the burst the terminal answers now and then between two keys, as often as `answers` says, from 0 to 1.
+        """
+        keys = "".join(typed)
+        burst = mixed(keys_of(keys), random, answers) if answers else keys
+        await asyncio.gather(self._slowly(keys), self._at_once(burst, random))
         slow, fast = await self.slow.state(), await self.fast.state()
         return "".join(
             f"\n{name}\n  slowly {slow.get(name)!r}\n  burst  {fast.get(name)!r}"

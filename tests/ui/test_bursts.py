@@ -49,4 +49,5 @@ async def test_keys_that_come_together_do_what_they_do_one_by_one(tmp_path: Path
             if number % 4 == 0:
                 await both.propose()
             typed = burst(random, SIZE)
-            assert await both.compare(typed, random) == "", f"burst {number}: {typed!r}"
+            answers = 0.5 * (number % 2)
+            assert await both.compare(typed, random, answers) == "", f"burst {number}: {typed!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,13 +26,16 @@ from support.bursts import (
     keys_of,
 )
 from support.screens import PATIENCE, Driven, on_screen
-from textual.widgets import Input, OptionList
+from support.terminal_answers import ALL
+from textual.widgets import Input, OptionList, TextArea
 
 from tui_agent.session.session import Session
+from tui_agent.ui.app import PASTE_WAITS
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.dialogs.merge import Merge
 from tui_agent.ui.dialogs.replacements import Replacements
 from tui_agent.ui.layout.container import TabLine
+from tui_agent.ui.terminal_input import OPEN_PASTE
 from tui_agent.ui.widgets import pane
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.file_tree import FileTree
@@ -192,6 +196,46 @@ async def the_focus_stays_in_the_pane_whose_focused_line_goes(driven: Driven, ha
         assert driven.session.state.layout.focus == name
 
 
+async def what_the_terminal_answers_late_is_no_key(driven: Driven, hands: Typist) -> None:
+    def now() -> tuple[object, ...]:
+        state, app = driven.session.state, driven.app
+        typed = [area.text for area in driven.screen.query(TextArea)]
+        return (
+            state.review,
+            state.todos,
+            state.input,
+            state.buffers,
+            state.layout,
+            app.focused,
+            app.screen,
+            typed,
+        )
+
+    for place in (F4, F7, TODOS, F5):
+        await hands.types(place)
+        before = now()
+        for answer in ALL:
+            hands.read(answer)
+        await hands.settle()
+        assert now() == before, place
+
+
+async def a_paste_without_its_end_is_told_and_ends_at_ctrl_c(driven: Driven, hands: Typist) -> None:
+    await hands.types(F7 + "\x1b[200~one")
+    with patch.object(hands.input, "_clock", lambda: time.monotonic() + OPEN_PASTE):
+        hands.tick()
+    await hands.types(" two")
+    driven.app._disable_notifications = False
+    await driven.until(lambda: any(it.message == PASTE_WAITS for it in driven.app._notifications))
+    await hands.types("a" + F5 + "\x03")
+    assert not any(it.message == PASTE_WAITS for it in driven.app._notifications)
+    driven.app._disable_notifications = True
+    assert driven.session.state.layout.focus == "chat"
+    await driven.screen.flush()
+    assert driven.session.state.input.draft.startswith("one twoa")
+    await hands.types("\x15")
+
+
 async def test_each_key_and_click_is_decided_when_what_came_before_it_is_done_and_seen(
     tmp_path: Path,
 ) -> None:
@@ -225,6 +269,8 @@ CASES = (
     keys_and_clicks_wait_for_what_was_asked_of_the_session,
     a_key_waits_for_messages_that_are_under_way,
     the_focus_stays_in_the_pane_whose_focused_line_goes,
+    what_the_terminal_answers_late_is_no_key,
+    a_paste_without_its_end_is_told_and_ends_at_ctrl_c,
     a_click_behind_a_paste_misses_the_list_that_it_emptied,
     a_file_that_is_opened_comes_to_the_front_though_the_person_has_left,
     a_click_behind_a_change_hits_the_tab_that_is_there_then,

@@ -1,52 +1,253 @@
-"""What the terminal sends, read in pieces of any size, is the same events; a long paste is read at once."""
+"""What the terminal sends, read in pieces of any size, is the same events; its answers are none at all."""
 
 from __future__ import annotations
 
+import codecs
+import tracemalloc
+from collections.abc import Iterable
+from random import Random
+
 import pytest
+from support.terminal_answers import ALL, cut, mixed
 from textual import events
 from textual._xterm_parser import XTermParser
+from textual.message import Message
 
-from tui_agent.ui.terminal import TerminalInput
+from tui_agent.ui.terminal_input import LONGEST, OPEN_PASTE, SILENCE, PasteWaits, TerminalInput
 
 SENT = "a\x1b[200~one two\x00\n\x1b[201~b\x1b[A\x1b\x1b[200~three\x1b[201~\x1b[200~x\x1b[201~"
+KEYS = [
+    *(
+        "a",
+        "A",
+        "]",
+        "ü",
+        "\r",
+        "\t",
+        "\x7f",
+        "\x03",
+        "\x1b[A",
+        "\x1bOQ",
+        "\x1b[15~",
+        "\x1b[1;5D",
+        "\x1b[[A",
+        "\x1bx",
+    ),
+    *(
+        "\x1b[27u",
+        "\x1b[97;5u",
+        "\x1b[13;3u",
+        "\x1b[97;;97u",
+        "\x1b[27;5;97~",
+        "\x1b[200~pasted\x9b\x1b[201~",
+    ),
+    *("\x1b[<0;3;4M", "\x1b[<0;3;4m", "\x1b[<64;3;4M", "\x1b[57441;2u", "日"),
+]
 
 
-def told(parser: TerminalInput | XTermParser, size: int) -> list[str]:
-    pieces = (SENT[at : at + size] for at in range(0, len(SENT), size))
-    return [
-        f"paste {event.text!r}" if isinstance(event, events.Paste) else event.key
-        for piece in pieces
-        for event in parser.feed(piece)
-        if isinstance(event, (events.Paste, events.Key))
-    ]
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def words(found: Iterable[Message]) -> list[str]:
+    """Keys, pastes and presses; of the focus nothing, and not where the mouse is."""
+    said = []
+    for event in found:
+        match event:
+            case events.Paste():
+                said.append(f"paste {event.text!r}")
+            case events.Key():
+                said.append(event.key)
+            case events.MouseMove():
+                pass
+            case events.MouseEvent():
+                said.append(f"{type(event).__name__} {event.x},{event.y}")
+            case PasteWaits():
+                said.append("waits" if event.open else "waits no more")
+    return said
+
+
+def told(parser: TerminalInput | XTermParser, pieces: Iterable[str]) -> list[str]:
+    return [word for piece in pieces for word in words(parser.feed(piece))]
+
+
+def later(parser: TerminalInput, clock: Clock, seconds: float) -> list[str]:
+    clock.now += seconds
+    return words(parser.tick())
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 1000])
 def test_the_same_events_however_it_is_cut(size: int) -> None:
+    pieces = [SENT[at : at + size] for at in range(0, len(SENT), size)]
     expected = ["a", r"paste 'one two\n'", "b", "up", "escape", "paste 'three'", "paste 'x'"]
-    assert told(TerminalInput(), size) == expected
-    assert told(TerminalInput(), size) == told(XTermParser(), 1000)
+    assert told(TerminalInput(), pieces) == expected
+    assert told(XTermParser(), [SENT]) == expected
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if "\x9b" not in key and "27;5;97" not in key])
+def test_a_key_is_what_textual_takes_it_for(key: str) -> None:
+    assert told(TerminalInput(), [key, "z"]) == told(
+        XTermParser(), [key, "z"] if key != "\x1bx" else ["\x1b[120;3uz"]
+    )
+
+
+@pytest.mark.parametrize("answer", ALL, ids=repr)
+def test_an_answer_is_no_key_however_it_is_cut(answer: str) -> None:
+    for size in (1, 2, 3, 1000):
+        clock = Clock()
+        parser = TerminalInput(clock=clock)
+        for at in range(0, len(answer), size):
+            assert told(parser, [answer[at : at + size]]) == [], at
+            assert later(parser, clock, 0.01) == [], at
+        assert told(parser, ["a"]) == ["a"]
+        assert later(parser, clock, 60) == []
+
+
+def test_answers_between_keys_change_nothing() -> None:
+    random = Random(1)
+    for _ in range(300):
+        keys = random.choices(KEYS, k=random.randint(1, 12))
+        sent = cut(mixed(keys, random), random)
+        assert told(TerminalInput(), sent) == told(TerminalInput(), keys), sent
+
+
+def test_bytes_that_are_no_utf_8_are_c1_characters() -> None:
+    decode = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode
+    sent = b"a\x9b?62;22cb\x9d11;rgb:1/2/3\x9cc\xc3\xa9\x90>|xterm\x9cd\xffe\x9b200~in\x9b201~"
+    pieces = [decode(sent[at : at + 1]) for at in range(len(sent))]
+    assert told(TerminalInput(), filter(None, pieces)) == [
+        *"abcéd",
+        "replacement_character",
+        "e",
+        "paste 'in'",
+    ]
+
+
+@pytest.mark.parametrize(
+    "begun", ["\x1b]11;rgb:", "\x1bP>|a", "\x1b_G", "\x1b[?62;", "\x1b^", "\x1b[<0;1", "\x9d1"]
+)
+def test_what_never_ends_gives_the_keyboard_back(begun: str) -> None:
+    clock = Clock()
+    parser = TerminalInput(clock=clock)
+    assert told(parser, [f"{begun}1"]) == []
+    later(parser, clock, SILENCE)
+    assert told(parser, ["ab"]) == ["a", "b"]
+    for _ in range(int(LONGEST / 0.5) + 1):  # somebody types, and never waits
+        told(parser, [f"{begun}1"] if clock.now < 101.5 else ["1"])
+        later(parser, clock, 0.5)
+    assert told(parser, ["ab"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("\x03", "ctrl+c"), ("\x1b[A", "up"), ("\x1b[27u", "escape"), ("\x1bOQ", "f2")]
+)
+def test_a_key_that_no_answer_holds_ends_one(typed: str, meant: str) -> None:
+    assert told(TerminalInput(), ["\x1b]11;rgb:", typed, "a"]) == [meant, "a"]
+    assert told(TerminalInput(), ["\x1b[?62;", typed, "a"]) == [meant, "a"]
+
+
+def test_a_letter_with_alt_that_begins_an_answer_is_a_key_if_nothing_follows() -> None:
+    clock = Clock()
+    parser = TerminalInput(clock=clock)
+    for letter, key in (("]", "alt+right_square_bracket"), ("P", "alt+shift+p"), ("O", "alt+shift+o")):
+        assert told(parser, [f"\x1b{letter}"]) == []
+        assert later(parser, clock, SILENCE) == [
+            key if len(key) < 12 else words(XTermParser().feed(letter))[0]
+        ]
+
+
+def test_the_rest_of_an_answer_whose_esc_came_long_before_is_no_key() -> None:
+    clock = Clock()
+    parser = TerminalInput(clock=clock)
+    for rest in ("[?62;22c", "]11;rgb:1/2/3\a", "P>|a A s\x1b\\", "_Gi=31;OK\x1b\\"):
+        assert told(parser, ["\x1b"]) + later(parser, clock, 0.2) == ["escape"]
+        assert told(parser, [f"{rest}a"]) == ["a"]
+
+
+def test_a_paste_without_its_end_waits_and_ends_at_ctrl_c() -> None:
+    for ctrl_c in ("\x03", "\x1b[99;5u", "\x1b[27;5;99~"):
+        clock = Clock()
+        parser = TerminalInput(clock=clock)
+        assert told(parser, ["\x1b[200~one \x03", "two\r"]) == []
+        assert later(parser, clock, OPEN_PASTE - 0.1) == []
+        assert later(parser, clock, 0.2) == ["waits"]
+        assert later(parser, clock, 60) == []
+        assert told(parser, ["a\x1b[A", *ctrl_c]) == ["waits no more", r"paste 'one \x03two\ra\x1b[A'"]
+        assert told(parser, ["a"]) == ["a"]  # typed
+        assert told(parser, ["the rest of it, which came late\r"]) == [
+            r"paste 'the rest of it, which came late\r'"
+        ]
+        assert told(parser, ["\rand\x1b[201~b", "a longer burst of keys"]) == [
+            *(r"paste '\rand'", "b"),
+            *(word.replace(" ", "space") for word in "a longer burst of keys"),
+        ]
+
+
+def test_a_paste_that_is_late_is_one_paste() -> None:
+    clock = Clock()
+    parser = TerminalInput(clock=clock)
+    assert told(parser, ["\x1b[200~one"]) + later(parser, clock, 60) == ["waits"]
+    assert told(parser, [" two\x1b[201", "~a"]) == ["waits no more", "paste 'one two'", "a"]
+
+
+def test_what_was_pasted_is_handed_over_when_nothing_more_is_read() -> None:
+    parser = TerminalInput()
+    told(parser, ["\x1b[200~one"])
+    assert words(parser.close()) == ["paste 'one'"]
+
+
+def test_who_types_has_the_focus() -> None:
+    parser = TerminalInput()
+    kinds = [type(event).__name__ for event in parser.feed("\x1b[O\x1b[I\x1b[O\x1b[O\x1b[200~x\x1b[201~")]
+    assert kinds == ["AppBlur", "AppFocus", "Paste"]
+
+
+def test_ten_megabytes_of_answers_cost_no_memory_and_no_key() -> None:
+    random, parser = Random(2), TerminalInput()
+    flood = "".join(random.choices(ALL, k=40_000))
+    flood += (
+        "\x1b]52;c;"
+        + "QUFh" * ((10_000_000 - len(flood)) // 4)
+        + "\x1b\\"
+        + "\x1b[I\x1b[O" * 10_000
+        + "\x1b[I"
+    )
+    tracemalloc.start()
+    said: list[str] = []
+    for at in range(0, len(flood), 65536):
+        said += told(parser, [flood[at : at + 65536]])
+    assert told(parser, ["a\r"]) == ["a", "enter"]
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+    assert not said
 
 
 def test_a_long_paste_is_not_read_letter_by_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    letters, feed = [], XTermParser.feed
-    monkeypatch.setattr(XTermParser, "feed", lambda self, data: letters.append(len(data)) or feed(self, data))
-    parser, text = TerminalInput(), "a line of a log\n" * 200_000
+    read = []
+    monkeypatch.setattr(TerminalInput, "_key", lambda self, text, alt=False: read.append(text) or [])
+    text = "a line of a log\n" * 200_000
     sent = f"\x1b[200~{text}\x1b[201~"
-    told = [event for at in range(0, len(sent), 4096) for event in parser.feed(sent[at : at + 4096])]
-    assert [event.text for event in told if isinstance(event, events.Paste)] == [text]
-    assert sum(letters) < 100
+    found = (
+        [
+            event
+            for at in range(0, len(sent), 4096)
+            for event in TerminalInput.feed(parser, sent[at : at + 4096])
+        ]
+        if (parser := TerminalInput())
+        else []
+    )
+    assert [event.text for event in found if isinstance(event, events.Paste)] == [text]
+    assert not read
 
 
-def test_a_letter_with_alt_is_a_key_and_no_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("textual.constants.ESCAPE_DELAY", 0)
-    parser, told = TerminalInput(bound=lambda key: key == "alt+a"), []
-    for sent in (
-        "\x1ba",
-        "\x1b[97;3u",
-        "\x1bx",
-    ):  # of most terminals, of those that tell more, without a meaning
-        for event in (*parser.feed(sent), *parser.tick()):
+def test_a_letter_with_alt_is_a_key_and_no_letter() -> None:
+    parser, found = TerminalInput(bound=lambda key: key == "alt+a"), []
+    # of most terminals, of those that tell more, without a meaning
+    for sent in ("\x1ba", "\x1b[97;3u", "\x1bx"):
+        for event in parser.feed(sent):
             assert isinstance(event, events.Key)
-            told.append((event.key, event.character, event.is_printable))
-    assert told == [("alt+a", None, False), ("alt+a", None, False), ("alt+x", "x", True)]
+            found.append((event.key, event.character, event.is_printable))
+    assert found == [("alt+a", None, False), ("alt+a", None, False), ("alt+x", "x", True)]

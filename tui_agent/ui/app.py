@@ -29,6 +29,7 @@ from tui_agent.ui.screen import WorkspaceScreen
 from tui_agent.ui.signals import passed_on
 from tui_agent.ui.sink import counted
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
+from tui_agent.ui.terminal_input import PasteWaits
 from tui_agent.ui.textual_caches import patch_caches
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
@@ -60,6 +61,8 @@ SETTLE = 10.0
 SETTLE_AT_SIGNAL = 0.5
 #: Seconds that a notice is shown whatever is typed; after them a key takes it away.
 NOTICE_SECONDS = 1.0
+#: What is said of a paste whose end the terminal has not sent; it stays until that is over.
+PASTE_WAITS, A_DAY = "paste not finished · Ctrl+C ends it", 86_400
 
 
 class WorkspaceApp(Host, inherit_bindings=False):
@@ -376,6 +379,14 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if self.plain_screen is not None:
             self.plain_screen.forget()
         self.refresh(layout=True)
+
+    @on(PasteWaits)
+    def _paste_waits(self, event: PasteWaits) -> None:
+        if event.open:
+            self.notify(PASTE_WAITS, severity="warning", timeout=A_DAY, markup=False)
+        else:
+            for notice in [it for it in self._notifications if it.message == PASTE_WAITS]:
+                self._unnotify(notice)
 
     @on(TerminalGone)
     def _terminal_is_gone(self) -> None:

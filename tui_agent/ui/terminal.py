@@ -13,18 +13,17 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual._ansi_sequences import SYNC_END, SYNC_START
-from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
-from textual.message import Message
 
 from tui_agent.files.numbers import whole_number
+from tui_agent.ui.terminal_input import TerminalInput
 
 if TYPE_CHECKING:
     from tui_agent.ui.keys.keymap import Keys
@@ -160,48 +159,6 @@ def _parent(pid: int) -> int:
     return whole_number(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-_PASTE, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"
-
-
-class TerminalInput:
-    """What the terminal sends as events, by Textual's parser; a paste is read in whole pieces, not letter by letter,
-    which takes the most of a second a megabyte."""
-
-    def __init__(self, debug: bool = False, bound: Callable[[str], bool] = lambda key: False) -> None:
-        """`bound` says of a key whether it does something."""
-        self._parser = XTermParser(debug)
-        self._bound = bound
-        #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
-        self._pasted: list[str] | None = None
-
-    def feed(self, text: str) -> Iterator[Message]:
-        while text:
-            if self._pasted is None:
-                before, begins, text = text.partition(_PASTE)
-                # an empty paste ends what the parser waits for, an Esc that may be more
-                for event in self._parser.feed(before + (_PASTE + _PASTE_ENDS if begins else "")):
-                    if not isinstance(event, events.Paste) or event.text:
-                        yield self._meant(event)
-                self._pasted = [""] if begins else None
-            else:
-                inside, ends, rest = (self._pasted.pop() + text).partition(_PASTE_ENDS)
-                if not ends:
-                    at = max(0, len(inside) - len(_PASTE_ENDS) + 1)
-                    self._pasted += [inside[:at], inside[at:]]
-                    return
-                pasted, self._pasted, text = "".join([*self._pasted, inside]), None, rest
-                yield events.Paste(pasted.replace("\x00", ""))
-
-    def tick(self) -> Iterable[Message]:
-        return map(self._meant, self._parser.tick())
-
-    def _meant(self, event: Message) -> Message:
-        """A letter with Alt, which most terminals send as Esc and the letter, writes nothing where it is a key."""
-        if isinstance(event, events.Key) and event.character and event.key.startswith("alt+"):
-            return events.Key(event.key, None) if self._bound(event.key) else event
-        return event
-
-
 class TerminalDriver(LinuxDriver):
     """Draws on standard output, so that standard error can be sent to a file."""
 
@@ -255,7 +212,8 @@ class TerminalDriver(LinuxDriver):
     def run_input_thread(self) -> None:
         """Read until told to stop, or until the terminal is gone, which ends the program."""
         parser = TerminalInput(self._debug, self._is_bound)
-        decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+        # a byte that is no UTF-8 may be a C1 character
+        decode = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
@@ -269,6 +227,11 @@ class TerminalDriver(LinuxDriver):
                             self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
+        for event in parser.close():
+            self.process_message(event)
+
+    def _query_in_band_window_resize(self) -> None:
+        """Not asked for: a signal tells each new size, and from a late answer a wrong one would be believed."""
 
     def _is_bound(self, key: str) -> bool:
         keys: Keys | None = getattr(self._app, "keys", None)

@@ -1,0 +1,402 @@
+r"""What the terminal sends, as events: keys, pastes, the mouse and the focus; its answers are swallowed whole.
+
+A terminal answers what any program asked it, also one that has ended: late, in pieces, mixed with keys. An answer is
+an escape sequence that is no key. Its length is told by its form (ECMA-48, section 5.4 and 5.6), never by what is
+known of it:
+
+- CSI: `ESC [`, any number of characters from `0x20` to `0x3F`, one from `0x40` to `0x7E`;
+- OSC, DCS, APC, PM and SOS: `ESC` and one of `] P _ ^ X`, then anything up to `ESC \`, BEL or the 8-bit ST;
+- each introducer also as the one C1 character that it stands for, alone as a byte or in UTF-8.
+
+A sequence that never ends gives the keyboard back: after `SILENCE` seconds without a byte, after `LONGEST` seconds in
+which no more came than a person types, after `MOST` characters, or at the next Esc, Ctrl+C, Ctrl+X or Ctrl+Z. Nothing
+of it is kept, so that its size costs no memory. A paste has no such limit: it ends at its end, or at Ctrl+C once it has
+been open for `OPEN_PASTE` seconds.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Generator, Iterator
+
+from textual import constants, events, messages
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS, IGNORE_SEQUENCE
+from textual._keyboard_protocol import FUNCTIONAL_KEYS
+from textual._xterm_parser import XTermParser
+from textual.keys import Keys
+from textual.message import Message
+
+from tui_agent.files.numbers import whole_number
+
+#: Seconds without a byte after which a sequence that has begun is over.
+SILENCE = 1.0
+#: Seconds after which it is over where fewer than so many characters a second came.
+LONGEST, TYPED = 10.0, 50
+#: Characters after which it is over in any case.
+MOST = 64_000_000
+#: Seconds after which a paste without its end is told on, and Ctrl+C ends it.
+OPEN_PASTE = 2.0
+#: Characters in one read that nobody types: behind a paste that Ctrl+C ended they are the rest of it.
+NOT_TYPED = 16
+
+ESC, CTRL_C = "\x1b", "\x03"
+#: A sequence of more characters is no key.
+LONGEST_KEY = 256
+#: What is held of a string once something of it has come.
+_SOMETHING = "…"
+_PASTE, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"
+#: Ctrl+C as terminals send it: the control character, and in the forms that tell modifiers.
+_CTRL_C = re.compile(r"\x03|\x1b\[99;5u|\x1b\[27;5;99~")
+#: C1 characters by the letter that follows Esc in their other form; `surrogateescape` makes lone bytes of them.
+_C1 = re.compile("(?<![\udca0-\udcff])[\x80-\x9f\udc80-\udc9f]")
+_ANY_PASTE_END = re.compile("(?:\x1b\\[|[\x9b\udc9b])201~")
+_PASTE_OR_C1 = re.compile(
+    rf"(?:\x1b\[|[\x9b\udc9b])200~[\s\S]*?(?:{_ANY_PASTE_END.pattern}|\Z)|{_C1.pattern}"
+)
+_LONE_BYTE = re.compile("[\udc80-\udcff]")
+_STRING_ENDS = re.compile("[\x03\x07\x18\x1a\x1b]")
+_CSI = re.compile(r"\x1b\[[ -?]*([@-~]?)")
+_MOUSE = re.compile(r"\x1b\[<\d{1,5};\d{1,5};\d{1,5}[Mm]")
+_KEY = re.compile(
+    r"\x1b\[(?P<code>\d{0,7})(?::\d{0,7}){0,2}"
+    r"(?:;(?P<mods>\d{0,3})(?::(?P<kind>\d))?(?:;(?P<text>\d{1,7}(?::\d{1,7}){0,30})?)?)?(?P<end>[u~ABCDEFHPQS])"
+)
+_MODIFIED = re.compile(r"\x1b\[27;(?P<mods>\d{1,3});(?P<code>\d{1,7})~")
+_CURSOR = re.compile(r"\x1b\[\d+;\d+R")
+_FRAMES_AS_ONE = re.compile(r"\x1b\[\?2026;[1-4]\$y")
+#: The rest of an answer whose Esc came so long before it that it was a key.
+_WITHOUT_ESC = re.compile(
+    r"\[[?>=][ -?]*[@-~]|\]\d[^\x07\x1b]*(?:\x07|\x1b\\)|P[\d!>]?[$+|!][^\x07\x1b]*\x1b\\|_G[^\x1b]*\x1b\\"
+)
+_STRINGS = "]P_^X"
+
+
+class PasteWaits(events.Event, bubble=False):
+    """A paste has been without its end for `OPEN_PASTE` seconds; or, if not `open`, that is over."""
+
+    def __init__(self, open: bool) -> None:
+        super().__init__()
+        self.open = open
+
+
+class TerminalInput:
+    """`feed` takes what was read, cut anywhere; `tick` is called several times a second and says what time decides."""
+
+    def __init__(
+        self,
+        debug: bool = False,
+        bound: Callable[[str], bool] = lambda key: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`bound` says of a key whether it does something."""
+        self._parser = XTermParser(debug)
+        self._bound = bound
+        self._clock = clock
+        #: The beginning of a sequence that is not whole; of a string only the last characters.
+        self._held = ""
+        self._in_string = False
+        self._begun = self._heard = 0.0
+        self._size = 0
+        #: When an Esc became a key because nothing followed.
+        self._escaped = -SILENCE
+        #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
+        self._pasted: list[str] | None = None
+        self._paste_begun = 0.0
+        self._paste_told = False
+        #: Ctrl+C ended a paste whose end has not come.
+        self._end_missing = False
+        self._blurred = False
+        self._focus: Message | None = None
+        self._move: events.MouseMove | None = None
+        self._frames_told = False
+
+    def feed(self, text: str) -> Iterator[Message]:
+        """What was read, decoded as UTF-8 with `surrogateescape` or `replace`."""
+        now = self._heard = self._clock()
+        if self._end_missing:
+            text = yield from self._rest_of_paste(text)
+        if now - self._escaped < SILENCE and (match := _WITHOUT_ESC.match(text)):
+            text = text[match.end() :]
+        self._escaped = now - SILENCE
+        goes_on = len(self._held)
+        if (
+            self._in_string and self._held == ESC
+        ):  # the first half of ST, or what ends the string and begins anew
+            if text.startswith("\\"):
+                text, self._held = text[1:], ""
+            self._in_string = False
+        if not self._in_string:
+            text, self._held = self._held + text, ""
+        text = self._in_seven_bits(text)
+        at = 0
+        while at < len(text):
+            if self._pasted is not None:
+                at = yield from self._into_paste(text, at)
+            elif self._in_string:
+                at = self._into_string(text, at)
+            else:
+                at = yield from self._read(text, at, goes_on)
+        yield from self._late()
+
+    def tick(self) -> Iterator[Message]:
+        now = self._clock()
+        if self._pasted is not None and not self._paste_told and now - self._paste_begun >= OPEN_PASTE:
+            self._paste_told = True
+            yield PasteWaits(True)
+        if not self._held and not self._in_string:
+            return
+        silent = now - self._heard
+        if self._held == ESC and not self._in_string:
+            if silent >= constants.ESCAPE_DELAY:
+                self._held, self._escaped = "", now
+                yield from self._meant(events.Key("escape", ESC))
+        elif silent >= SILENCE or now - self._begun >= max(LONGEST, self._size / TYPED):
+            yield from self._give_up()
+
+    def close(self) -> Iterator[Message]:
+        """What is left when nothing more is read: the text of a paste that has not ended."""
+        if self._pasted is not None:
+            yield from self._end_paste("".join(self._pasted))
+
+    # ── sequences ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _read(self, text: str, at: int, goes_on: int) -> Generator[Message, None, int]:
+        """Read up to the next change of state, and return where that is; `goes_on` is how much was held before."""
+        while at < len(text):
+            if text[at] != ESC:
+                end = text.find(ESC, at)
+                end = len(text) if end < 0 else end
+                for character in _LONE_BYTE.sub("\ufffd", text[at:end]):
+                    yield from self._key(character)
+                at = end
+            elif text.startswith(_PASTE, at):
+                self._pasted, self._paste_begun = [""], self._clock()
+                return at + len(_PASTE)
+            elif text[at + 1 : at + 2] in tuple(_STRINGS):
+                self._in_string, self._held = True, text[at : at + 2]
+                self._begun, self._size = self._clock(), 0
+                return at + 2
+            elif not (end := _end_of(text, at)):
+                self._hold(text[at:], 0 if at else goes_on)
+                return len(text)
+            else:
+                yield from self._sequence(text[at:end])
+                at = end
+        return at
+
+    def _hold(self, text: str, goes_on: int) -> None:
+        """Keep the beginning of a sequence; of one that is too long for a key, only what makes it one."""
+        if not goes_on:
+            self._begun, self._size = self._clock(), 0
+        self._size += len(text) - goes_on
+        self._held = "" if self._size > MOST else text if len(text) < LONGEST_KEY else f"{ESC}[?"
+
+    def _into_string(self, text: str, at: int) -> int:
+        """Leave out what belongs to a string; where that ends."""
+        match = _STRING_ENDS.search(text, at)
+        if match is None:
+            self._size += len(text) - at
+            self._in_string = self._size <= MOST
+            self._held = _SOMETHING if self._in_string else ""
+            return len(text)
+        end = match.start()
+        if text[end] == ESC and end + 1 == len(text):
+            self._held = ESC
+            return len(text)
+        self._in_string, self._held = False, ""
+        if text.startswith("\x1b\\", end):
+            return end + 2
+        return end if text[end] in (ESC, CTRL_C) else end + 1
+
+    def _in_seven_bits(self, text: str) -> str:
+        """C1 characters as Esc and a letter, except in pastes, which are text."""
+        if not _C1.search(text):
+            return text
+        begins = 0
+        if self._pasted is not None and (end := _ANY_PASTE_END.search(text)):
+            begins = end.start()
+        elif self._pasted is not None:
+            return text
+        return text[:begins] + _PASTE_OR_C1.sub(_as_escape, text[begins:])
+
+    def _give_up(self) -> Iterator[Message]:
+        """Nothing more came of a sequence: two characters were a letter with Alt, more were no key."""
+        held, in_string = self._held, self._in_string
+        self._held, self._in_string = "", False
+        if in_string and held == ESC:
+            yield from self._meant(events.Key("escape", ESC))
+        elif len(held) == 2 and held[0] == ESC:
+            yield from self._key(held[1], alt=True)
+
+    def _sequence(self, text: str) -> Iterator[Message]:
+        """What a whole sequence means: nothing where it is an answer."""
+        if text == ESC:
+            yield from self._meant(events.Key("escape", ESC))
+        elif text[1] not in "[O" or len(text) == 2:
+            yield from self._key(text[1:], alt=True)
+        elif text in ("\x1b[I", "\x1b[O"):
+            self._focus = events.AppFocus() if text[2] == "I" else events.AppBlur()
+        elif _MOUSE.fullmatch(text):
+            event = self._parser.parse_mouse_code(text)
+            if isinstance(event, events.MouseMove) and not event.button:
+                self._move = event
+            elif event is not None:
+                yield from self._meant(event)
+        elif _FRAMES_AS_ONE.fullmatch(text):
+            if not self._frames_told:
+                self._frames_told = True
+                yield messages.TerminalSupportsSynchronizedOutput()
+        elif key := _key_sequence(text):
+            yield from self._key(key)
+
+    def _key(self, text: str, alt: bool = False) -> Iterator[Message]:
+        for event in self._parser._sequence_to_key_events(text, alt=alt):
+            if event.key != Keys.Ignore:
+                yield from self._meant(event)
+
+    # ── pastes ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _into_paste(self, text: str, at: int) -> Generator[Message, None, int]:
+        """Keep what belongs to a paste, in whole pieces: letter by letter takes most of a second a megabyte."""
+        assert self._pasted is not None
+        held = self._pasted.pop()
+        whole, at = held + text[at:], at - len(held)
+        found = _ANY_PASTE_END.search(whole)
+        if self._paste_told:
+            until = found.start() if found else len(whole)
+            keys = (
+                key for key in _CTRL_C.finditer(whole, 0, until) if key.end() > len(held)
+            )  # not from before
+            if stopped := next(keys, None):
+                self._end_missing, found = True, stopped
+        if found is None:
+            rest = max(0, len(whole) - 12)  # its end, or Ctrl+C, may have begun
+            self._pasted += [whole[:rest], whole[rest:]]
+            return len(text)
+        yield from self._end_paste("".join([*self._pasted, whole[: found.start()]]))
+        return at + found.end()
+
+    def _end_paste(self, text: str) -> Iterator[Message]:
+        self._pasted = None
+        if self._paste_told:
+            self._paste_told = False
+            yield PasteWaits(False)
+        if text:
+            yield from self._meant(events.Paste(_LONE_BYTE.sub("\ufffd", text.replace("\x00", ""))))
+
+    def _rest_of_paste(self, text: str) -> Generator[Message, None, str]:
+        """What comes of a paste that Ctrl+C ended is text; returns what does not belong to it.
+
+        That is what stands before its end, and before that a read of more than anybody types.
+        """
+        before, ends, after = text.partition(_PASTE_ENDS)
+        begins = text.find(_PASTE)
+        if begins >= 0 and (not ends or begins < len(before)):
+            self._end_missing = False
+            return text
+        if ends:
+            self._end_missing = False
+        elif len(before) < NOT_TYPED or before.startswith(ESC):
+            return text
+        if before:
+            yield from self._meant(events.Paste(_LONE_BYTE.sub("\ufffd", before.replace("\x00", ""))))
+        return after
+
+    # ── events ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _meant(self, event: Message) -> Iterator[Message]:
+        """An event, behind what was read before it.
+
+        A letter with Alt, which most terminals send as Esc and the letter, writes nothing where it is a key. Whoever
+        types has the focus, whatever was said of it.
+        """
+        yield from self._late()
+        if self._blurred and isinstance(event, (events.Key, events.Paste, events.MouseDown)):
+            self._blurred = False
+            yield events.AppFocus()
+        if isinstance(event, events.Key) and event.character and event.key.startswith("alt+"):
+            event = events.Key(event.key, None) if self._bound(event.key) else event
+        yield event
+
+    def _late(self) -> Iterator[Message]:
+        """Of the focus and of where the mouse is only the last counts: a flood of them is one."""
+        if (focus := self._focus) is not None:
+            self._focus = None
+            blurred = isinstance(focus, events.AppBlur)
+            if blurred != self._blurred:
+                self._blurred = blurred
+                yield focus
+        if (move := self._move) is not None:
+            self._move = None
+            yield move
+
+
+def _as_escape(match: re.Match[str]) -> str:
+    text = match[0]
+    return text if text[0] == ESC else f"{ESC}{chr((ord(text[0]) & 0xFF) - 0x40)}{text[1:]}"
+
+
+def _end_of(text: str, at: int) -> int:
+    """Where a sequence that begins with Esc ends; 0 where that has not come."""
+    after = text[at + 1 : at + 2]
+    if not after:
+        return 0
+    if after == ESC:
+        return at + 1
+    if after == "[":
+        return _end_of_csi(text, at)
+    if after == "O":
+        end = at + 2
+        while text[end : end + 1].isdecimal():  # modifiers, of old terminals
+            end += 1
+        return 0 if end == len(text) else end + (text[end].isprintable() and text[end].isascii())
+    return at + 2
+
+
+def _end_of_csi(text: str, at: int) -> int:
+    match = _CSI.match(text, at)
+    assert match is not None
+    end = match.end()
+    if not match[1]:  # what cannot belong to it ends it
+        return 0 if end == len(text) else end
+    if text[at:end] == "\x1b[M":  # a button in three bytes, of which two may have come as one letter
+        size = 0
+        while size < 3:
+            if end == len(text):
+                return 0
+            size += 1 if text[end] < "\x80" else len(text[end].encode("utf-8", "surrogateescape"))
+            end += 1
+    elif text[at:end] == "\x1b[[":  # a function key of a Linux console
+        return 0 if end == len(text) else end + (text[end].isascii() and text[end].isalpha())
+    return end
+
+
+def _key_sequence(text: str) -> str:
+    """The sequence of a key in the form that Textual reads; empty where it is none."""
+    if _CURSOR.fullmatch(text):  # Shift+F3 in one terminal, a place in all
+        return ""
+    known = ANSI_SEQUENCES_KEYS.get(text)
+    if known is not None:
+        return "" if known is IGNORE_SEQUENCE else text
+    if match := _MODIFIED.fullmatch(text):
+        code, mods = match["code"], match["mods"]
+        return _kitty(code, mods, code if mods == "2" else "", "u")
+    match = _KEY.fullmatch(text)
+    if match is None or match["kind"] == "3":  # let go
+        return ""
+    return _kitty(match["code"], match["mods"] or "", match["text"] or "", match["end"])
+
+
+def _kitty(code: str, mods: str, text: str, end: str) -> str:
+    if end == "u":
+        if not all(map(_is_character, [code, *filter(None, text.split(":"))])):
+            return ""
+    elif f"{code or 1}{end}" not in FUNCTIONAL_KEYS:
+        return ""
+    return f"\x1b[{code or 1}{f';{mods}' if mods or text else ''}{f';{text}' if text else ''}{end}"
+
+
+def _is_character(code: str) -> bool:
+    number = whole_number(code, 0xD800)
+    return number < 0xD800 or 0xDFFF < number <= 0x10FFFF
