@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from tui_agent import errors
+from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.headless import output
 from tui_agent.headless.arguments import RunOptions
 from tui_agent.headless.lines import Line, finished_line, lines, session_line, words
@@ -38,7 +39,9 @@ async def _run(options: RunOptions) -> int:
         record=options.record,
     )
     session = await open_session(opening)
-    teller = JsonTeller(sys.stdout) if options.as_json else WordsTeller(sys.stdout, sys.stderr)
+    teller = (
+        JsonTeller(sys.stdout, session.secrets) if options.as_json else WordsTeller(sys.stdout, sys.stderr)
+    )
     session.subscribe(teller.on_event)
     out: list[str] = []
     session.subscribe(lambda event, state: out.extend(_left_out(event)))
@@ -204,8 +207,10 @@ class Teller:
 class JsonTeller(Teller):
     """JSON lines, `session` first: it waits for the model to be known, and nothing is told before it."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, secrets: KnownSecrets | None = None) -> None:
+        """`secrets` are masked in each line."""
         super().__init__(out)
+        self._secrets = secrets or KnownSecrets()
         self._waiting: list[Line] | None = []
 
     def on_event(self, event: e.Event, state: State) -> None:
@@ -231,7 +236,7 @@ class JsonTeller(Teller):
 
     def _write(self, told) -> None:
         for line in told:
-            output.json_line(line, self._out)
+            output.json_line(self._secrets.values.masked_json(line), self._out)
 
 
 class WordsTeller(Teller):

@@ -24,7 +24,7 @@ from tui_agent.log.log import events_of
 from tui_agent.log.stats import Figures, figures_of
 from tui_agent.log.transcript import in_order
 from tui_agent.log.transfer import as_json as exported_json
-from tui_agent.log.transfer import as_markdown
+from tui_agent.log.transfer import as_markdown, known_secrets
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.loading import load
@@ -82,7 +82,11 @@ def export_session(session: str, form: Literal["md", "json"], output: Path | Non
     """
     events = _events(session)
     blobs = Blobs(user_folders().data / "blobs")
-    text = as_markdown(session, events) if form == "md" else exported_json(session, events, blobs)
+    secrets = known_secrets(events)
+    if form == "md":
+        text = as_markdown(session, events, secrets)
+    else:
+        text = exported_json(session, events, blobs, secrets)
     if form == "json":
         _check_readable(session, text)
     data = text.encode("utf-8", "replace")

@@ -17,7 +17,9 @@ from tui_agent.errors import FileError, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET, is_secret
 from tui_agent.files.key_formats import masked, masked_values
+from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import shown
+from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.systems import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.visible import one_line
 from tui_agent.log import directory, task_folder
@@ -35,24 +37,39 @@ TYPE = "tui-agent-session"
 KEY = re.compile(r"[0-9a-f]{32}")
 
 
-def as_markdown(session: str, events: Sequence[Event]) -> str:
-    """What was said, a heading a message."""
+def known_secrets(events: Sequence[Event], *folders: str) -> SecretValues:
+    """The secret values of the folder that a session was of, as it is now, and of other `folders`. Blocking."""
+    roots = [event.workspace for event in events if isinstance(event, e.SessionStarted)]
+    decisions = {event.digest: event.choice for event in events if isinstance(event, e.SecretDecided)}
+    return KnownSecrets(*roots, *folders).look(decisions)
+
+
+def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | None = None) -> str:
+    """What was said, a heading a message; keys are masked, and so are the values of `secrets`."""
     parts = [f"# Session {session}", *(_section(message) for message in said(events))]
-    return masked("\n\n".join(parts)) + "\n"
+    text = "\n\n".join(parts)
+    return masked(secrets.masked(text)[0] if secrets else text) + "\n"
 
 
-def as_json(session: str, events: Sequence[Event], blobs: Blobs | None = None) -> str:
-    """Every event, in order, under a header that says what it is; then the texts that they name, by their hash.
+def as_json(
+    session: str, events: Sequence[Event], blobs: Blobs | None = None, secrets: SecretValues | None = None
+) -> str:
+    """Every event, in order, under a header that says what it is; then the texts that they name, by their hash. Keys
+    are masked, and so are the values of `secrets`.
 
     Values are masked before they are written as JSON, so that the document is whole whatever they hold. A text that
     had to be masked is under the hash of what it was; one that is not text is left out, and so are those of files
     that look like secrets, or that the model saw masked.
     """
     bodies = [json.loads(body_of(event).data) for event in events]
+
+    def written(value: Any) -> str:
+        return json.dumps(masked_values(secrets.masked_json(value) if secrets else value))
+
     head = json.dumps({"type": TYPE, "version": VERSION, "id": session})
-    lines = [json.dumps(masked_values(body)) for body in bodies]
+    lines = [written(body) for body in bodies]
     texts = _texts(bodies, _secret_paths(events), blobs) if blobs else ()
-    kept = [f"{json.dumps(key)}: {json.dumps(masked_values(text))}" for key, text in texts]
+    kept = [f"{json.dumps(key)}: {written(text)}" for key, text in texts]
     joined = ",\n".join
     return f'{head[:-1]}, "events": [\n{joined(lines)}\n], "texts": {{\n{joined(kept)}\n}}}}\n'
 

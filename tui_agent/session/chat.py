@@ -170,17 +170,17 @@ class Chat:
             raise SessionError("This session is only in memory", "copy what you need")
         from tui_agent.files.private import replace_private
         from tui_agent.log.log import events_of
-        from tui_agent.log.transfer import as_markdown
+        from tui_agent.log.transfer import as_markdown, known_secrets
 
         path, name = self._log, self.state.session.id
 
         def write() -> None:
             if target.exists():
                 raise FileError(f"{target} exists already", "name another file")
+            events = list(events_of(path, []))
+            text = as_markdown(name, events, known_secrets(events))
             try:
-                replace_private(
-                    target, as_markdown(name, list(events_of(path, []))).encode("utf-8", "replace")
-                )
+                replace_private(target, text.encode("utf-8", "replace"))
             except OSError as error:
                 raise FileError(
                     f"{target} cannot be written ({error.strerror})", "name another file"

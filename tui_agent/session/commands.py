@@ -12,6 +12,7 @@ from tui_agent.checks.output import REPORT, REPORTING
 from tui_agent.context.excerpts import fenced
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
+from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
@@ -47,6 +48,7 @@ class CommandRuns:
         review: Review,
         settings: Settings,
         folders: Folders,
+        secrets: KnownSecrets,
         copied: Path | None = None,
     ) -> None:
         """`copied` is the folder that the workspace is a copy of, whose virtual environment commands use."""
@@ -57,7 +59,7 @@ class CommandRuns:
         #: Whether the person lets commands run in the folder for real.
         self._here_too = FolderAnswers(folders.data / STORE, workspace.root)
         self.views = TrialViews(journal, workspace, review, settings.trial, folders, copied)
-        self._running = RunningCommands(journal, blobs, workspace.ignored)
+        self._running = RunningCommands(journal, blobs, workspace.ignored, secrets)
         self._stops = 0
         self._servers = Servers(journal.store, self.views, self._running.stop)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tui_agent.checks.output import REPORT
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
+from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand, Where
@@ -44,9 +45,15 @@ class RunningCommands:
     """Those that run, by their ids, and what the newest of them wrote."""
 
     def __init__(
-        self, journal: Journal, blobs: Blobs, ignored: Callable[[Sequence[str]], Awaitable[set[str]]]
+        self,
+        journal: Journal,
+        blobs: Blobs,
+        ignored: Callable[[Sequence[str]], Awaitable[set[str]]],
+        secrets: KnownSecrets,
     ) -> None:
-        """`ignored` tells which paths git would not take: what is written there is nobody's proposal."""
+        """`ignored` tells which paths git would not take: what is written there is nobody's proposal. `secrets` are
+        masked in what is printed for anybody but the person."""
+        self._secrets = secrets
         self._journal = journal
         self._ignored = ignored
         self._blobs = blobs
@@ -158,8 +165,9 @@ class RunningCommands:
     def _result(self, ran: RunningCommand, result: RunResult, pending: Sequence[str]) -> CommandResult:
         from tui_agent.trial.output import printed
 
-        content = result.output.content()
-        text, cut, coloured = printed(result.output, SHOWN)
+        output = result.output if ran.by == "person" else self._masked(result.output)
+        content = output.content()
+        text, cut, coloured = printed(output, SHOWN)
         return CommandResult(
             **same(ran),
             status=result.status,
@@ -173,6 +181,20 @@ class RunningCommands:
             left=result.left,
             coloured=coloured,
         )
+
+    def _masked(self, output: Output) -> Output:
+        """The output without secret values, before any of it is cut."""
+        from tui_agent.trial.output import Output
+
+        self._secrets.look(self._journal.store.state.secrets)
+        content = output.content()
+        text = content.decode("utf-8", "surrogateescape")
+        clean = self._secrets.masked(text)
+        if clean == text:
+            return output
+        masked = Output()
+        masked.add(clean.encode("utf-8", "surrogateescape"))
+        return masked
 
 
 def same(ran: RunningCommand) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from tui_agent.answers import schema
 from tui_agent.edits.change import Change
 from tui_agent.errors import FileError, TuiAgentError
+from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log import recovery
 from tui_agent.log.calls import call
 from tui_agent.log.directory import LOG
@@ -102,6 +103,8 @@ class Session:
         self._planning_words = json.loads((config_folder() / PLANNING_PROMPT).read_text(encoding="utf-8"))
         self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
         self._texts, self._sent = Texts(), ConversationCache()
+        #: The values that no model is sent, of the folder and of the one that it is a copy of.
+        self.secrets = KnownSecrets(str(workspace.root), str(part.folder) if part else "")
         self._open_files = OpenFiles(journal, workspace, storage.folder / SAVE)
         self._freshness = freshness = FreshnessWatch(journal, workspace, self._open_files)
         workspace.listen(
@@ -149,6 +152,7 @@ class Session:
             self.review,
             loaded.settings,
             folders,
+            self.secrets,
             part.folder if part else None,
         )
         self.checks = Checks(
@@ -376,6 +380,7 @@ class Session:
             look=self._freshness.look_at_known,
             texts=self._texts,
             sent=self._sent,
+            secrets=self.secrets,
             user_folder=self.folders.config,
             approvals=self.folders.config,
             run_command=self.commands.for_model,

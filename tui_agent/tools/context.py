@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.files.blobs import Blobs
+from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.model.client import Model
 from tui_agent.settings.schema import Settings
 from tui_agent.store.commands import CommandResult, Isolated
@@ -71,6 +72,8 @@ class ToolContext:
     #: What commands run in here, and in words what that does not promise.
     isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
     progress: Progress = field(default_factory=Progress)
+    #: The values that no model is sent.
+    secrets: KnownSecrets = field(default_factory=KnownSecrets)
     #: What files cost in the request, in tokens, by path and hash.
     costs: dict[tuple[str, str], int] = field(default_factory=dict)
 

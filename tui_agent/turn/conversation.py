@@ -37,6 +37,7 @@ from tui_agent.tools.context import Emit, unheard
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
 from tui_agent.turn.instructions import instruct
+from tui_agent.turn.masking import masked
 from tui_agent.turn.memory import memory_of
 
 Dialect = Literal["tools", "structured"]
@@ -101,7 +102,8 @@ async def begin(
 ) -> e.ConversationBegun:
     """A conversation with a system prompt of now, the messages that go on in it, and the files that matter."""
     state, head = context.state(), head_of(context)
-    system, _ = await keep(context, [await _system(context, contexts, working)], [_sizes(contexts, working)])
+    words = await masked(context, [await _system(context, contexts, working)])
+    system, _ = await keep(context, words, [_sizes(contexts, working)])
     counted = await context.model.count(state.model.name, [head.text])
     return e.ConversationBegun(
         turn=context.turn,
@@ -324,7 +326,7 @@ async def _summary_message(context: TurnContext, text: str) -> SentMessage:
     certain = memory.section(memory_of(state, context.turn))
     pending = await asyncio.to_thread(_pending, context, state)
     content = "\n\n".join(part for part in (text, certain, pending) if part)
-    (sent,), _ = await keep(context, [{"role": "user", "content": content}])
+    (sent,), _ = await keep(context, await masked(context, [{"role": "user", "content": content}]))
     return sent
 
 

@@ -30,6 +30,7 @@ from tui_agent.store.usage import OpenRequest, Purpose, Usage
 from tui_agent.tools.context import Emit
 from tui_agent.tools.files import window_of
 from tui_agent.turn.context import TurnContext
+from tui_agent.turn.masking import masked_apart, tell
 from tui_agent.turn.model_choice import chosen, is_chosen
 
 #: An answer of more letters is not an answer: what comes after them is not read.
@@ -114,6 +115,8 @@ async def exchange(
     A provider that is overloaded in the middle of an answer makes what came of it void, and it is asked again,
     unless that is worth keeping: then the answer ends there.
     """
+    request = await masked_apart(context, request)
+    await tell(context, emit)
     usage: Usage | None = None
     repetition = Repetition(context.settings.limits.repeat)
     reading = _Reading(emit) if context.state().model.server else None

@@ -24,6 +24,7 @@ from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.conversation_cache import shared_beginning
+from tui_agent.turn.masking import masked
 from tui_agent.turn.model_choice import asking
 from tui_agent.turn.pastes import with_pastes
 
@@ -111,7 +112,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     newest = _Newest(state, draft)
     # Files may be long: numbering their lines would stop the keyboard.
     made = await asyncio.to_thread(newest.messages, [one.message for one in earlier])
-    new = [message for message, _ in made]
+    new = await masked(context, [message for message, _ in made])
     sent, exact = await keep(context, new, [sizes for _, sizes in made])
     texts = [*(one.text for one in earlier), *await asyncio.to_thread(lambda: [*map(as_sent, new)])]
     everything = (*before.messages, *sent)

@@ -1,0 +1,243 @@
+"""The secret values of a session: what the files of its folders hold, looked at again where they change.
+
+What goes to a model is matched against them when it enters the conversation, and is kept as it was sent. What was sent
+is never changed: a value that becomes known later is masked in what is new, and in exports, which are matched whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tui_agent.files.late_expressions import late
+from tui_agent.files.names import is_git, shown
+from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
+from tui_agent.files.sensitive import is_secret
+
+#: Installed code: keys in there are for tests, and everybody has them.
+_OF_OTHERS = frozenset(
+    {"node_modules", "site-packages", "dist-packages", "__pycache__", ".tox", ".nox", ".hg", ".svn"}
+)
+#: Folders that are looked into, and files with secrets; their size, and that of others in which keys are looked for.
+MOST_FOLDERS, MOST_SECRETS, MOST_BYTES = 5_000, 500, 1_000_000
+MOST_OTHERS, MOST_OTHER_BYTES, LARGEST_OTHER = 3_000, 8_000_000, 256_000
+#: A value made of words is the project's own if so many of its files have it, or a sample of the file does.
+COMMON_IN = 3
+_SAMPLE = late(
+    r"(?i).*\.(?:example|sample|template|tmpl|dist|defaults)(?:\.[^/]*)?|(?:.*/)?(?:example|sample|template)\.env"
+)
+
+_Stamp = tuple[int, int, int]
+
+
+class _Folder(NamedTuple):
+    """A folder as it was at some time of change: its folders; its files with names of secrets and its others, each
+    with what to call it."""
+
+    changed: int
+    folders: tuple[str, ...]
+    secrets: tuple[tuple[str, str], ...]
+    others: tuple[tuple[str, str], ...]
+
+
+class _Held(NamedTuple):
+    """What a file held: its values, and the SHA-256 of its bytes."""
+
+    stamp: _Stamp
+    digest: str
+    values: tuple[Value, ...]
+
+    def __repr__(self) -> str:
+        return "_Held(…)"
+
+
+class KnownSecrets:
+    """Holds the values in memory; each call that looks at files is for a thread."""
+
+    def __init__(self, *roots: str, more: Callable[[], Iterable[tuple[str, bytes]]] = tuple) -> None:
+        """`roots` are the folders whose files count; `more` are bytes of other secrets, after what to call them."""
+        self._roots = [os.path.realpath(root) for root in dict.fromkeys(roots) if root]
+        self._more = more
+        self._folders: dict[str, _Folder] = {}
+        self._files: dict[str, _Held] = {}
+        #: What each file with values has held in this session, by its digest: of what went or changed, a command may
+        #: have a copy.
+        self._ever: dict[str, tuple[str, _Held]] = {}
+        self._lock = threading.Lock()
+        self._key: object = None
+        self._values = SecretValues()
+        self._met: set[str] = set()
+        self._told = False
+
+    def __repr__(self) -> str:
+        return f"KnownSecrets({len(self._values)})"
+
+    @property
+    def values(self) -> SecretValues:
+        """Those of the last look."""
+        return self._values
+
+    def look(self, decisions: Mapping[str, str] | None = None) -> SecretValues:
+        """The values now. `decisions` are what the person said, by the SHA-256 of a file's bytes: what is sent as it is
+        hides nothing. Blocking; of what did not change only the times are read."""
+        with self._lock:
+            held, others = self._held()
+            sent = {digest for digest, choice in (decisions or {}).items() if choice == "send"}
+            key = (
+                frozenset((name, one.digest) for name, one in held),
+                frozenset(sent & {one.digest for _, one in held}),
+                frozenset((path, one.stamp) for path, one in others) if _any_plain(held) else None,
+            )
+            if key != self._key:
+                self._values = self._made(held, others, sent)
+                self._key = key
+            return self._values
+
+    def masked(self, text: str) -> str:
+        """The text without values of the last look; where one was met, `untold` says so."""
+        clean, names = self._values.masked(text)
+        self._met |= names
+        return clean
+
+    def untold(self) -> str:
+        """A sentence, once in a session, that something was masked, and what it is from; "" where nothing was."""
+        if self._told or not self._met:
+            return ""
+        self._told = True
+        names = sorted(self._met)
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        which = ", ".join(map(shown, names[:3])) + more
+        return f"Values from {which} are masked in what the model gets, in commands' output too"
+
+    # ── the files ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _held(self) -> tuple[list[tuple[str, _Held]], list[tuple[str, _Held]]]:
+        """What each file with a value holds, after its name; and the files of which only their form was looked at."""
+        secrets, others = self._paths()
+        before, self._files = self._files, {}
+        found: list[tuple[str, _Held]] = []
+        for path, name in secrets[:MOST_SECRETS]:
+            if held := self._look_at(path, before, MOST_BYTES, named=True):
+                found.append((name, held))
+        left, plain = MOST_OTHER_BYTES, []
+        for path, name in others[:MOST_OTHERS]:
+            held = self._look_at(path, before, min(LARGEST_OTHER, left), named=False)
+            if held is not None:
+                left -= held.stamp[1]
+                plain.append((path, held))
+                if held.values:
+                    found.append((name, held))
+        for name, data in self._more():
+            found.append((name, _read(data[:MOST_BYTES], (0, 0, 0), named=True)))
+        now = {one.digest for _, one in found}
+        found += [pair for digest, pair in self._ever.items() if digest not in now]
+        for name, one in found[:MOST_SECRETS]:
+            if one.values:
+                self._ever.setdefault(one.digest, (name, one))
+        while len(self._ever) > 2 * MOST_SECRETS:
+            self._ever.pop(next(iter(self._ever)))
+        return found, plain
+
+    def _paths(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        seen, self._folders = self._folders, {}
+        secrets: list[tuple[str, str]] = []
+        others: list[tuple[str, str]] = []
+        for root in self._roots:
+            waiting = [root]
+            while waiting and len(self._folders) < MOST_FOLDERS:
+                place = waiting.pop(0)
+                if place in self._folders:
+                    continue  # one root is in another
+                try:
+                    changed = os.stat(place).st_mtime_ns
+                    entry = seen.get(place)
+                    if entry is None or entry.changed != changed:
+                        entry = _entries(root, place, changed)
+                except OSError:
+                    continue  # it went, or nobody may look into it
+                self._folders[place] = entry
+                secrets += entry.secrets
+                others += entry.others
+                waiting += entry.folders
+        return secrets, others
+
+    def _look_at(self, path: str, before: dict[str, _Held], most: int, *, named: bool) -> _Held | None:
+        """What a file holds; None for what is no file, is too large, or cannot be read."""
+        try:
+            status = os.stat(path)
+            stamp = status.st_mtime_ns, status.st_size, status.st_ino
+            if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+                return None
+            held = before.get(path)
+            if held is None or held.stamp != stamp:
+                descriptor = os.open(
+                    path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+                )  # a pipe is not waited for
+                with open(descriptor, "rb") as file:
+                    held = _read(file.read(most), stamp, named=named)
+        except OSError:
+            return None
+        self._files[path] = held
+        return held
+
+    # ── the values ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _made(
+        self, held: Sequence[tuple[str, _Held]], others: Sequence[tuple[str, _Held]], sent: set[str]
+    ) -> SecretValues:
+        shown_whole = {value.data for _, one in held if one.digest in sent for value in one.values}
+        plain = {value.data for _, one in held for value in one.values if value.plain} - shown_whole
+        hidden = shown_whole | (_common(plain, [path for path, _ in others]) if plain else set())
+        sources: dict[str, list[Value]] = {}
+        for name, one in held:
+            sources.setdefault(name, []).extend(value for value in one.values if value.data not in hidden)
+        return SecretValues(sources)
+
+
+def _any_plain(held: Iterable[tuple[str, _Held]]) -> bool:
+    return any(value.plain for _, one in held for value in one.values)
+
+
+def _read(data: bytes, stamp: _Stamp, *, named: bool) -> _Held:
+    return _Held(stamp, hashlib.sha256(data).hexdigest(), tuple(values_of_bytes(data, named=named)))
+
+
+def _entries(root: str, place: str, changed: int) -> _Folder:
+    folders, secrets, others = [], [], []
+    with os.scandir(place) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            name = entry.path[len(root) :].lstrip("/")
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _OF_OTHERS and not is_git(entry.name):
+                    folders.append(entry.path)
+            elif is_secret(name):
+                secrets.append((entry.path, name))
+            elif entry.is_file(follow_symlinks=False):
+                others.append((entry.path, name))
+    return _Folder(changed, tuple(folders), tuple(secrets), tuple(others))
+
+
+def _common(values: set[bytes], paths: Sequence[str]) -> set[bytes]:
+    """Those that the project uses for something else: a sample or several files have them as a word."""
+    counts = dict.fromkeys(values, 0)
+    words = {value: re.compile(rb"(?<!\w)" + re.escape(value) + rb"(?!\w)") for value in values}
+    for path in paths:
+        most = COMMON_IN if _SAMPLE.fullmatch(path) else 1
+        try:
+            with open(path, "rb") as file:
+                data = file.read(LARGEST_OTHER)
+        except OSError:
+            continue
+        for value in _in(values, data):
+            if counts[value] < COMMON_IN and words[value].search(data):
+                counts[value] += most
+    return {value for value, count in counts.items() if count >= COMMON_IN}
+
+
+def _in(values: Iterable[bytes], data: bytes) -> Iterator[bytes]:
+    return (value for value in values if value in data)

@@ -1,0 +1,516 @@
+"""Secrets by their value: what a file with secrets holds, found again in any text, plain or transformed.
+
+A value that can be a secret is looked for as it is, in Base64 (all three alignments, both alphabets), in hexadecimal,
+backwards and in URLs, also where white space is between its letters: a line break after 76 of them, or one after each.
+Values are in memory only, and no representation of what holds them shows one.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress, count
+from typing import Any, NamedTuple
+from urllib.parse import quote, quote_plus, unquote
+
+from tui_agent.files.key_formats import MASK, hits
+from tui_agent.files.late_expressions import late
+
+#: The shortest value of any name, and of a name that says what it is.
+SHORTEST, SHORTEST_SAID = 12, 8
+#: A longer value is looked for in pieces of so many letters; and of one file so many values are at most.
+PIECE, MOST_OF_A_FILE = 384, 2_000
+#: So many values are looked for at most: those with telling names come first.
+MOST_VALUES = 3_000
+#: Letters of a line that are read; and of a value that are looked at for what it is.
+LONGEST_LINE, _JUDGED = 8_192, 300
+
+
+class Value(NamedTuple):
+    """Bytes that must not be seen. `said`: the name of the value says that it is a secret, or it has the form of a
+    key. `plain`: it is made of words, so that it may be one that the project uses for something else."""
+
+    data: bytes
+    said: bool = True
+    plain: bool = False
+
+    def __repr__(self) -> str:
+        return "Value(…)"
+
+
+# ── what a file holds ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ASSIGNED = late(
+    r"""[ \t]*(?:[#;]+[ \t]*|//[ \t]+)?(?:-[ \t]+)?(?:(?:export|set|ENV)[ \t]+)?["']?
+    (?P<name>(?://)?[A-Za-z_@$][^\s=:"'<>{}()]{0,120}?(?:/?:_\w{1,40})?)["']?
+    [ \t]*(?:=>|:=|=|:(?=[\s"']|$))[ \t]*(?P<value>.*)""",
+    re.VERBOSE,
+)
+_TAGGED = late(r"<([\w.:-]{1,80})(?: [^<>]{0,200})?>([^<>]{8,2000})</")
+_ATTRIBUTE = late(r"""\b([\w.-]{1,80})=(?:"([^"]{8,2000})"|'([^']{8,2000})')""")
+_PAIR_IN_LINE = late(r"""["']([\w.-]{1,80})["']\s*:\s*["']([^"']{8,2000})["']""")
+_BLOCK = late(r"-----(BEGIN|END) ([A-Z0-9 ]{1,60})-----")
+_BASE64_LINE = late(r"[A-Za-z0-9+/]{12,}={0,2}")
+_URL = late(r"([A-Za-z][A-Za-z0-9+.-]{1,30}):/{2}(?:([^/?#\s]*)@)?([^/?#\s]*)([^\s]*)")
+_WORDS_OF_NAME = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SAYS = _words("""
+    password passwd passphrase pass pwd secret secrets token tokens key keys apikey authtoken accesskey secretkey
+    privatekey credential credentials cred creds auth salt pepper signature jwt bearer cookie
+    """)
+_SAYS_AT_END = ("password", "passwd", "secret", "token", "apikey", "pwd")
+#: After such a word a name means something about the secret, and not itself.
+_ABOUT = _words("""
+    id ids url uri host hostname port name user username email path file filename dir directory type kind alg
+    algorithm algo method mode driver provider issuer audience scope scopes ttl expiry expires expiration lifetime
+    timeout age max min length size header prefix suffix domain region endpoint enabled disabled required version
+    format env environment class handler guard strategy backend store table rounds cost days hours minutes seconds
+    bucket project account tenant realm org organization title label description count limit level
+    """)
+#: What a build puts where everybody can read it.
+_PUBLIC = (
+    "NEXT_PUBLIC_",
+    "NUXT_PUBLIC_",
+    "EXPO_PUBLIC_",
+    "REACT_APP_",
+    "VITE_",
+    "GATSBY_",
+    "PUBLIC_",
+    "VUE_APP_",
+)
+#: Words of which nobody makes a secret that is one: what samples and local servers are set up with.
+_COMMON = _words("""
+    administrator admin root user guest test testing tests demo default sample example dummy fake mock placeholder
+    password passwd passphrase pass pwd secret secrets token key api jwt auth session access app application django
+    rails laravel symfony node express flask next postgresql postgres mysql mariadb mongodb mongo redis rabbitmq
+    minio elastic elasticsearch kibana keycloak sqlserver oracle homestead sail docker local localhost development
+    dev staging production prod insecure super change me this it my your our the an a to be not
+    so is in of for here please replace insert enter put set with some random string long very strong todo tbd none
+    null nil true false yes no on off undefined empty foo bar baz qux lorem ipsum xxx ci build db database server
+    service client web site project company base and or at least characters chars use do by from
+    letmein welcome qwerty abc
+    """)
+_ORDINARY_WORDS = late(
+    rf"(?:(?>{'|'.join(sorted(_COMMON, key=len, reverse=True))}|x{{3,}}|[^a-z0-9]+|\d{{1,4}}(?!\d)))++"
+)
+_PLACEHOLDER = late(
+    r"(?i)\A(?:<.*>\Z|\$|%[\w.]+%\Z|\{\{|\[|\(|\#\{|x{4}|\*{3}|\.{3})|\b(?:your|my)[-_ ]"
+    r"|(?:change|replace)[-_ ]?(?:me|this|it|in)\b|placeholder|\bexample\b|_here\b"
+)
+_NOT_SECRET = late(
+    r"""(?ix)
+    [^@\s]+@[\w-]+(?:\.[\w-]+)+                                         # an address of e-mail
+    | (?:[a-z0-9_*](?:[a-z0-9_-]{0,62})\.)+[a-z]{2,24}(?::\d+)?(?:/[\w./-]*)?  # a host, or names joined by dots
+    | \[?[0-9a-f:.]{2,45}\]?(?::\d+)?(?:/\d+)?(?<![0-9a-f]{8})           # an address of a machine
+    | [\w.-]+:\d{1,5}                                                   # a host and its port
+    | (?:~|\.{0,2})(?:/[\w.@+*{}$-]*)+ | [a-z]:\\.* | (?:[\w.@+-]+/)+[\w.@+*-]*\.[a-z]{1,5}   # a path
+    | [a-z]+(?:[/\\:.][a-z_]+)+                                         # a place, a name with parts
+    | v?\d+(?:[.,:/_T+-]\d+)+[\w.:+-]{0,20}                             # a version, a date, a time
+    | \d[\d_,. ]*(?:ms|s|m|h|d|kb|mb|gb|[kmg]i?b?|px|%)?                # a number
+    """
+)
+_HEX_ID = late(r"(?i)(?:[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:sha\d+|md5)[:-].*)")
+_PUBLIC_KEY = late(r"(?:ssh|ecdsa|sk)-[\w@.-]+$|AAAA[BCE][\w+/=]+$")
+_PIECE = late(r"[A-Za-z0-9]+")
+_WORD_PIECE = late(r"[A-Za-z]+\d{0,4}|\d{0,4}[A-Za-z]+|\d+")
+
+
+def values_in(text: str, *, named: bool) -> list[Value]:
+    """The values of a file's text that can be secrets, in order, each once; all of it takes linear time.
+
+    named: the file is a secret by its name, so that every value in it is looked at; else only what has the form of a
+    key. Not among them: what is shorter than `SHORTEST` (`SHORTEST_SAID` if its name says password, token, secret or
+    key), numbers, host names, addresses, paths, versions, words, placeholders, public keys and certificates.
+    """
+    found: dict[bytes, Value] = {}
+    for hit in hits(text):
+        for line in text[hit.start : hit.end].splitlines():
+            _add(found, _of_key(line))
+    if named:
+        said = {word.strip().casefold() for word in _ordinary_values(text)}
+        _add(found, (value for value in _named_values(text) if value.data.decode().casefold() not in said))
+    return list(found.values())
+
+
+def _add(found: dict[bytes, Value], values: Iterable[Value]) -> None:
+    for value in values:
+        if len(found) >= MOST_OF_A_FILE:
+            return
+        before = found.get(value.data)
+        if before is None or (value.said and not before.said):
+            found[value.data] = value
+
+
+def _of_key(line: str) -> Iterator[Value]:
+    """Of a line of what has the form of a key: the line, unless it is a heading or documentation's own example."""
+    line = line.strip()
+    if len(line) >= SHORTEST and not _BLOCK.search(line) and "EXAMPLE" not in line and ": " not in line:
+        yield from _value(line, said=True)
+
+
+def _ordinary_values(text: str) -> Iterator[str]:
+    """What a file says that nobody hides: names of users and databases, which some take for a password too."""
+    for line in text.splitlines():
+        match = _ASSIGNED.fullmatch(line[:LONGEST_LINE])
+        if match and not _says(match["name"]):
+            value = _bare(match["value"])
+            if len(value) < 40 and _is_wordy(value):
+                yield value
+
+
+def _named_values(text: str) -> Iterator[Value]:
+    """Values of a file that is a secret by its name."""
+    block = ""
+    for line in text.splitlines():
+        line = line[:LONGEST_LINE].strip()
+        if mark := _BLOCK.search(line):
+            block = mark[2] if mark[1] == "BEGIN" else ""
+        if block:
+            if "PRIVATE" in block and not mark:
+                yield from _lines_of_key(line)
+            if "\\n" in line:  # a key as JSON writes it
+                yield from _block_in_line(line)
+                block = ""
+            continue
+        if "PRIVATE KEY-----" in line:
+            yield from _block_in_line(line)
+            continue
+        yield from _of_line(line)
+
+
+def _block_in_line(line: str) -> Iterator[Value]:
+    if "PRIVATE" in line:
+        yield from _lines_of_key(line.replace("\\n", "\n"))
+
+
+def _lines_of_key(text: str) -> Iterator[Value]:
+    for match in _BASE64_LINE.finditer(text):
+        yield from _value(match[0], said=True)
+
+
+def _of_line(line: str) -> Iterator[Value]:
+    pairs = [(match[1], match[2]) for match in _TAGGED.finditer(line)]
+    pairs += [(match[1], match[2]) for match in _PAIR_IN_LINE.finditer(line)]
+    assigned = None if pairs else _ASSIGNED.fullmatch(line)
+    if assigned:
+        pairs.append((assigned["name"], _bare(assigned["value"])))
+    elif not pairs:
+        if line.startswith(("#", "//", ";", "<!--")):
+            return
+        pairs += [(match[1], match[2] or match[3]) for match in _ATTRIBUTE.finditer(line)]
+        words = line.split()
+        pairs += [
+            (before.strip(":="), _bare(word)) for before, word in zip(["", *words], words, strict=False)
+        ]
+        if len(words) == 1 and line.count(":") >= 1 and "://" not in line:  # `.pgpass`, `.htpasswd`
+            pairs.append(("password" if line.count(":") >= 4 else "", line.rpartition(":")[2]))
+    for name, value in pairs:
+        yield from _judged(name, value)
+
+
+def _bare(value: str) -> str:
+    """A value without its quotes, the comma behind it, and a remark."""
+    value = value.strip().rstrip(",;")
+    if value[:1] in ("'", '"', "`"):
+        end = value.find(value[0], 1)
+        return value[1:end] if end > 0 else value[1:]
+    return re.split(r"\s#", value, maxsplit=1)[0].strip()
+
+
+def _judged(name: str, value: str) -> Iterator[Value]:
+    """The value as something to hide, if it can be that; of a URL what lets one in."""
+    if len(value) < SHORTEST_SAID:
+        return
+    if urls := list(_URL.finditer(value)):
+        for url in urls:
+            yield from _of_url(url)
+        return
+    said = _says(name)
+    if name.startswith(_PUBLIC) and not any(word in name.casefold() for word in ("secret", "passw")):
+        return
+    if not said and ("=" in value.rstrip("=") and re.search(r"[;&?]", value)):  # `Server=…;Password=…`
+        for part in re.split(r"[;&?]", value):
+            key, equals, inner = part.partition("=")
+            if equals and key.strip() != name:
+                yield from _judged(key.strip().replace(" ", "_"), inner.strip())
+        return
+    if _fits(name, value, said):
+        yield from _value(value, said=said)
+
+
+def _of_url(url: re.Match[str]) -> Iterator[Value]:
+    """The password of a URL, as it is and as it is meant; a user that is one; and what its query hands over."""
+    user, colon, password = (url[2] or "").partition(":")
+    for secret in dict.fromkeys((password, unquote(password)) if colon else ()):
+        if len(secret) >= SHORTEST_SAID and _fits("password", secret, True) and secret != user:
+            yield from _value(secret, said=True)
+    if not password and len(user) >= 20 and _is_drawn(user):
+        yield from _value(user, said=True)
+    if "?" in url[4]:
+        for part in url[4].partition("?")[2].split("&"):
+            key, _, inner = part.partition("=")
+            if _says(key) and _fits(key, inner, True):
+                yield from _value(inner, said=True)
+
+
+def _says(name: str) -> bool:
+    """Whether the name of a value says that it is a secret."""
+    words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
+    while words and words[-1].isdigit():
+        words.pop()
+    if not words or (words[-1] in _ABOUT and words[-2:] != ["secret", "id"]):
+        return False
+    return any(word in _SAYS or word.endswith(_SAYS_AT_END) for word in words)
+
+
+def _fits(name: str, value: str, said: bool) -> bool:
+    if len(value) < (SHORTEST_SAID if said else SHORTEST) or len(set(value)) < 5:
+        return False
+    lower = value.casefold()
+    if _PLACEHOLDER.search(value[:_JUDGED]) or _ORDINARY_WORDS.fullmatch(lower) or _PUBLIC_KEY.match(value):
+        return False
+    if lower in name.casefold():
+        return False
+    ordinary = len(value) <= _JUDGED and _NOT_SECRET.fullmatch(value)
+    if said:
+        return not ordinary or (_is_drawn(value) and "/" not in value[:1])
+    words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
+    if words and words[-1] in _ABOUT:
+        return False
+    return not ordinary and not _HEX_ID.fullmatch(value) and _is_drawn(value)
+
+
+def _is_wordy(value: str) -> bool:
+    """Whether it is made of words and short numbers, as names are."""
+    return all(_WORD_PIECE.fullmatch(piece) for piece in _PIECE.findall(value))
+
+
+def _is_drawn(value: str) -> bool:
+    """Whether it looks drawn by lot rather than written: a piece of it that is no word has letters and digits."""
+    if any(letter.isspace() for letter in value) or len(set(value)) < 8:
+        return False
+    pieces = [piece for piece in _PIECE.findall(value) if not _WORD_PIECE.fullmatch(piece)]
+    return sum(map(len, pieces)) >= min(8, len(value) // 2)
+
+
+def _value(text: str, *, said: bool) -> Iterator[Value]:
+    """The value; a long one in pieces."""
+    data, plain = text.encode("utf-8", "replace"), _is_wordy(text)
+    for at in range(0, len(data), PIECE):
+        if at == 0 or len(data) - at >= SHORTEST:
+            yield Value(data[at : at + PIECE].decode("utf-8", "ignore").encode(), said, plain)
+
+
+def chunks_of(data: bytes) -> list[Value]:
+    """What of a binary file, such as a key store, is found again in Base64 and in hexadecimal: its rows of 48 bytes."""
+    rows = (data[at : at + 48] for at in range(0, min(len(data), 48 * 200), 48))
+    return [Value(row) for row in rows if len(set(row)) >= 12]
+
+
+def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
+    """The same for the bytes of a file."""
+    text = data.decode("utf-8", "replace")
+    if "\0" in text[:8_000] or text[:8_000].count("\ufffd") > 16:
+        return chunks_of(data) if named else []
+    return values_in(text, named=named)
+
+
+# ── found again ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SPACE = b" \t\r\n"
+_LINE = late(r"[^\r\n]+")
+_ALPHABETS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
+#: Bytes of a text that are told apart at once where a hit is looked up.
+_PAGE = 4_096
+#: With so many values only the common forms of each are looked for.
+_MANY = 600
+
+
+class _Needle(NamedTuple):
+    """Bytes to look for, without white space: a value in one form. `before` and `after`: how many letters around it
+    hold bits of it too."""
+
+    data: bytes
+    value: int
+    before: int = 0
+    after: int = 0
+    apart: bool = False
+
+
+class SecretValues:
+    """Finds values in texts. A text without any costs about a hundredth of a microsecond a letter."""
+
+    def __init__(self, sources: Mapping[str, Iterable[Value]] | None = None) -> None:
+        """`sources` are the values by the name of what holds them."""
+        each: dict[bytes, tuple[Value, str]] = {}
+        for name, values in (sources or {}).items():
+            for value in values:
+                if value.data not in each or (value.said and not each[value.data][0].said):
+                    each[value.data] = value, name
+        ordered = sorted(each.values(), key=lambda pair: not pair[0].said)[:MOST_VALUES]
+        self._names = [name for _, name in ordered]
+        self._needles: list[_Needle] = []
+        #: Which needles have such bytes, and where: 8 at a time, and 4 for the short ones.
+        self._long: dict[int, list[tuple[int, int]]] = {}
+        self._short: dict[int, list[tuple[int, int]]] = {}
+        few = len(ordered) <= _MANY
+        seen: set[bytes] = set()
+        for number, (value, _) in enumerate(ordered):
+            for needle in _forms(value, number, few):
+                if needle.data not in seen:
+                    seen.add(needle.data)
+                    self._place(needle)
+
+    def __repr__(self) -> str:
+        return f"SecretValues({len(self)})"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        raise TypeError("values are not written anywhere")
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def _place(self, needle: _Needle) -> None:
+        """Choose the bytes by which a needle is found, one place for each way in which a text may be aligned: those
+        that the fewest others have."""
+        width = 8 if len(needle.data) >= 15 else 4
+        if len(needle.data) < 2 * width - 1:
+            return
+        table = self._long if width == 8 else self._short
+        self._needles.append(needle)
+        for first in range(width):
+            places = range(first, len(needle.data) - width + 1, width)
+            words = [(int.from_bytes(needle.data[at : at + width], _ORDER), at) for at in places]
+            word, at = min(words, key=lambda pair: len(table.get(pair[0], ())))
+            table.setdefault(word, []).append((len(self._needles) - 1, at))
+
+    def masked(self, text: str) -> tuple[str, frozenset[str]]:
+        """The text with `MASK` in place of each value, in each of its lines, and the names of what held them."""
+        if not self._needles or len(text) < SHORTEST_SAID:
+            return text, frozenset()
+        data = text.encode("utf-8", "surrogatepass")
+        found = self._spans(data)
+        if not found:
+            return text, frozenset()
+        parts: list[bytes] = []
+        at = 0
+        for start, end in _joined([(start, end) for start, end, _ in found]):
+            inside = data[start:end].decode("utf-8", "surrogatepass")
+            parts += [data[at:start], _LINE.sub(MASK, inside).encode()]
+            at = end
+        names = frozenset(self._names[value] for _, _, value in found)
+        return b"".join([*parts, data[at:]]).decode("utf-8", "surrogatepass"), names
+
+    def masked_json(self, value: Any) -> Any:
+        """A value of JSON with each string in it masked, and nothing else changed."""
+        match value:
+            case str():
+                return self.masked(value)[0]
+            case list() | tuple():
+                return [self.masked_json(item) for item in value]
+            case dict():
+                return {key: self.masked_json(item) for key, item in value.items()}
+        return value
+
+    def _spans(self, data: bytes) -> list[tuple[int, int, int]]:
+        dense = data.translate(None, _SPACE)
+        found: set[tuple[int, int]] = set()
+        for width, code, table in ((8, "Q", self._long), (4, "I", self._short)):
+            words = memoryview(dense)[: len(dense) - len(dense) % width].cast(code)
+            if not table or table.keys().isdisjoint(words):
+                continue
+            for at in compress(count(), map(table.__contains__, words)):
+                for number, offset in table[words[at]]:
+                    start, needle = at * width - offset, self._needles[number]
+                    if start >= 0 and dense.startswith(needle.data, start):
+                        found.add((start, number))
+        return list(self._in_text(data, dense, sorted(found))) if found else []
+
+    def _in_text(
+        self, data: bytes, dense: bytes, found: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[int, int, int]]:
+        where = _Where(data)
+        for start, number in found:
+            needle = self._needles[number]
+            end = start + len(needle.data)
+            if needle.before and start and dense[start - 1] in _ALPHABETS:
+                start -= 1
+            if needle.after and end < len(dense) and dense[end] in _ALPHABETS:
+                end += 1
+                while dense[end : end + 1] == b"=":
+                    end += 1
+            first, last = where.of(start), where.of(end - 1) + 1
+            if needle.apart and (_is_letter(data[first - 1 : first]) or _is_letter(data[last : last + 1])):
+                continue
+            yield first, last, needle.value
+
+
+_ORDER = "little" if memoryview(b"\1\0\0\0").cast("I")[0] == 1 else "big"
+
+
+def _is_letter(one: bytes) -> bool:
+    return one.isalnum() or one == b"_"
+
+
+class _Where:
+    """Where a byte of a text without its white space is in the text."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._pages: dict[int, list[int]] = {}
+        self._before = [0]
+        for at in range(0, len(data), _PAGE):
+            self._before.append(self._before[-1] + len(data[at : at + _PAGE].translate(None, _SPACE)))
+
+    def of(self, position: int) -> int:
+        page = bisect_right(self._before, position) - 1
+        if page not in self._pages:
+            at = page * _PAGE
+            self._pages[page] = [
+                at + index for index, byte in enumerate(self._data[at : at + _PAGE]) if byte not in _SPACE
+            ]
+        return self._pages[page][position - self._before[page]]
+
+
+def _forms(value: Value, number: int, few: bool) -> Iterator[_Needle]:
+    data = value.data
+    for shift in range(3):
+        yield from _base64_forms(data, number, shift)
+    yield _Needle(data.hex().encode(), number)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return  # a row of a binary file
+    yield _Needle(data.translate(None, _SPACE), number, apart=value.plain)
+    if few:
+        yield _Needle(data.hex().upper().encode(), number)
+        yield _Needle(text[::-1].encode().translate(None, _SPACE), number, apart=value.plain)
+        quoted = {quote(text, safe=""), quote(text, safe="/"), quote_plus(text)} - {text}
+        yield from (_Needle(one.encode(), number) for one in sorted(quoted))
+
+
+def _base64_forms(data: bytes, number: int, shift: int) -> Iterator[_Needle]:
+    """The letters of Base64 that only these bytes decide, where `shift` bytes of a group of three are before them."""
+    coded = base64.b64encode(b"\0" * shift + data)
+    first, last = (0, 2, 3)[shift], (shift + len(data)) * 8 // 6
+    sure, after = coded[first:last], int((shift + len(data)) % 3 != 0)
+    yield _Needle(sure, number, int(shift > 0), after)
+    other = sure.translate(bytes.maketrans(b"+/", b"-_"))
+    if other != sure:
+        yield _Needle(other, number, int(shift > 0), after)
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
