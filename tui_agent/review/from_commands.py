@@ -12,6 +12,7 @@ from tui_agent.edits.change import Change, ChangeKind
 from tui_agent.edits.rebase import with_texts
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
+from tui_agent.files.key_formats import MASK
 from tui_agent.files.text import decode, encode
 from tui_agent.review.writer import Current, Writer
 
@@ -46,6 +47,8 @@ async def changes_of(
             content = await asyncio.to_thread(lambda one=one: one.after)
             new = "" if content is None else decode(content, one.path).text
             now = await writer.current(one.path)
+            if MASK in new and MASK not in (now.text or ""):
+                raise ValueError(f"{MASK} in it stands for a secret, and is never written to a file")
         except (ValueError, TuiAgentError) as error:
             left.append(
                 f"{one.path} is left out: {error.what if isinstance(error, TuiAgentError) else error}"

@@ -124,6 +124,7 @@ async def _change(
             request = _as_on_disk(context, request, spelled)
         base = await _base(context, request)
         _check_sight(context, request, base)
+        _check_no_mask(request, base)
         change = await _proposed(context, turn, number, request, todo, base)
         _check_masks(context, change, base)
         may_come_back = True
@@ -184,6 +185,20 @@ def _check_sight(context: ToolContext, request: ChangeRequest, base: tuple[str, 
     sighted = entry is not None or request.content is not None or request.delete or request.rename_to
     if not sighted and context.workspace.gate.place(request.path, "write").secret:
         raise EditFailed(f"{request.path} looks like a secret and was not shown to you", "ask for it first")
+
+
+def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None:
+    """Raise EditFailed for a change that holds the mask, in what it replaces or in what it writes, unless the mask is
+    in the file as it is: it stands for what the model does not know."""
+    if base is not None and MASK in base[0]:
+        return
+    texts = [request.content, request.diff, request.rename_to]
+    texts += [text for edit in request.edits for text in (edit.search, edit.replace)]
+    if any(text and MASK in text for text in texts):
+        why = f"{MASK} stands for a secret that was not shown to you, and is never written to a file"
+        raise EditFailed(why, "leave those places as they are, and edit around them")
+    for step in request.then:
+        _check_no_mask(step, base)
 
 
 def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | None) -> None:
