@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui_agent.answers import patches, prose
 from tui_agent.answers.values import ChangeRequest, SearchReplace
-from tui_agent.edits import forms
+from tui_agent.edits import forms, place
 from tui_agent.edits.hunks import diff_of, unified
 from tui_agent.edits.source import SourceText, every
 from tui_agent.errors import Ambiguous, EditFailed
@@ -267,12 +267,12 @@ def test_edits_that_reach_into_each_other_are_made_one_after_the_other() -> None
 
 
 def test_more_edits_than_can_be_found_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forms, "MOST_EDITS", 2)
+    monkeypatch.setattr(place, "MOST_HUNKS", 2)
     base = "a\nb\nc\n"
     assert propose(base, edits=edits(("a", "A"), ("b", "B"))).new_text == "A\nB\nc\n"
-    with pytest.raises(EditFailed, match=r"a\.py has 3 edits"):
+    with pytest.raises(EditFailed, match="3 hunks"):
         propose(base, edits=edits(("a", "A"), ("b", "B"), ("c", "C")))
-    with pytest.raises(EditFailed, match=r"a\.py has 3 hunks"):
+    with pytest.raises(EditFailed, match="3 hunks"):
         propose(base, diff="".join(f"@@ -{n} +{n} @@\n-{t}\n+{t}{t}\n" for n, t in enumerate("abc", 1)))
 
 

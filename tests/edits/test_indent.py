@@ -7,21 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.edits import indent
+from tui_agent.edits.carry import carried, one_by_one
 
 #: Lines of the search, of the file, new lines, and those as they go in; None where that is not certain.
 CASES = {
-    "deeper": (["a", "  b"], ["    a", "      b"], ["a", "  b", "    c"], ["    a", "      b", "        c"]),
+    "deeper": (["a", "  b"], ["    a", "      b"], ["a", "  b", "  c"], ["    a", "      b", "      c"]),
+    "deeper, or written for the file": (["a", "  b"], ["    a", "      b"], ["a", "  b", "    c"], None),
     "less deep": (["    a"], ["a"], ["    a", "        c", ""], ["a", "    c", ""]),
     "tabs": (["a", "    b"], ["\ta", "\t\tb"], ["a", "    b", "        c"], ["\ta", "\t\tb", "\t\t\tc"]),
-    "tabs, and deeper": (["    a", "      b"], ["\ta", "\t\tb"], ["  z"], ["z"]),
+    "tabs, and deeper": (["    a", "      b"], ["\ta", "\t\tb"], ["    z"], ["\tz"]),
     "blanks for tabs": (["\ta", "\t\tb"], ["    a", "        b"], ["\t\t\tc"], ["            c"]),
-    "wider": (["a", "  b"], ["a", "    b"], ["    c"], ["        c"]),
+    "wider": (["a", "  b"], ["a", "    b"], ["a", "  c"], ["a", "    c"]),
+    "wider, or written for the file": (["a", "  b"], ["a", "    b"], ["    c"], None),
     "a tab that may be two blanks or four": (["a"], ["\ta"], ["a", "  b"], None),
     "tabs among blanks": (["  a"], ["\ta"], ["\t\tz"], None),
     "less than there is": (["     a"], ["    a"], ["z"], None),
     "a stray blank": ([" a", "    b", "    c"], ["a", "    b", "    c"], ["    z"], ["    z"]),
     "as deep as the stray one": ([" a", "    b", "    c"], ["a", "    b", "    c"], [" z"], None),
-    "a lone stray blank": (["     a"], ["    a"], ["    z"], None),
+    "a lone stray blank": (["     a"], ["    a"], ["    z"], ["    z"]),
     "beside a lone stray blank": (["     a"], ["    a"], ["     z"], ["    z"]),
     "first line bare": (
         ["a", "        b"],
@@ -30,7 +33,9 @@ CASES = {
         ["    z", "        y"],
     ),
     "bare, then deeper": (["a"], ["    a"], ["if z:", "    y"], ["    if z:", "        y"]),
-    "bare, then beside": (["a"], ["    a"], ["z", "    y"], ["    z", "    y"]),
+    "bare, then beside": (["a"], ["    a"], ["z", "    y"], None),
+    "bare, and written for the file": (["a"], ["        a"], ["        z"], None),
+    "bare, with a line that is bare too": (["a", "  b"], ["  a", "  b"], ["a", "c", "  b"], None),
     "one became two": (["a", "b"], ["  a", "    b"], ["z"], None),
 }
 
@@ -39,8 +44,8 @@ CASES = {
 def test_lines_are_carried_over(
     search: list[str], found: list[str], new: list[str], result: list[str] | None
 ) -> None:
-    pairs = [(indent.of(ours), indent.of(theirs)) for ours, theirs in zip(search, found, strict=True)]
-    assert indent.reindented(new, pairs, indent.unit(["x", *found])) == result
+    ties = one_by_one(len(search))
+    assert carried(search, found, new, ties, indent.unit(["x", *found])) == result
 
 
 def test_the_width_of_a_level_is_the_most_common_step() -> None:
@@ -58,5 +63,5 @@ def test_a_block_that_was_moved_as_a_whole_is_found_again(
 ) -> None:
     written = [" " * unit * depth + letter for depth, letter in block]
     there = [" " * deeper + line for line in written]
-    pairs = [(indent.of(ours), indent.of(theirs)) for ours, theirs in zip(written, there, strict=True)]
-    assert indent.reindented(written, pairs, unit) == there
+    new = [line.upper() for line in written]
+    assert carried(written, there, new, one_by_one(len(written)), unit) == [line.upper() for line in there]

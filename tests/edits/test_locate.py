@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import forms
+from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.locate import RUNGS, locate, lower
-from tui_agent.edits.source import Edit, SourceText, cuts
+from tui_agent.edits.source import SourceText, cuts
 from tui_agent.errors import Ambiguous, EditFailed
 
 FILE = """import os
@@ -259,7 +260,7 @@ def test_text_that_stands_once_is_found_exactly_there(lines: list[str], data: st
     assume(not cuts(text, start) and not cuts(text, start + len(search)))
     before = text[:start].rsplit("\n", 1)[-1]
     assume(before.strip() or not before)  # else the new lines get the indentation that the search text lacks
-    place = locate(SourceText(text), Edit(search, "X\n" if search.endswith("\n") else "X", "it"))
+    place = locate(SourceText(text), EditHunk(search, "X\n" if search.endswith("\n") else "X", "it"))
     assert (place.start, place.end, place.rung) == (start, start + len(search), "exact")
 
 
@@ -273,7 +274,7 @@ def test_lines_in_another_indentation_are_never_put_in_a_wrong_place(
     block = lines[first : first + count]
     search = "".join(f"        {line}  \n" if line.strip() else "\n" for line in block)
     try:
-        place = locate(SourceText(text), Edit(search, search, "it"))
+        place = locate(SourceText(text), EditHunk(search, search, "it"))
     except EditFailed:
         return
     assert place.text == text[place.start : place.end]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.edits import forms
-from tui_agent.edits.adaptation import adapted, one_by_one, woven
+from tui_agent.edits.carry import carried, one_by_one
 from tui_agent.errors import Ambiguous, EditFailed
 
 FILE = """import os
@@ -59,13 +59,40 @@ def test_the_text_of_one_line_that_the_file_has_on_four_is_replaced_whole() -> N
     assert edit(base, line, "    return None\n") == (FILE.replace(line, "    return None\n"), "near")
 
 
-def test_quotes_commas_and_blanks_of_a_line_that_changes_stay_as_the_file_has_them() -> None:
-    base = "settings = read( 'the-path',  encoding )\nother()\n"
-    search = 'settings = read("the-path", encoding)\nother()\n'
+def test_a_new_line_is_the_models_and_a_kept_one_the_files_to_the_letter() -> None:
+    base = "settings = read( 'the-path',  encoding )\nother( 1 )\n"
+    search = 'settings = read("the-path", encoding)\nother(1)\n'
     assert edit(base, search, search.replace("encoding", "None")) == (
-        base.replace("encoding", "None"),
+        'settings = read("the-path", None)\nother( 1 )\n',
         "near",
     )
+
+
+def test_words_of_a_new_line_are_never_glued_together() -> None:
+    base = "def f(self, order):\n    result=self.compute(order)\n    return result\n"
+    search = "    result = self.compute(order)\n    return result\n"
+    new = "    if not self.compute(order):\n        return None\n    return result\n"
+    assert edit(base, search, new)[0] == base.replace(
+        "    result=self.compute(order)\n    return result\n", new
+    )
+
+
+@pytest.mark.parametrize(
+    ("search", "new"),
+    [
+        ("call(alpha, beta)\n", "call(alpha, gamma)\n"),  # the file has a comma behind it
+        ("x = [one two three]\n", "x = [one two four]\n"),
+    ],
+)
+def test_an_edit_that_would_lose_a_comma_of_the_file_is_refused(search: str, new: str) -> None:
+    with pytest.raises(EditFailed):
+        edit("x = [one, two, three]\n  call( alpha, beta ),\n", search, new)
+
+
+def test_a_comma_that_the_search_text_forgot_and_the_new_line_has_is_written_once() -> None:
+    base = "x = [\n    first_of_all,\n    second,\n]\n"
+    search, new = "    first_of_all\n    second,\n", "    third_of_all,\n    second,\n"
+    assert edit(base, search, new)[0] == base.replace("first", "third")
 
 
 def test_it_takes_the_indentation_of_the_file() -> None:
@@ -112,7 +139,7 @@ def test_where_either_of_two_equal_lines_may_go_and_the_file_has_more_between_th
     request = ChangeRequest("a.yaml", diff="@@\n-event:\n event:\n   index: 184\n")
     with pytest.raises(EditFailed):
         forms.propose(request, base, 0.9)
-    assert adapted(["a", "a"], ["a", "b", "a"], ["a"], [(0, 1, 0, 1), (1, 2, 2, 3)]) is None
+    assert carried(["a", "a"], ["a", "b", "a"], ["a"], [(0, 1, 0, 1), (1, 2, 2, 3)]) is None
 
 
 def test_what_says_little_is_near_nothing() -> None:
@@ -188,10 +215,5 @@ def test_what_is_grafted_keeps_the_lines_that_the_edit_leaves_alone(
     assume("".join(search).strip())
     found = [f"  {line} " if line.strip() else line for line in search]
     ties = one_by_one(len(search))
-    assert adapted(search, found, search, ties) == found
-    assert adapted(search, search, replaced, ties) == replaced
-
-
-def test_a_comma_that_only_the_file_has_leaves_it_open_what_is_meant() -> None:
-    assert woven("f(a , b)", "f(a, b)", "f(a , c)") == ("f(a, c)", "c")
-    assert woven("f(a b)", "f(a, b)", "f(c b)") is None
+    assert carried(search, found, search, ties) == found
+    assert carried(search, search, replaced, ties) == replaced

@@ -15,7 +15,8 @@ SectionKind = Literal["update", "add", "delete"]
 #: A line number → whether that line closes the fence around a patch.
 Closes = Callable[[int], bool]
 
-_HUNK = re.compile(r"@@ ?-(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? ?@@")
+#: The header of a hunk; the second `@@` may be missing where nothing stands behind it.
+HUNK = re.compile(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|$)")
 _COMBINED = re.compile(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
 #: How the hash of an empty file begins.
 _EMPTY = "e69de29"
@@ -25,7 +26,7 @@ _VERSION = re.compile(r"\d+\.\d[\w.() -]{0,40}$")
 
 
 class Section(Struct, frozen=True):
-    """One file of a patch: its hunks as lines in `body`, in the form that `edits.patch` reads.
+    """One file of a patch: its hunks as lines in `body`, in the form that `edits.file_edit` reads.
 
     `fault` says why it cannot be taken, `note` what of it is left out although the rest is taken; `short` that
     its last hunk has fewer lines than its header says.
@@ -231,7 +232,7 @@ class _Reader:
 
     def _hunk(self) -> bool:
         """Take one hunk from its `@@` line on; False where the diff ends with it."""
-        counts = _HUNK.match(self.lines[self.at])
+        counts = HUNK.match(self.lines[self.at])
         if counts is None:
             self.file.body.append(self.lines[self.at])
             return self._uncounted(self.at + 1)
@@ -392,10 +393,10 @@ def begins(lines: Sequence[str], at: int) -> bool:
 
 
 def begins_hunk(line: str) -> bool:
-    return _HUNK.match(line) is not None
+    return HUNK.match(line) is not None
 
 
 def lines_after(line: str) -> int:
     """How many lines a hunk's header promises for the new file; 0 where it does not say."""
-    counts = _HUNK.match(line)
+    counts = HUNK.match(line)
     return whole_number(counts[4], 1) if counts else 0

@@ -15,7 +15,6 @@ _Rule = Callable[[int, str], "str | None"]
 _LEVELS = (2, 3, 4, 8)
 #: No line is indented so far.
 _NEVER = 1 << 30
-_OPENS = (":", "{", "(", "[", ",", "=", "\\", "|", ">", "+", "&", "do", "then", "else")
 
 
 def of(line: str) -> str:
@@ -39,33 +38,30 @@ def unit(lines: Iterable[str]) -> int:
     return -max(known)[1] if known else 4
 
 
-def reindented(
-    lines: Sequence[str], pairs: Sequence[Pair], level: int, among: Sequence[int] = ()
-) -> list[str] | None:
-    """`lines` as the file would indent them, None where that is not certain.
+def readings(
+    lines: Sequence[str], pairs: Sequence[Pair], level: int, changed: Sequence[int]
+) -> list[list[str]]:
+    """Every way in which the file may indent the lines with the numbers in `changed`; the others stay.
 
     Each way of reading the pairs (all lines deeper by as much, tabs for spaces, levels of another width, a stray
     blank in few of them, a first line without its indentation) that explains them and gives indentations that the
-    file could have counts; they must agree. `level` is the width of one level in the file, in spaces; `among` are
-    the numbers of the lines if there are others between them, which need no new indentation.
+    file could have counts. `level` is the width of one level in the file, in spaces.
     """
-    if all(wanted == there for wanted, there in pairs):
-        return list(lines)
+    new = [lines[number] for number in changed]
     found: list[list[str]] = []
     for rule in _rules(pairs):
-        depths = [
-            _by(rule, number, line) for number, line in zip(among or range(len(lines)), lines, strict=True)
-        ]
-        result = [
+        depths = [_by(rule, number, line) for number, line in zip(changed, new, strict=True)]
+        moved = [
             depth + line[len(of(line)) :]
-            for depth, line in zip(depths, lines, strict=True)
+            for depth, line in zip(depths, new, strict=True)
             if depth is not None
         ]
-        if len(result) == len(lines) and result not in found and _possible(lines, result, pairs, level):
+        if len(moved) == len(new) and _possible(new, moved, pairs, level):
+            result = list(lines)
+            for number, line in zip(changed, moved, strict=True):
+                result[number] = line
             found.append(result)
-    if len(found) > 1:
-        found = [result for result in found if _nested(result)]
-    return found[0] if len(found) == 1 else None
+    return found
 
 
 def _by(rule: _Rule, number: int, line: str) -> str | None:
@@ -76,20 +72,20 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
     first, rest = pairs[0], pairs[1:]
     trimmed = not first[0] and first[1]
     if trimmed and rest and all(wanted == there for wanted, there in rest):
-        return [_first_only(first[1], ("", "") in rest)]
+        return [_first_only(first[1])]
     known = dict(pairs)
     function = all(known[wanted] == there for wanted, there in pairs)
     rules = [*_shifts(known), *_scales(known)] if function else []
     if trimmed and not rest:
-        rules.append(_first_only(first[1], False))
+        rules.append(_first_only(first[1]))
     if any(wanted == there for wanted, there in pairs):
         rules += _as_written(pairs)
     return rules
 
 
-def _first_only(depth: str, has_bare: bool) -> _Rule:
-    """The first line came without its indentation, the others have theirs; some of those may need none."""
-    return lambda number, wanted: wanted or (depth if number == 0 else "" if has_bare else None)
+def _first_only(depth: str) -> _Rule:
+    """The first line came without its indentation, the others have theirs; of another bare line nobody can say."""
+    return lambda number, wanted: wanted or (depth if number == 0 else None)
 
 
 def _as_written(pairs: Sequence[Pair]) -> list[_Rule]:
@@ -168,13 +164,12 @@ def _possible(lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair]
     return True
 
 
-def _nested(lines: Sequence[str]) -> bool:
-    """Whether lines get deeper exactly where the one before opens something, as far as that can be seen."""
+def left_open(lines: Sequence[str]) -> bool:
+    """Whether a line that opens a block is followed by one that is not deeper."""
     worded = [line for line in lines if line.strip()]
-    for before, after in pairwise(worded):
-        deeper = len(of(after)) > len(of(before))
-        if deeper and not before.rstrip().endswith(_OPENS):
-            return False
-        if not deeper and before.rstrip().endswith((":", "{")):
-            return False
-    return True
+    return any(
+        before.rstrip().endswith((":", "{"))
+        and len(of(after)) <= len(of(before))
+        and not after.lstrip().startswith(("-", "}"))
+        for before, after in pairwise(worded)
+    )

@@ -9,9 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace as with_
 
 from tui_agent.edits import near, preconditions
-from tui_agent.edits.adaptation import adapted, one_by_one
+from tui_agent.edits.carry import carried, one_by_one
+from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.lines import plain
-from tui_agent.edits.source import Edit, Match, SourceText, Span, bare_end, cuts, look_alike
+from tui_agent.edits.source import Match, SourceText, Span, bare_end, cuts, look_alike
 from tui_agent.errors import Ambiguous, EditFailed
 from tui_agent.files.numbers import whole_number
 
@@ -43,7 +44,7 @@ class Replacement(Struct, frozen=True):
     rung: str
 
 
-_Rung = Callable[[SourceText, "Edit"], Iterator[Match]]
+_Rung = Callable[[SourceText, EditHunk, float], Iterator[Match]]
 
 
 def lower(first: str, second: str) -> str:
@@ -51,24 +52,31 @@ def lower(first: str, second: str) -> str:
     return max(first, second, key=lambda rung: RUNGS.index(rung) if rung else -1)
 
 
-def locate(source: SourceText, wanted: Edit) -> Replacement:
+def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Replacement:
     """The one place. Raises `Ambiguous` where there are two, `EditFailed` where there is none."""
-    return placed(source, only(wanted, found(source, wanted)))
+    return placed(source, only(wanted, found(source, wanted, threshold)))
 
 
-def found(source: SourceText, wanted: Edit) -> list[Match]:
-    """Everything that fits on the first rung on which anything does. Raises `EditFailed` where nothing fits."""
-    bare = with_(wanted, search=plain(wanted.search), replace=plain(wanted.replace))
+def found(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[Match]:
+    """Everything that fits on the first rung on which anything does. Raises `EditFailed` where nothing fits.
+
+    `threshold` is the floor for a near match, from 0 to 1; over 1 there is none.
+    """
+    bare = wanted
+    if "\r" in wanted.old + wanted.new:
+        bare = with_(wanted, old=plain(wanted.old), new=plain(wanted.new))
     for rung in _LADDER:
-        matches = list(rung(source, bare))
+        matches = list(rung(source, bare, threshold))
         if matches:
             if rung is not _exact:
                 preconditions.check_unmade(source, bare, matches)
-            return [_named(source, wanted, match) for match in matches]
+            elif wanted.old not in source.raw:
+                return [with_(match, rung="line-endings") for match in matches]
+            return matches
     raise preconditions.nowhere(source, bare)
 
 
-def only(wanted: Edit, matches: Sequence[Match]) -> Match:
+def only(wanted: EditHunk, matches: Sequence[Match]) -> Match:
     """The one match. Raises `Ambiguous` where there are more."""
     if len(matches) == 1:
         return matches[0]
@@ -89,32 +97,25 @@ def placed(source: SourceText, match: Match) -> Replacement:
     return _trimmed(source, place)
 
 
-def _named(source: SourceText, wanted: Edit, match: Match) -> Match:
-    """Only what is in the file byte for byte is exact."""
-    if match.rung != "exact" or wanted.search in source.raw:
-        return match
-    return with_(match, rung="line-endings")
-
-
 def _verbatim(source: SourceText, match: Match) -> Replacement | None:
     """What was found exactly is replaced as it is written, but for lines of which the first lacks its indentation."""
-    edit, span = match.edit, match.span
+    hunk, span = match.hunk, match.span
     if span is None or match.rung not in ("exact", "line-endings"):
         return None
-    if not edit.search.strip():
-        return Replacement(span.start, span.end, span.line, edit.replace, match.rung)
+    if not hunk.old.strip():
+        return Replacement(span.start, span.end, span.line, hunk.new, match.rung)
     before = source.text[source.starts[span.line] : span.start]
-    bare = before and not before.strip() and edit.search[0] != "\n"
-    if bare and ("\n" in edit.search + edit.replace or edit.replace[:1].isspace()):
+    bare = before and not before.strip() and hunk.old[0] != "\n"
+    if bare and ("\n" in hunk.old + hunk.new or hunk.new[:1].isspace()):
         return None
-    text = edit.replace
-    if edit.search.endswith("\n") and text and not text.endswith("\n") and not before.strip():
+    text = hunk.new
+    if hunk.old.endswith("\n") and text and not text.endswith("\n") and not before.strip():
         text += "\n"  # whole lines are not glued to what follows them
     return Replacement(span.start, span.end, span.line, text, match.rung)
 
 
 def _carried_over(source: SourceText, match: Match) -> Replacement:
-    search, replaced = match.edit.search, match.edit.replace
+    search, replaced = match.hunk.old, match.hunk.new
     before = after = ""
     if match.span is not None:
         before = source.text[source.starts[match.first] : match.span.start]
@@ -125,11 +126,10 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
     if not search.endswith("\n") and not after and (replaced.endswith("\n") or not before + replaced):
         theirs.append("")  # the line break after what was found stays
     lines = source.lines[match.first : match.end]
-    ties = match.ties or one_by_one(len(lines))
-    text = adapted(ours, lines, theirs, ties, source.level, source.look_alikes)
+    text = carried(ours, lines, theirs, match.ties or one_by_one(len(lines)), source.level)
     if text is None:
         raise EditFailed(
-            f"{match.edit.name} differs from line {match.first + 1} and those after it in layout, and it is not"
+            f"{match.hunk.name} differs from line {match.first + 1} and those after it in layout, and it is not"
             " certain how the new lines should look there",
             "copy the search text exactly from the file\n" + near.lines_from(source, match.first, match.end),
         )
@@ -140,6 +140,8 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
 def _trimmed(source: SourceText, place: Replacement) -> Replacement:
     """Without the whole lines at its two ends that stay as they are."""
     old, new = source.text[place.start : place.end], place.text
+    if old and new.startswith(old + "\n") and not old.endswith("\n"):
+        return with_(place, start=place.end, text=new[len(old) :])
     if "\n" not in old or "\n" not in new:
         return place
     head = _shared_lines(old, new)
@@ -162,20 +164,20 @@ def _shared_lines_from_end(old: str, new: str) -> int:
     return sum(len(line) + 1 for line in ours[:count])
 
 
-def _exact(source: SourceText, wanted: Edit) -> Iterator[Match]:
-    if wanted.search:
-        for start in source.every(wanted.search):
-            end = start + len(wanted.search)
+def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
+    if wanted.old:
+        for start in source.every(wanted.old):
+            end = start + len(wanted.old)
             span = Span(start, end, source.line_of(start))
             if _is_place(source, wanted, span):
                 yield _match(source, wanted, span, "exact")
 
 
-def _is_place(source: SourceText, wanted: Edit, span: Span) -> bool:
+def _is_place(source: SourceText, wanted: EditHunk, span: Span) -> bool:
     """Whole lines begin and end with lines; nothing else begins or ends inside a word, or an indentation."""
     begins = source.starts[span.line] == span.start
     if not wanted.whole:
-        indented = not begins and wanted.search[0] in " \t" and wanted.search.strip()
+        indented = not begins and wanted.old[0] in " \t" and wanted.old.strip()
         if indented and not source.text[source.starts[span.line] : span.start].strip():
             return False
         return not cuts(source.text, span.start) and not cuts(source.text, span.end)
@@ -184,40 +186,42 @@ def _is_place(source: SourceText, wanted: Edit, span: Span) -> bool:
     )
 
 
-def _match(source: SourceText, wanted: Edit, span: Span, rung: str) -> Match:
+def _match(source: SourceText, wanted: EditHunk, span: Span, rung: str) -> Match:
     last = source.line_of(max(span.end - 1, span.start))
     return Match(rung, span.line, min(last, len(source.lines) - 1) + 1, wanted, span)
 
 
-def _trailing_space(source: SourceText, wanted: Edit) -> Iterator[Match]:
-    search = _formed(wanted.search, bare_end)
+def _trailing_space(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
+    search = _formed(wanted.old, bare_end)
     if search.strip():
         changed = not search.endswith("\n")
-        for span in source.without_trailing.spans(search, changed and search != wanted.search, True):
+        for span in source.without_trailing.spans(search, changed and search != wanted.old, True):
             if _is_place(source, wanted, span):
                 yield _match(source, wanted, span, "trailing-space")
 
 
-def _line_numbers(source: SourceText, wanted: Edit) -> Iterator[Match]:
+def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
     """`12: text` as it was shown, copied with the number; the number then also tells between equal places."""
-    searched = _unnumbered(wanted.search)
+    searched = _unnumbered(wanted.old)
     if searched is None:
         return
-    replaced = _without_numbers(wanted.replace, searched[1])
+    replaced = _without_numbers(wanted.new, wanted.old, searched[1])
     if replaced is None:
         return
-    bare = with_(wanted, search=searched[0], replace=replaced, whole=True)
+    bare = with_(wanted, old=searched[0], new=replaced, whole=True)
     for rung in (_exact, _trailing_space, in_any_indentation):
         matches = list(rung(source, bare))
         if matches:
-            told = [match for match in matches if match.first == searched[1][0] - 1]
+            line = searched[1][0] - 1
+            told = [match for match in matches if match.first == line]
+            preconditions.check_told(source, with_(bare, line=line), matches)
             yield from (with_(match, rung="line-numbers") for match in (told or matches))
             return
 
 
-def in_any_indentation(source: SourceText, wanted: Edit) -> Iterator[Match]:
+def in_any_indentation(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
     """Where the lines stand but for the space around them."""
-    lines = _lines(wanted.search)
+    lines = _lines(wanted.old)
     for first in _windows(source, lines):
         yield Match("indentation", first, first + len(lines), wanted)
 
@@ -234,19 +238,19 @@ def _windows(source: SourceText, lines: list[str]) -> Iterator[int]:
             yield first
 
 
-def _look_alikes(source: SourceText, wanted: Edit) -> Iterator[Match]:
-    search = _formed(wanted.search, look_alike)
-    if search.strip() and not (wanted.search.isascii() and source.text.isascii()):
-        open_end = not search.endswith("\n") and len(search) != len(wanted.search)
+def _look_alikes(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
+    search = _formed(wanted.old, look_alike)
+    if search.strip() and not (wanted.old.isascii() and source.text.isascii()):
+        open_end = not search.endswith("\n") and len(search) != len(wanted.old)
         for span in source.looking_alike.spans(search, open_end, open_end):
             if _is_place(source, wanted, span):
                 yield _match(source, wanted, span, "look-alikes")
 
 
-def _near(source: SourceText, wanted: Edit) -> Iterator[Match]:
-    if wanted.threshold > 1:
+def _near(source: SourceText, wanted: EditHunk, threshold: float) -> Iterator[Match]:
+    if threshold > 1:
         return
-    for window in near.windows(source, _lines(wanted.search), wanted.threshold):
+    for window in near.windows(source, _lines(wanted.old), threshold):
         rung = "anchored" if window.anchored else "near"
         yield Match(rung, window.first, window.first + window.count, wanted, ties=window.ties)
 
@@ -284,14 +288,21 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
     return "\n".join(result) + ("\n" if text.endswith("\n") else ""), (first, first + len(lines) - 1)
 
 
-def _without_numbers(text: str, numbers: tuple[int, int]) -> str | None:
+def _without_numbers(text: str, search: str, numbers: tuple[int, int]) -> str | None:
     """The new lines without the numbers that were copied into them; None where one might be part of a line."""
     lines = text.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
-    if not any(matches):
-        return text
-    if any(
-        match and not numbers[0] <= whole_number(match[1]) <= numbers[1] + len(lines) for match in matches
+    kept = {line.rstrip() for line in search.split("\n")}
+    new = [
+        match
+        for line, match in zip(lines, matches, strict=True)
+        if line.strip() and line.rstrip() not in kept
+    ]
+    if any(new) and (
+        not all(new)
+        or any(
+            match and not numbers[0] <= whole_number(match[1]) <= numbers[1] + len(lines) for match in matches
+        )
     ):
         return None
     return "\n".join(

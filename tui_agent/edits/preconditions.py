@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent.edits import near
-from tui_agent.edits.source import Edit, Match, SourceText, Span, cuts
+from tui_agent.edits.file_edit import EditHunk
+from tui_agent.edits.source import Match, SourceText, Span, cuts, key
 from tui_agent.errors import EditFailed
 
 
@@ -18,12 +19,12 @@ def check(source: SourceText, match: Match) -> None:
 
 def _check_open_end(source: SourceText, match: Match) -> None:
     """Whether a line break that only the search text has is that of its last line, or a blank line of its own."""
-    search, new = match.edit.search, match.edit.replace
+    search, new = match.hunk.old, match.hunk.new
     if search.endswith("\n") and new and not new.endswith("\n"):
         after = match.end if match.span is None else source.line_of(match.span.end)
         if after < len(source.lines) and not source.stripped[after]:
             raise EditFailed(
-                f"{match.edit.name} ends with a line break and what replaces it does not: it is not certain whether"
+                f"{match.hunk.name} ends with a line break and what replaces it does not: it is not certain whether"
                 f" the blank line {after + 1} should go",
                 "end both with a line break, or neither",
             )
@@ -37,11 +38,11 @@ def _check_doubled(source: SourceText, match: Match) -> None:
     if follows not in (",", ";"):
         return
     search, new = (
-        [line.rstrip()[-1:] for line in text.split("\n")] for text in (match.edit.search, match.edit.replace)
+        [line.rstrip()[-1:] for line in text.split("\n")] for text in (match.hunk.old, match.hunk.new)
     )
     if follows in new and follows not in search:
         raise EditFailed(
-            f"{match.edit.name} ends before a `{follows}` in line {match.end}, and what replaces it has one too",
+            f"{match.hunk.name} ends before a `{follows}` in line {match.end}, and what replaces it has one too",
             "take it into the search text, or leave it out of the replacement",
         )
 
@@ -50,14 +51,14 @@ def check_tabs(source: SourceText, match: Match, text: str) -> None:
     """Tabs among lines that are all indented with blanks are a slip, but for those of a listing in a text."""
     if "\n\t" in f"\n{text}" and source.has_blanks_only and "```" not in source.text + text:
         raise EditFailed(
-            f"what replaces {match.edit.name} is indented with tabs, and the file with spaces",
+            f"what replaces {match.hunk.name} is indented with tabs, and the file with spaces",
             "indent the new lines as the file does",
         )
 
 
 def _check_made(source: SourceText, match: Match) -> None:
     """An edit that has been made is not made a second time: what it writes is around what it searches for."""
-    new = match.edit.replace.strip("\n")
+    new = match.hunk.new.strip("\n")
     span = match.span or Span(source.starts[match.first], source.starts[match.end], match.first)
     old = source.text[span.start : span.end]
     bare = old.strip("\n")
@@ -69,29 +70,62 @@ def _check_made(source: SourceText, match: Match) -> None:
     at = source.text.find(new, low, high)
     while at >= 0:
         until = at + len(new)
-        begins = not match.edit.whole or at == 0 or source.text[at - 1] == "\n"
+        begins = not match.hunk.whole or at == 0 or source.text[at - 1] == "\n"
         ends = "\n" not in new or source.text[until : until + 1] in ("", "\n")
         if begins and ends and not cuts(source.text, at) and not cuts(source.text, until):
-            raise _done(match.edit, source.line_of(at))
+            raise done(match.hunk, source.line_of(at))
         at = source.text.find(new, at + 1, high)
 
 
-def check_unmade(source: SourceText, wanted: Edit, matches: Sequence[Match]) -> None:
+def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match]) -> None:
     """Where the search text is not there exactly, but what it should become is, that is what was meant."""
-    lines = [line for line in wanted.replace.split("\n") if line.strip()]
-    new = wanted.replace.strip("\n")
+    lines = [line for line in wanted.new.split("\n") if line.strip()]
+    new = wanted.new.strip("\n")
     if len(lines) < 2 or sum(map(str.isalnum, new)) < near.ANCHOR:
         return
     for at in source.every(new):
         line = source.line_of(at)
         whole = at == source.starts[line] and source.text[at + len(new) : at + len(new) + 1] in ("", "\n")
         if whole and not any(match.first <= line < match.end for match in matches):
-            raise _done(wanted, line)
+            raise done(wanted, line)
 
 
-def nowhere(source: SourceText, wanted: Edit) -> EditFailed:
+def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
+    """A line that a header names, and that is none of the matches, must not be a place the hunk may mean, or made."""
+    line = hunk.line
+    if line is None or any(match.first == line for match in matches):
+        return
+    if _stands_at(source, hunk.new, line):
+        raise done(hunk, line)
+    count = hunk.old.count("\n")
+    there = source.keys(line, min(line + count, len(source.lines)))
+    wanted = [key(text) for text in hunk.old.split("\n")[:-1]]
+    said = sum(char.isalnum() for text in wanted for char in text)
+    if there == wanted and said >= near.FEWEST:
+        raise EditFailed(
+            f"{hunk.name} is said to begin in line {line + 1}, where lines are that differ from it in layout only,"
+            f" and is exactly in line {matches[0].first + 1}",
+            "correct the line number, or copy the lines exactly from the file",
+        )
+
+
+def check_undone_within(source: SourceText, hunk: EditHunk, scope: tuple[int, int]) -> None:
+    """Where the block that an anchor names holds what a hunk should make, it has been made there."""
+    for line in range(*scope):
+        if _stands_at(source, hunk.new, line):
+            raise done(hunk, line)
+
+
+def _stands_at(source: SourceText, new: str, line: int) -> bool:
+    """Whether whole lines stand in the file from a line on, and say something."""
+    if not 0 <= line < len(source.lines) or not any(map(str.isalnum, new)):
+        return False
+    return source.text.startswith(new, source.starts[line])
+
+
+def nowhere(source: SourceText, wanted: EditHunk) -> EditFailed:
     """Why nothing fits, and what to do about it."""
-    at = source.text.find(wanted.search) if wanted.search.strip() else -1
+    at = source.text.find(wanted.old) if wanted.old.strip() else -1
     if at >= 0:
         line = source.line_of(at)
         what = "part of a line" if wanted.whole else "part of a longer word"
@@ -99,15 +133,15 @@ def nowhere(source: SourceText, wanted: Edit) -> EditFailed:
             f"{wanted.name} is in line {line + 1} only as {what}",
             "copy it exactly from the file\n" + near.lines_from(source, line, line + 1),
         )
-    new = wanted.replace.strip("\n")
+    new = wanted.new.strip("\n")
     at = source.text.find(new)
-    said = sum(char.isalnum() for char in new) >= near.FEWEST and new not in wanted.search
+    said = sum(char.isalnum() for char in new) >= near.FEWEST and new not in wanted.old
     if said and at >= 0 and not cuts(source.text, at) and not cuts(source.text, at + len(new)):
-        return _done(wanted, source.line_of(at))
-    return EditFailed(f"{wanted.name} is not in the file", near.hint(source, wanted.search))
+        return done(wanted, source.line_of(at))
+    return EditFailed(f"{wanted.name} is not in the file", near.hint(source, wanted.old))
 
 
-def _done(wanted: Edit, line: int) -> EditFailed:
+def done(wanted: EditHunk, line: int) -> EditFailed:
     return EditFailed(
         f"what {wanted.name} should become is already there, in line {line + 1}",
         "leave out what has been done, or quote more of the lines around it",

@@ -12,6 +12,7 @@ from operator import add
 from msgspec import Struct
 
 from tui_agent.edits import indent
+from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.lines import BOM, plain
 
 #: Letters that look like the ones on a keyboard, one for one.
@@ -201,13 +202,6 @@ class SourceText:
         """Whether lines are indented with blanks and none with tabs."""
         return "\n\t" not in self.text and "\n  " in self.text and not self.text.startswith("\t")
 
-    @cached_property
-    def look_alikes(self) -> frozenset[str]:
-        """The look-alikes that the file itself has."""
-        if self.text.isascii():
-            return frozenset()
-        return frozenset(self.text).intersection(map(chr, LOOK_ALIKES))
-
     def key(self, number: int) -> str:
         """The words of a line, as `words.key` gives them."""
         found = self._keys.get(number)
@@ -250,30 +244,16 @@ def every(text: str, wanted: str) -> list[int]:
     return found
 
 
-class Edit(Struct, frozen=True):
-    """A piece of text to find, and what replaces it. `name` says in errors what it is.
-
-    With `whole` it consists of whole lines. `threshold` is the floor for a near match, from 0 to 1; over 1 there
-    is none.
-    """
-
-    search: str
-    replace: str
-    name: str
-    threshold: float = 0.9
-    whole: bool = False
-
-
 class Match(Struct, frozen=True):
     """A place that fits on a rung: the lines from `first` to `end`, before the edit is carried over to them.
 
     `span` is what was found where that need not be whole lines; `ties` say which lines of the search stand for
-    which of the file. `edit` is what is wanted there: the line numbers that a search text had are gone from it.
+    which of the file. `hunk` is what is wanted there: the line numbers that a search text had are gone from it.
     """
 
     rung: str
     first: int
     end: int
-    edit: Edit
+    hunk: EditHunk
     span: Span | None = None
     ties: tuple[Part, ...] = ()

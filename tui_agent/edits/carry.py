@@ -1,0 +1,218 @@
+"""An edit carried over to lines that are not quite those it was written for: it changes only what it means to.
+
+Lines that the edit keeps stay as the file has them. New lines are the model's, character for character, but for one
+change of the indentation that all of them share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tui_agent.edits import indent
+from tui_agent.edits.alignment import matches
+from tui_agent.edits.source import LOOK_ALIKES, Part
+
+_FANCY = frozenset(map(chr, LOOK_ALIKES))
+
+
+def one_by_one(count: int) -> tuple[Part, ...]:
+    """The ties of so many lines, each of which stands for the one with its number."""
+    return tuple((number, number + 1, number, number + 1) for number in range(count))
+
+
+def carried(
+    search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int = 4
+) -> list[str] | None:
+    """`found` after the edit from `search` to `replaced`.
+
+    `ties` say which lines of the search stand for which of the file; `level` is the width of one level of its
+    indentation. None where a line that the edit touches has no certain partner, or a new line no certain depth.
+    """
+    parts = list(_parts(ties, search, found))
+    new_lines = _indented(search, found, replaced, ties, level)
+    if new_lines is None:
+        return None
+    slips = _Slips(search, found, ties)
+
+    def result_of(changes: Iterator[Part]) -> list[str] | None:
+        result: list[str] = []
+        at = 0
+        for start, end, new, until in changes:
+            here = _standing_for(parts, start, end)
+            lines = new_lines[new:until]
+            if here is None or not _agree(search[start:end], found[here[0] : here[1]], lines):
+                return None
+            if slips.may_hold(lines):
+                return None
+            result.extend(found[at : here[0]])
+            result.extend(lines)
+            at = here[1]
+        return [*result, *found[at:]]
+
+    result = result_of(changes(search, replaced))
+    if len(found) != len(search) and result != result_of(_changes_from_the_end(search, replaced)):
+        return (
+            None  # of two equal lines either may be the one that changes, and the file has more between them
+        )
+    return result
+
+
+def _indented(
+    search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int
+) -> list[str] | None:
+    """The replacement with its new lines as deep as the file has them; None where that can be read in two ways."""
+    tied = [
+        (start, indent.of(search[start]), indent.of(found[at]))
+        for start, _, at, _ in ties
+        if search[start].strip() and found[at].strip()
+    ]
+    pairs = [(wanted, there) for _, wanted, there in tied]
+    if not pairs:
+        return None
+    if all(wanted == there for wanted, there in pairs):
+        return list(replaced)
+    stretches = list(changes(search, replaced))
+    numbers = [number for *_, new, until in stretches for number in range(new, until)]
+    worded = [number for number in numbers if replaced[number].strip()]
+    if not worded:
+        return list(replaced)
+    touched = {number for start, end, *_ in stretches for number in range(start, end)}
+    first = indent.of(replaced[worded[0]])
+    wanted_depths, depths = ({pair[side] for pair in pairs} for side in (0, 1))
+    moved = {wanted for wanted, there in pairs if wanted != there}
+    written_alike = (first in moved and (first == pairs[0][0] or first not in depths)) or any(
+        wanted != there for number, wanted, there in tied if number not in touched
+    )
+    found_ways = indent.readings(replaced, pairs, level, numbers)
+    as_in_file = {*first} <= {char for depth in depths for char in depth} or not any(depths)
+    if as_in_file and (not written_alike or (first in depths and first not in wanted_depths)):
+        if not found_ways and first not in depths:
+            return None
+        found_ways.append(list(replaced))  # it may have been written for the file, unlike the search text
+    ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
+    if len(ways) > 1:
+        there = {number: line for number, _, line in tied}
+        kept = {number: there[old] for number, old in _kept(stretches, len(replaced)).items() if old in there}
+        ways = [
+            way
+            for way in ways
+            if not indent.left_open(
+                [kept.get(n, indent.of(line)) + line.lstrip(" \t") for n, line in enumerate(way)]
+            )
+        ]
+    return ways[0] if len(ways) == 1 else None
+
+
+def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
+    """The lines of the replacement that the edit keeps, and the lines of the search that they are."""
+    kept: dict[int, int] = {}
+    old = at = 0
+    for _, end, new, until in [*stretches, (-1, -1, count, count)]:
+        kept.update((at + number, old + number) for number in range(new - at))
+        old, at = end, until
+    return kept
+
+
+def changes(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
+    """What differs: lines (from, to) of the search and the lines (from, to) that take their place."""
+    old, new = ([line.rstrip() for line in lines] for lines in (search, replaced))
+    start = at = 0
+    for i, j, length in [*matches(old, new), (len(old), len(new), 0)]:
+        if start < i or at < j:
+            yield start, i, at, j
+        start, at = i + length, j + length
+
+
+def _changes_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
+    """The same, where equal lines are taken for each other from the end on."""
+    mirrored = list(changes(search[::-1], replaced[::-1]))
+    for start, end, new, until in reversed(mirrored):
+        yield len(search) - end, len(search) - start, len(replaced) - until, len(replaced) - new
+
+
+def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
+    """All lines of both in order, in parts, and of each whether the two sides of it stand for each other.
+
+    As many blank lines on both sides do.
+    """
+    start = at = 0
+    for tie in [*ties, (len(search), len(search), len(found), len(found))]:
+        between = [*search[start : tie[0]], *found[at : tie[2]]]
+        if tie[0] - start == tie[2] - at and not "".join(between).strip():
+            for number in range(tie[0] - start):
+                yield (start + number, start + number + 1, at + number, at + number + 1), True
+        elif between:
+            yield (start, tie[0], at, tie[2]), False
+        if tie[0] < tie[1]:
+            yield tie, True
+        start, at = tie[1], tie[3]
+
+
+def _standing_for(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> tuple[int, int] | None:
+    """The lines of the file (from, to) that stand for lines of the search; None where that is not certain."""
+    if start == end:
+        beside = [(part, tied) for part, tied in parts if part[0] <= start <= part[1]]
+        if not all(tied for _, tied in beside):
+            return None
+        places = {part[2] if part[0] == start else part[3] for part, _ in beside if start in part[:2]}
+        return (only, only) if len(places) == 1 and (only := places.pop()) is not None else None
+    touched = [(part, tied) for part, tied in parts if part[0] < end and start < part[1]]
+    within = [part for part, _ in parts if part[0] == part[1] and start < part[0] < end]
+    if within or not all(tied for _, tied in touched):
+        return None
+    first, last = touched[0][0], touched[-1][0]
+    return (first[2], last[3]) if first[0] == start and last[1] == end else None
+
+
+def _agree(search: Sequence[str], found: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether no comma or semicolon of the file gets lost that the search text does not have either."""
+    if not search or not found or not new:
+        return True
+    ours, theirs = [*map(_ending, search)], [*map(_ending, found)]
+    if theirs[-1] not in (ours[-1], _ending(new[-1])):
+        return False
+    if len(search) != len(found):
+        return True
+    return ours[:-1] == theirs[:-1] and [*map(_commas, search)] == [*map(_commas, found)]
+
+
+def _ending(line: str) -> str:
+    bare = line.rstrip()
+    return bare[-1] if bare[-1:] in (",", ";") else ""
+
+
+def _commas(line: str) -> str:
+    return "".join(char for char in line.rstrip().rstrip(",;") if char in ",;")
+
+
+class _Slips:
+    """What only one of the search text and the file has: look-alikes, and blanks at line ends.
+
+    Whether a new line is meant to have them nobody can say.
+    """
+
+    def __init__(self, search: Sequence[str], found: Sequence[str], ties: Sequence[Part]) -> None:
+        ours, theirs = "".join(search), "".join(found)
+        self._marks: frozenset[str] = frozenset()
+        if not (ours.isascii() and theirs.isascii()):
+            only_ours, only_theirs = (
+                _FANCY.intersection(ours) - {*theirs},
+                _FANCY.intersection(theirs) - {*ours},
+            )
+            self._marks = frozenset(char.translate(LOOK_ALIKES) for char in only_theirs) - {" "}
+            if only_ours:
+                self._marks |= _FANCY - {*theirs}
+        self._blanks = any(
+            _blank_end(search[start]) and not _blank_end(found[at])
+            for start, end, at, to in ties
+            if end - start == 1 == to - at
+        )
+
+    def may_hold(self, lines: Sequence[str]) -> bool:
+        if self._blanks and any(map(_blank_end, lines)):
+            return True
+        return any(char in line for char in self._marks for line in lines)
+
+
+def _blank_end(line: str) -> bool:
+    return bool(line.strip()) and line[-1].isspace()

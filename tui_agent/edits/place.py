@@ -1,0 +1,365 @@
+"""Where the hunks of one file go, all together, and the text that they make of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace as with_
+
+from tui_agent.edits import indent, locate, preconditions
+from tui_agent.edits.file_edit import EditHunk
+from tui_agent.edits.lines import ended_like
+from tui_agent.edits.locate import Replacement, lower
+from tui_agent.edits.source import Match, SourceText
+from tui_agent.errors import Ambiguous, EditFailed
+
+#: More hunks of one file take too long to be found one by one.
+MOST_HUNKS = 10_000
+#: More equal hunks than this are not counted against the places that they fit.
+_MOST_REPEATS = 1000
+
+
+def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float) -> tuple[str, str]:
+    """The text with every hunk made, and the lowest rung that one of them needed.
+
+    Those `in_order` follow each other in the file. The others are looked for in the file as it was; one that is not
+    there may be in what an earlier one wrote. Raises `EditFailed` or `Ambiguous`, naming the hunk.
+    """
+    if len(hunks) > MOST_HUNKS:
+        raise EditFailed(
+            f"the change has {len(hunks):,} hunks", f"send at most {MOST_HUNKS:,}, or the whole file"
+        )
+    source = SourceText(base)
+    final_newline = None
+    if in_order:
+        made = list(_in_order(source, hunks, threshold))
+        rung = _lowest(made)
+        final_newline = next(
+            (hunk.final_newline for hunk in reversed(hunks) if hunk.final_newline is not None), None
+        )
+    else:
+        source, made, rung = _one_by_one(source, hunks, threshold)
+    text = _finished(source, made, final_newline)
+    return text[: len(source.bom)] + ended_like(base.removeprefix("\ufeff"), text[len(source.bom) :]), rung
+
+
+def _lowest(made: Sequence[Replacement]) -> str:
+    rung = ""
+    for one in made:
+        rung = lower(rung, one.rung)
+    return rung
+
+
+def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bool | None = None) -> str:
+    """The text with every place replaced, byte-order mark in front and the last newline as it was."""
+    parts: list[str] = [source.bom]
+    at = 0
+    for one in sorted(made, key=_span):
+        parts.extend((source.text[at : one.start], one.text))
+        at = one.end
+    text = "".join((*parts, source.text[at:]))
+    ended = source.ended if final_newline is None else final_newline
+    if not ended and text.endswith("\n"):
+        return text[:-1]
+    if ended and source.text and text[len(source.bom) :] and not text.endswith("\n"):
+        return text + "\n"
+    return text
+
+
+def _span(one: Replacement) -> tuple[int, int]:
+    return one.start, one.end
+
+
+def _start(one: Replacement) -> int:
+    return one.start
+
+
+# ── one by one ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _one_by_one(
+    source: SourceText, hunks: Sequence[EditHunk], threshold: float
+) -> tuple[SourceText, list[Replacement], str]:
+    """The places of search/replace edits, and the text that they are places of."""
+    made: list[Replacement] = []
+    rung = ""
+    repeats = Counter((hunk.old, hunk.new) for hunk in hunks)
+    for hunk in hunks:
+        times = repeats.pop((hunk.old, hunk.new), 0)
+        if not times or hunk.old == hunk.new:
+            continue
+        if not hunk.old:
+            raise EditFailed(f"{hunk.name} is empty", "copy the text that should change from the file")
+        here = _places_of(source, hunk, times if len(hunks) < _MOST_REPEATS else 1, made, threshold)
+        if here is None:
+            written = _written(made)
+            source, made = SourceText(_finished(source, made)), []
+            here = [_in_written(source, hunk, written, threshold)]
+        for one in here:
+            insort(made, one, key=_start)
+        rung = lower(rung, _lowest(here))
+    return source, made, rung
+
+
+def _places_of(
+    source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
+) -> list[Replacement] | None:
+    """Where an edit goes in the file as it was; None where only the text after the edits before it can tell.
+
+    `made` is where those go, sorted. An edit that was written as often as its text is in the file means all of
+    those places.
+    """
+    try:
+        matches = locate.found(source, hunk, threshold)
+    except EditFailed:
+        if not made:
+            raise
+        return None
+    if len(matches) != repeats:
+        matches = [locate.only(hunk, matches)]
+    here = [locate.placed(source, match) for match in matches]
+    if any(_touches(one, made) for one in here):
+        raise EditFailed(
+            f"{hunk.name} is of lines that an edit before it changes in another way",
+            "send one edit of that place",
+        )
+    return here
+
+
+def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
+    """The offsets (from, to) of what edits have written, in the text after all of them."""
+    result: list[tuple[int, int]] = []
+    moved = 0
+    for one in sorted(made, key=_span):
+        result.append((one.start + moved, one.start + moved + len(one.text)))
+        moved += len(one.text) - (one.end - one.start)
+    return result
+
+
+def _in_written(
+    source: SourceText, hunk: EditHunk, written: Sequence[tuple[int, int]], threshold: float
+) -> Replacement:
+    """Where an edit goes that only what edits before it wrote can have made possible, and nowhere else."""
+    one = locate.locate(source, hunk, threshold)
+    if not any(one.start <= end and start <= one.end for start, end in written):
+        raise Ambiguous(
+            f"{hunk.name} overlaps with an edit before it, and is in line {one.line + 1} too",
+            "send the two as one edit",
+        )
+    return one
+
+
+def _touches(one: Replacement, made: Sequence[Replacement]) -> bool:
+    """Whether it reaches into one of the places, which are sorted and lie apart."""
+    after = bisect_right(made, one.start, key=_start)
+    before = after > 0 and made[after - 1].end > one.start
+    return before or (after < len(made) and made[after].start < one.end)
+
+
+# ── in the order of the file ─────────────────────────────────────────────────────────────────────────────
+
+
+def _in_order(source: SourceText, hunks: Sequence[EditHunk], threshold: float) -> Iterator[Replacement]:
+    places = [_fits(source, hunk, threshold) for hunk in hunks if hunk.old != hunk.new]
+    after = 0
+    for one in sorted(_chosen(places), key=_span):
+        if one.start < after:
+            raise EditFailed("two hunks of the diff change the same lines", "send them as one hunk")
+        after = one.end
+        yield one
+
+
+class _Fits(Struct, frozen=True):
+    """Where a hunk of a diff fits."""
+
+    source: SourceText
+    hunk: EditHunk
+    found: tuple[Match | Replacement, ...]
+
+    def extent(self, one: Match | Replacement) -> tuple[int, int]:
+        """The lines (from, to) that the hunk changes there; the context at its ends it may share."""
+        if isinstance(one, Replacement):
+            return one.line, one.line
+        lead, tail = self.hunk.context
+        start = one.first + lead
+        return start, max(start, one.end - tail)
+
+    def placed(self, one: Match | Replacement) -> Replacement:
+        return one if isinstance(one, Replacement) else locate.placed(self.source, one)
+
+
+def _chosen(places: Sequence[_Fits]) -> Iterator[Replacement]:
+    """One place for each hunk, so that they follow each other as they do in the diff.
+
+    Where that leaves several, the line of the header decides if it is that of one of them.
+    """
+    if all(len(fits.found) == 1 for fits in places):
+        yield from (fits.placed(fits.found[0]) for fits in places)
+        return
+    first, last = _first_ones(places), _last_ones(places)
+    least = (-1, 0)
+    for number, fits in enumerate(places):
+        low, high = fits.extent(first[number]), fits.extent(last[number])
+        left = [
+            one
+            for one in fits.found
+            if low <= (here := fits.extent(one)) <= high and here[0] >= least[1] and here != least
+        ]
+        told = [one for one in left if isinstance(one, Match) and one.first == fits.hunk.line]
+        one = told[0] if len(told) == 1 else _only(left)
+        least = fits.extent(one)
+        yield fits.placed(one)
+
+
+def _only(left: Sequence[Match | Replacement]) -> Match | Replacement:
+    matches = [one for one in left if isinstance(one, Match)]
+    return locate.only(matches[0].hunk, matches) if matches else left[0]
+
+
+def _first_ones(places: Sequence[_Fits]) -> list[Match | Replacement]:
+    """The first places at which all hunks can be in their order."""
+    chosen: list[Match | Replacement] = []
+    before = (-1, 0)
+    for fits in places:
+        left = [one for one in fits.found if (here := fits.extent(one))[0] >= before[1] and here != before]
+        if not left:
+            raise _out_of_order(fits.hunk)
+        chosen.append(min(left, key=fits.extent))
+        before = fits.extent(chosen[-1])
+    return chosen
+
+
+def _last_ones(places: Sequence[_Fits]) -> list[Match | Replacement]:
+    """The last places at which all hunks can be in their order."""
+    chosen: list[Match | Replacement] = []
+    behind: tuple[int, int] | None = None
+    for fits in reversed(places):
+        left = [
+            one
+            for one in fits.found
+            if behind is None or ((here := fits.extent(one))[1] <= behind[0] and here != behind)
+        ]
+        if not left:
+            raise _out_of_order(fits.hunk)
+        chosen.append(max(left, key=fits.extent))
+        behind = fits.extent(chosen[-1])
+    return chosen[::-1]
+
+
+def _out_of_order(hunk: EditHunk) -> EditFailed:
+    return EditFailed(
+        f"{hunk.name} is elsewhere than the order of the hunks says",
+        "send the hunks in the order of the file, with more of the lines around each",
+    )
+
+
+def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Fits:
+    if not hunk.old:
+        return _Fits(source, hunk, (_insertion(source, hunk),))
+    try:
+        matches = locate.found(source, hunk, threshold)
+    except EditFailed:
+        matches = _unmarked(source, hunk)
+        if not matches:
+            raise
+    else:
+        if matches[0].rung not in ("exact", "line-endings"):
+            matches = _unmarked(source, hunk) or matches
+    preconditions.check_told(source, hunk, matches)
+    if hunk.ends_file:
+        matches = [match for match in matches if match.end == len(source.lines)] or matches
+    if hunk.anchors:
+        matches = _below_anchors(source, hunk, matches)
+    return _Fits(source, hunk, tuple(matches))
+
+
+def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:
+    """Where the hunk fits exactly if its context, or some of it, was written without the blank in front."""
+    context = [mark == " " for mark in hunk.marks if mark != "+"]
+    old, new = hunk.old.split("\n")[:-1], hunk.new.split("\n")[:-1]
+    if not any(free and line[:1] in (" ", "\t") for free, line in zip(context, old, strict=True)):
+        return []
+    found: list[Match] = []
+    for match in locate.in_any_indentation(source, hunk):
+        lines = source.lines[match.first : match.end]
+        pairs = zip(old, lines, context, strict=True)
+        if old != lines and all(
+            text == line or (free and text.strip() and " " + text == line) for text, line, free in pairs
+        ):
+            kept = iter([line for line, free in zip(lines, context, strict=True) if free])
+            added = iter(zip(new, [mark == "+" for mark in hunk.marks if mark != "-"], strict=True))
+            text = "".join((line if fresh else next(kept)) + "\n" for line, fresh in added)
+            wanted = with_(hunk, old="".join(line + "\n" for line in lines), new=text)
+            found.append(with_(match, hunk=wanted))
+    return found
+
+
+def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
+    """Lines that are only added need an anchor, the end of the file, or an empty file."""
+    if hunk.ends_file or not source.text:
+        return Replacement(len(source.text), len(source.text), len(source.lines), hunk.new, "exact")
+    scope = _block(source, hunk.anchors) if hunk.anchors else None
+    if scope is None or hunk.line is not None:
+        raise EditFailed(
+            f"{hunk.name} only adds lines and does not say where",
+            "give it some of the lines around as context",
+        )
+    start = source.starts[scope[0]]
+    if source.text.startswith(hunk.new, start):
+        raise preconditions.done(hunk, scope[0])
+    return Replacement(start, start, scope[0], hunk.new, "exact")
+
+
+def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> list[Match]:
+    """The matches below the line that the anchor names: in its block where there is one, else anywhere below."""
+    scope = _block(source, hunk.anchors)
+    if scope is None:
+        first = _first(source, hunk.anchors)
+        if first is None:
+            raise EditFailed(
+                f"{hunk.name} is said to be below `{hunk.anchors[-1][:80]}`, which is not in the file",
+                "copy the line behind `@@` from the file, or leave it out",
+            )
+        inside = [match for match in matches if match.end > first]
+        return inside or _elsewhere(hunk)
+    below = [match for match in matches if match.end > scope[0]]
+    inside = [match for match in below if match.first < scope[1]]
+    if not inside:
+        preconditions.check_undone_within(source, hunk, scope)
+    return inside or below or _elsewhere(hunk)
+
+
+def _elsewhere(hunk: EditHunk) -> list[Match]:
+    raise EditFailed(
+        f"{hunk.name} is not below `{hunk.anchors[-1][:80]}`",
+        "copy the line behind `@@` from the file, or leave it out",
+    )
+
+
+def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
+    """The line below the first places of the anchors, one below the other; None where one is missing."""
+    least = 0
+    for anchor in anchors:
+        line = next((line for line in source.by_stripped.get(anchor, ()) if line >= least), None)
+        if line is None:
+            return None
+        least = line + 1
+    return least
+
+
+def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
+    """The lines (from, to) below the last anchor that are deeper than it; None where one occurs twice or nowhere."""
+    least = 0
+    for anchor in anchors:
+        lines = [line for line in source.by_stripped.get(anchor, ()) if line >= least]
+        if len(lines) != 1:
+            return None
+        least = lines[0] + 1
+    depth = len(indent.of(source.lines[least - 1]))
+    end = least
+    while end < len(source.lines) and (not source.stripped[end] or len(indent.of(source.lines[end])) > depth):
+        end += 1
+    return least, end
