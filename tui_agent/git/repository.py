@@ -28,7 +28,7 @@ from tui_agent.files.git_folder import (
     format_config,
     is_true,
 )
-from tui_agent.git.process import Result, find_git, run_git, temporary_folder
+from tui_agent.git.process import Result, Start, find_git, run_git, temporary_folder
 from tui_agent.git.user_config import persons_settings
 from tui_agent.processes.environment import avoid_programs_in
 
@@ -107,10 +107,12 @@ def git(
     index: str = "",
     hooks: str = "",
     seconds: float = SECONDS,
+    start: Start | None = None,
 ) -> Result:
     """Run `git` in the repository that a folder is in. `feed` is its standard input; without, there is none.
 
     With `index` that file takes the place of the repository's own index; with `hooks` the programs in that folder run.
+    `start` starts it elsewhere than in the workspace child.
     Raises ChildFailed where it does not end within `seconds`; all else is a result.
     """
     found = opened(root)
@@ -126,7 +128,13 @@ def git(
             }
             trusted = _is_trusted(found) or bool(hooks)
             return run_git(
-                root, arguments, variables, feed=feed, seconds=seconds, trusted=trusted, start=_started
+                root,
+                arguments,
+                variables,
+                feed=feed,
+                seconds=seconds,
+                trusted=trusted,
+                start=start or _started,
             )
     except OSError as error:
         return Result(127, b"", str(error).encode(errors="replace"))

@@ -63,6 +63,8 @@ def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
         told += ["--perms", f"{mode:o}", "--size", str(size), "--tmpfs", path]
     for path in (*plan.binds, *package):
         told += ["--ro-bind", path, path]
+    for path, source in plan.stores.items():
+        told += ["--ro-bind", source, path]
     for number, (path, content) in enumerate(plan.texts.items()):
         told += ["--ro-bind", _kept(plan, f"text{number}", content), path]
     for number, path in enumerate(plan.overlays):

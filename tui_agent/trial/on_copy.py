@@ -72,7 +72,7 @@ def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
 
     Raises `NoView` where it is larger than is copied, and OSError.
     """
-    hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind == "hidden"}
+    hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind in ("hidden", "gone")}
     masked = {*plan.masks, *hidden, plan.folder}
     _check_size(plan.workspace, masked)
     for place in (plan.root, *plan.places.values()):
@@ -173,7 +173,7 @@ def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
     for path in (*plan.binds, *caches, *filter(own_folder, environments)):
         _without(path, plan.masks, readable, listed)
     return {
-        "readable": [*readable, *(f"/proc/{name}" for name in _PROC)],
+        "readable": [*readable, *plan.stores.values(), *(f"/proc/{name}" for name in _PROC)],
         "listed": listed,
         "devices": [f"/dev/{name}" for name in _DEVICES],
         "writable": [plan.folder],

@@ -126,8 +126,8 @@ class ViewPlan:
     binds: absolute paths that can be read, in order. links: symbolic links by path.
     folders: empty ones in memory, with mode and size. masks: what of all this nobody sees.
     overlays: what can be written, each write into a layer; the workspace is the last. network: that of the machine.
-    texts: files that can be read, by path. isolated: what keeps it apart. folder: of this run alone, on the disk, for
-    what needs one.
+    texts: files that can be read, by path. stores: folders that can be read, by where they are shown. isolated: what
+    keeps it apart. folder: of this run alone, on the disk, for what needs one.
     """
 
     workspace: str
@@ -143,6 +143,7 @@ class ViewPlan:
     texts: dict[str, bytes] = field(default_factory=dict)
     isolated: Isolated = "overlay"
     folder: str = ""
+    stores: dict[str, str] = field(default_factory=dict)
 
     @property
     def on_copy(self) -> bool:
@@ -171,6 +172,7 @@ class ViewPlan:
             **rules,
             "isolated": self.isolated,
             "texts": [[path, len(content)] for path, content in self.texts.items()],
+            "stores": list(self.stores.items()),
             "stage": _stage(),
             "binds": self.binds,
             "links": self.links,

@@ -43,6 +43,7 @@ class ViewMounts:
         call("private mounts", libc.mount, "none", "/", None, ctypes.c_ulong(PRIVATE), None)
         # what is shown is opened before anything covers it
         shown = [(path, clone(path)) for path in plan["binds"]]
+        shown += [(path, clone(source)) for path, source in plan["stores"]]
         lowers = [(path, clone(path)) for path in plan["overlays"]]
         devices = [(name, clone(f"/dev/{name}")) for name in DEVICES]
         attach(memory(1 << 24, 0o755), self.stage)

@@ -1,0 +1,387 @@
+"""Which blobs of a repository hold secrets: by every name that they ever had in a commit, reachable or not.
+
+A blob has no name of its own: each commit in the object store, also one of a stash or one that nothing names any more,
+is compared with its parents, which tells the paths of all blobs that it brought. A blob that no commit brought was
+staged once and never committed, and is judged by what it holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from tui_agent.files import sensitive
+from tui_agent.files.git_folder import GitFolder, find_git_folder, parse_config, read_regular
+from tui_agent.files.key_formats import may_hold_key
+from tui_agent.files.sensitive import is_secret
+from tui_agent.git.process import Result, started
+from tui_agent.git.repository import LONG_SECONDS, git
+
+#: Of a larger store it is not found out.
+MOST_OBJECTS: Final = 6_000_000
+#: Commits that git compares at a time.
+_COMMITS: Final = 20_000
+#: A pack with more objects than this is looked at together with all others, not after them.
+_FEW: Final = 20_000
+#: Blobs of more bytes, and more blobs than this, are not judged by what they hold.
+_MOST_READ: Final = 1 << 16
+_MOST_JUDGED: Final = 20_000
+_SUBMODULE, _LINK = b"160000", b"120000"
+_HEX: Final = re.compile(r"[0-9a-f]+")
+#: Names of files that are there to be copied and filled in: what such a file holds is public, wherever else it is.
+_SAMPLE: Final = re.compile(
+    rb"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults)(?:[._-]|$)", re.IGNORECASE
+)
+_MODULES: Final = 200
+
+
+class GitUnreadable(Exception):
+    """The secrets of a repository cannot be found out; `str` is why."""
+
+
+class SecretNames(Struct):
+    """What the objects of one repository are called; kept between sessions.
+
+    rules: of what counts as a secret. packs: the indexes of the packs that were looked at. loose: the ids of objects in
+    files of their own, one after the other. secret: the ids of blobs by each secret name. asked: the same of names that
+    were asked for. nameless: blobs that no commit brought. public: blobs of samples.
+    """
+
+    rules: str
+    packs: set[bytes]
+    loose: set[str]
+    secret: dict[bytes, set[str]]
+    asked: dict[bytes, set[str]]
+    nameless: set[str]
+    public: set[str]
+
+
+def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
+    """The repository whose work tree is `top` and those of its submodules; object stores in there of no work tree."""
+    found = find_git_folder(top)
+    if found is None or found.work_tree != top:
+        return [], []
+    folders, others = [found], []
+    waiting = [os.path.join(found.common_dir, "modules"), os.path.join(found.git_dir, "modules")]
+    seen: set[str] = set()
+    while waiting and len(seen) < _MODULES:
+        folder = waiting.pop()
+        if folder in seen or os.path.islink(folder):
+            continue
+        seen.add(folder)
+        names = _names(folder)
+        if "HEAD" in names and "objects" in names:
+            inner = _of_submodule(folder)
+            if inner is not None:
+                folders.append(inner)
+            else:
+                others.append(os.path.join(folder, "objects"))
+            names = ["modules"] if "modules" in names else []
+        waiting += [os.path.join(folder, name) for name in names if os.path.isdir(os.path.join(folder, name))]
+    return folders, others
+
+
+def object_stores(common_dir: str) -> list[str]:
+    """Where the objects of a repository are: its own folder, and those that it borrows from."""
+    found: list[str] = []
+    waiting = [os.path.realpath(os.path.join(common_dir, "objects"))]
+    while waiting and len(found) < 10:
+        store = waiting.pop(0)
+        if store in found or not os.path.isdir(store):
+            continue
+        found.append(store)
+        lines = (os.fsdecode(line) for line in borrowed(store).split(b"\n") if line)
+        waiting += [os.path.realpath(os.path.join(store, line)) for line in lines if line[0] not in '#"']
+    return found
+
+
+def borrowed(store: str) -> bytes:
+    """The text in which a store names those that it borrows from; b"" if there is none."""
+    try:
+        return read_regular(os.path.join(store, "info/alternates"), 1 << 16)
+    except OSError:
+        return b""
+
+
+def stamp(folder: GitFolder) -> tuple[object, ...]:
+    """The same as long as no object came or went, and nothing was staged: about 300 looks at the disk."""
+    told: list[object] = []
+    index = os.path.join(folder.git_dir, "index")
+    for store in object_stores(folder.common_dir):
+        told += [
+            store,
+            _changed(os.path.join(store, "pack")),
+            _changed(os.path.join(store, "info/alternates")),
+        ]
+        told += [_changed(f"{store}/{number:02x}") for number in range(256)]
+    return (
+        folder.git_dir,
+        folder.head,
+        *told,
+        _changed(index),
+        *(_changed(path) for path in in_progress(folder)),
+    )
+
+
+def in_progress(folder: GitFolder) -> list[str]:
+    """Texts of a git folder that may hold contents of files: messages with a diff, patches, conflicts."""
+    names = [
+        "COMMIT_EDITMSG",
+        "MERGE_MSG",
+        "SQUASH_MSG",
+        "TAG_EDITMSG",
+        "ADD_EDIT.patch",
+        "addp-hunk-edit.diff",
+    ]
+    found = [os.path.join(folder.git_dir, name) for name in names]
+    for inner in ("rebase-apply", "rebase-merge"):
+        found += [
+            os.path.join(folder.git_dir, inner, name) for name in _names(os.path.join(folder.git_dir, inner))
+        ]
+    conflicts = os.path.join(folder.common_dir, "rr-cache")
+    for inner in _names(conflicts):
+        found += [os.path.join(conflicts, inner, name) for name in _names(os.path.join(conflicts, inner))]
+    return [path for path in found if os.path.isfile(path)]
+
+
+def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[bytes]) -> SecretNames:
+    """What is known by now; only what is new since is looked at, if that is little. Raises `GitUnreadable` and
+    `ChildFailed`."""
+    stores = object_stores(folder.common_dir)
+    packs = {pack for store in stores for pack in packs_of(store)}
+    loose = {name for store in stores for name in _loose(store)}
+    rules = _rules()
+    new: list[str] | None = None
+    if known is not None and known.rules == rules and known.packs <= packs:
+        ids = [each for pack in packs - known.packs for each in ids_of(folder, pack)]
+        new = [*ids, *(loose - known.loose)] if len(ids) <= _FEW else None
+    if known is None or new is None:
+        known = SecretNames(rules, set(), set(), {}, {}, set(), set())
+        new = None
+    if new is None or new:
+        _look(folder, known, new)
+        known.asked = {}  # new commits may bring more of them
+    known.packs, known.loose = packs, loose
+    _ask(folder, known, asked)
+    return known
+
+
+def run(folder: GitFolder, *words: str, feed: bytes | None = None, index: str = "") -> Result:
+    """git, of which a failure is `GitUnreadable`."""
+    done = git(folder.work_tree, *words, feed=feed, index=index, seconds=LONG_SECONDS, start=started)
+    if not done.ok:
+        said = done.err.decode(errors="replace").strip().splitlines()
+        raise GitUnreadable(f"git {words[0]} failed ({said[-1][:200] if said else done.status})")
+    return done
+
+
+def packs_of(store: str) -> list[bytes]:
+    """The indexes of the packs of a store."""
+    folder = os.path.join(store, "pack")
+    return [os.fsencode(os.path.join(folder, name)) for name in _names(folder) if name.endswith(".idx")]
+
+
+def ids_of(folder: GitFolder, pack: bytes) -> list[str]:
+    """What is in a pack, by its index."""
+    try:
+        data = read_regular(os.fsdecode(pack), 1 << 31)
+    except OSError as error:
+        raise GitUnreadable(f"{os.fsdecode(pack)}: {error.strerror}") from error
+    size = id_size(folder)
+    if data[:8] == b"\xfftOc\0\0\0\2" and len(data) > 1032:
+        (count,) = struct.unpack_from(">I", data, 1028)
+        if len(data) < 1032 + count * size:
+            raise GitUnreadable(f"{os.fsdecode(pack)} is cut")
+        text = data[1032 : 1032 + count * size].hex()
+        return [text[at : at + 2 * size] for at in range(0, len(text), 2 * size)]
+    how = () if size == 20 else ("--object-format=sha256",)
+    lines = run(folder, "show-index", *how, feed=data).out.split(b"\n")
+    return [line.split(b" ")[1].decode() for line in lines if line]
+
+
+def id_size(folder: GitFolder) -> int:
+    """Bytes of the id of an object."""
+    return 32 if dict(folder.entries).get("extensions.objectformat", "").lower() == "sha256" else 20
+
+
+def blob_id(folder: GitFolder, content: bytes) -> str:
+    """The id of a blob with this content."""
+    made = hashlib.sha256() if id_size(folder) == 32 else hashlib.sha1(usedforsecurity=False)
+    made.update(b"blob %d\0" % len(content) + content)
+    return made.hexdigest()
+
+
+def contents(folder: GitFolder, ids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """What is in these blobs, those that are there and not large. Raises `GitUnreadable`."""
+    feed = "".join(f"{each}\n" for each in ids).encode()
+    if not feed:
+        return
+    listed = run(folder, "cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)", feed=feed).out
+    small = []
+    for line in listed.split(b"\n"):
+        words = line.split(b" ")
+        if len(words) == 3 and words[1] == b"blob" and len(words[2]) <= 6 and int(words[2]) <= _MOST_READ:
+            small.append(words[0])
+    if not small:
+        return
+    told = run(folder, "cat-file", "--batch", feed=b"\n".join(small) + b"\n").out
+    at = 0
+    while at < len(told):
+        end = told.index(b"\n", at)
+        name, _, size = told[at:end].split(b" ")
+        yield name.decode(), told[end + 1 : end + 1 + int(size)]
+        at = end + 2 + int(size)
+
+
+def among_secrets(folder: GitFolder, ids: Iterable[str], lines: set[bytes]) -> set[str]:
+    """Those of some blobs that hold a key, or a line of a secret file."""
+    chosen = sorted(ids)[:_MOST_JUDGED]
+    return {
+        each
+        for each, data in contents(folder, chosen)
+        if may_hold_key(data) or not lines.isdisjoint(telling_lines(data))
+    }
+
+
+def telling_lines(data: bytes) -> set[bytes]:
+    """Lines that are long enough to tell what they are from, with what is behind a name in them."""
+    found = {line.strip() for line in data.split(b"\n")}
+    found |= {line.partition(b"=")[2].strip(b" \t\r\"'") for line in found}
+    return {line for line in found if len(line) >= 8}
+
+
+def _look(folder: GitFolder, known: SecretNames, new: list[str] | None) -> None:
+    how = "--batch-check=%(objectname) %(objecttype)"
+    if new is None:
+        told = run(folder, "cat-file", "--batch-all-objects", "--unordered", how).out
+    else:
+        told = run(folder, "cat-file", how, feed="".join(f"{each}\n" for each in new).encode()).out
+    lines = told.decode(errors="replace").split("\n")
+    if len(lines) > MOST_OBJECTS:
+        raise GitUnreadable(f"it has more than {MOST_OBJECTS:,} objects")
+    blobs = {line.partition(" ")[0] for line in lines if line.endswith(" blob")}
+    commits = [line.partition(" ")[0] for line in lines if line.endswith(" commit")]
+    del lines
+    judged: dict[bytes, bool] = {}
+    for at in range(0, len(commits), _COMMITS):
+        feed = "".join(f"{each}\n" for each in commits[at : at + _COMMITS]).encode()
+        compared = ("--stdin", "--no-commit-id", "--root", "-c", *_RAW)
+        for path, each in _brought(run(folder, "diff-tree", *compared, feed=feed).out):
+            blobs.discard(each)
+            known.nameless.discard(each)
+            _judge(known, path, each, judged)
+    known.nameless |= blobs
+
+
+_RAW: Final = ("-r", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv")
+
+
+def staged(folder: GitFolder, known: SecretNames) -> dict[bytes, tuple[str, bool]]:
+    """What is in the index by path: the id, and whether it is no conflict; secret names in it that no commit has are
+    among the names then."""
+    found: dict[bytes, tuple[str, bool]] = {}
+    for line in run(folder, "ls-files", "--stage", "-z").out.split(b"\0"):
+        head, _, path = line.partition(b"\t")
+        mode, _, rest = head.partition(b" ")
+        if path and mode not in (_SUBMODULE, _LINK):
+            each, _, stage = rest.partition(b" ")
+            found[path] = (each.decode(), stage == b"0")
+            if stage != b"0":
+                _judge(known, path, each.decode(), {})
+    done = git(folder.work_tree, "diff-index", "--cached", *_RAW, "HEAD", "--", start=started)
+    new = _brought(done.out) if done.ok else ((path, each) for path, (each, _) in found.items())
+    for path, each in new:
+        known.nameless.discard(each)
+        _judge(known, path, each, {})
+    return found
+
+
+def _judge(known: SecretNames, path: bytes, each: str, judged: dict[bytes, bool]) -> None:
+    secret = judged.get(path)
+    if secret is None:
+        secret = judged[path] = is_secret(os.fsdecode(path))
+    if secret:
+        known.secret.setdefault(path, set()).add(each)
+    elif _SAMPLE.search(path.rpartition(b"/")[2]):
+        known.public.add(each)
+
+
+def _ask(folder: GitFolder, known: SecretNames, asked: Sequence[bytes]) -> None:
+    """What some paths held in any commit that has a name."""
+    new = [path for path in asked if path not in known.asked and path not in known.secret]
+    if not new:
+        return
+    known.asked |= {path: set() for path in new}
+    literal = [f":(top,literal){os.fsdecode(path)}" for path in new]
+    how = ("--all", "--reflog", "--full-history", "--root", "-c", "--format=", *_RAW)
+    done = git(folder.work_tree, "log", *how, "--", *literal, seconds=LONG_SECONDS, start=started)
+    if not done.ok:
+        return  # nothing is committed yet
+    for path, each in _brought(done.out):
+        if path in known.asked:
+            known.asked[path].add(each)
+
+
+def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
+    """Path and id of each blob that a comparison names as new: `:<mode> … <id> … <letters>`, a path, and so on."""
+    words = iter(told.split(b"\0"))
+    for word in words:
+        head = word.lstrip(b"\n")
+        if not head.startswith(b":"):
+            continue
+        path = next(words, b"")
+        before = len(head) - len(head.lstrip(b":"))
+        fields = head[before:].split(b" ")
+        each = fields[-2].decode()
+        if fields[before] not in (_SUBMODULE, _LINK) and each.strip("0"):
+            yield path, each
+
+
+def _rules() -> str:
+    """What tells whether the rules of secret names are still the same."""
+    return hashlib.sha256(
+        Path(str(sensitive.__file__)).read_bytes() + Path(__file__).read_bytes()
+    ).hexdigest()
+
+
+def _loose(store: str) -> Iterator[str]:
+    for folder in _names(store):
+        if len(folder) == 2 and _HEX.fullmatch(folder):
+            for name in _names(os.path.join(store, folder)):
+                if len(name) in (38, 62) and _HEX.fullmatch(name):
+                    yield folder + name
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _changed(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def _of_submodule(folder: str) -> GitFolder | None:
+    """The repository of a submodule whose git folder this is, if its work tree is there and names it."""
+    try:
+        settings = dict(
+            parse_config(read_regular(os.path.join(folder, "config"), 1 << 20).decode(errors="replace"))
+        )
+    except (OSError, ValueError):
+        return None
+    work_tree = os.path.realpath(os.path.join(folder, settings.get("core.worktree", "/nonexistent")))
+    found = find_git_folder(work_tree) if os.path.isdir(work_tree) else None
+    return found if found is not None and found.git_dir == os.path.realpath(folder) else None

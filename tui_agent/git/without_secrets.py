@@ -1,0 +1,324 @@
+"""What of a repository has to be missing, and what takes its place, so that commands can use git without its secrets.
+
+    python -P -m tui_agent.git.without_secrets
+
+A process of its own, which reads an `Asked` and writes an `Answer` (msgpack), and does so at low priority: of a long
+history it takes seconds. A pack that holds a secret blob is written again without it, once, into a folder of ours, and
+shown instead. All other objects are there. In the place of a secret blob is a sentence under the same id, since git
+makes no commit of a tree in which an object is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import sys
+import time
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.errors import ChildFailed
+from tui_agent.files.git_folder import Entries, GitFolder, format_config, read_regular
+from tui_agent.files.private import make_private, write_private
+from tui_agent.files.systems import remove_folder
+from tui_agent.git import secret_blobs as blobs
+from tui_agent.git.process import run_git, temporary_folder
+from tui_agent.git.repository import LONG_SECONDS
+from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
+
+#: What is in the place of a secret blob.
+SENTENCE: Final = b"(this is a secret, which is not shown in a trial view)\n"
+#: For so many secret blobs git knows that another is in their place; it calls the others damaged if they are asked for.
+MOST_REPLACED: Final = 100
+#: Bytes of a file of the work tree, and of a text in the git folder, that are compared.
+_MOST_READ: Final = 1 << 20
+#: For so many seconds a pack that nobody uses is kept.
+_KEPT_SECONDS: Final = 14 * 86400.0
+_STORED_ELSEWHERE: Final = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
+
+
+class Asked(Struct):
+    """top: the top of a repository's work tree. cache: a folder of ours. hidden: paths below the top whose files
+    nobody sees. reveal: globs of the person's, for paths below the top and below `prefix` in it."""
+
+    top: str
+    cache: str
+    hidden: list[bytes]
+    reveal: list[str] = []
+    prefix: str = ""
+
+
+class Replaced(Struct):
+    """What is different in one repository (paths are absolute).
+
+    gone: files and folders that are missing. emptied: files without what is in them. stores: folders of objects to
+    borrow from. ids: of secret blobs that another one, `by`, takes the place of. index: its content; None if it stays.
+    tracked: secret paths that are in the index or were in it.
+    """
+
+    git_dir: bytes
+    common_dir: bytes
+    gone: list[bytes] = []
+    emptied: list[bytes] = []
+    stores: list[bytes] = []
+    ids: list[str] = []
+    index: bytes | None = None
+    tracked: list[bytes] = []
+    by: str = ""
+
+
+class Answer(Struct):
+    """repositories: those in which something is different. why: a sentence if git cannot be shown at all."""
+
+    repositories: list[Replaced] = []
+    gone: list[bytes] = []
+    why: str = ""
+
+
+def answer(asked: Asked) -> Answer:
+    """All of a work tree's repositories: its own, and its submodules'."""
+    folders, others = blobs.repositories(asked.top)
+    told = Answer(gone=[os.fsencode(path) for path in others])
+    for folder in folders:
+        try:
+            found = _replaced(folder, asked)
+        except (GitUnreadable, ChildFailed, OSError, ValueError) as error:
+            told.gone.append(os.fsencode(os.path.join(folder.common_dir, "objects")))
+            told.why = f"Commands have no git here: its history could not be searched for secrets ({error})"
+            continue
+        if found is not None:
+            told.repositories.append(found)
+    return told
+
+
+def _replaced(folder: GitFolder, asked: Asked) -> Replaced | None:
+    below = _below(folder.work_tree, asked.top)
+    hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
+    kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])
+    before = _kept(kept)
+    names = blobs.find_names(folder, before, hidden)
+    index = blobs.staged(folder, names)
+    _keep(kept, names)
+    tracked = {
+        path for path in (*names.secret, *names.asked) if _is_hidden(path, folder, hidden, below, asked)
+    }
+    shown = {each for path, ids in names.secret.items() if path not in tracked for each in ids}
+    harmless = names.public | shown | {blobs.blob_id(folder, b"")}
+    there = [data for path in hidden if (data := _content(os.path.join(os.fsencode(folder.work_tree), path)))]
+    ids = {each for path in tracked for each in names.secret.get(path) or names.asked.get(path) or ()}
+    ids |= {index[path][0] for path in tracked if path in index}
+    ids |= {blobs.blob_id(folder, data) for data in there}
+    ids -= harmless
+    lines = {line for data in there for line in blobs.telling_lines(data)}
+    stored = []
+    for _, data in blobs.contents(folder, sorted(ids)) if tracked else ():
+        lines |= blobs.telling_lines(data)
+        stored += _STORED_ELSEWHERE.findall(data) if data.startswith(b"version https://git-lfs") else []
+    if lines:
+        ids |= blobs.among_secrets(folder, names.nameless - harmless, lines)
+    made = Replaced(os.fsencode(folder.git_dir), os.fsencode(folder.common_dir))
+    _leave_out(folder, ids, Path(asked.cache), made, {each for each, _ in index.values()})
+    for each in map(bytes.decode, stored):
+        path = os.path.join(folder.common_dir, "lfs/objects", each[:2], each[2:4], each)
+        made.gone += [os.fsencode(path)] if os.path.lexists(path) else []
+    made.emptied = [os.fsencode(path) for path in blobs.in_progress(folder) if _tells(path, lines)]
+    made.tracked = sorted(tracked)
+    if in_index := sorted(path for path in tracked if index.get(path, ("", False))[1]):
+        made.index = _index(folder, in_index)
+    return made if made.gone or made.emptied or made.index is not None else None
+
+
+def _is_hidden(path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: Asked) -> bool:
+    """A file that is there is hidden in git if it is hidden in the view; one that is not, by its name."""
+    if path in hidden:
+        return True
+    with suppress(OSError):
+        if stat.S_ISREG(os.lstat(os.path.join(os.fsencode(folder.work_tree), path)).st_mode):
+            return False
+    whole = os.fsdecode(below + path)
+    return not any(
+        fnmatchcase(each, glob) for each in (whole, whole.removeprefix(asked.prefix)) for glob in asked.reveal
+    )
+
+
+def _leave_out(folder: GitFolder, ids: set[str], cache: Path, made: Replaced, current: set[str]) -> None:
+    there: set[str] = set()
+    for store in blobs.object_stores(folder.common_dir):
+        rewritten = False
+        for pack in blobs.packs_of(store):
+            inside = blobs.ids_of(folder, pack)
+            secret = ids.intersection(inside)
+            if not secret:
+                continue
+            there |= secret
+            rewritten = True
+            rest = [each for each in inside if each not in secret]
+            if rest:
+                made.stores.append(os.fsencode(_rewritten(folder, pack, rest, secret, cache)))
+            made.gone += _beside(pack)
+        if rewritten:
+            names = (name for name in os.listdir(f"{store}/pack") if name.startswith("multi-pack-index"))
+            made.gone += [os.fsencode(f"{store}/pack/{name}") for name in names]
+        for each in ids:
+            path = f"{store}/{each[:2]}/{each[2:]}"
+            if os.path.lexists(path):
+                there.add(each)
+                made.gone.append(os.fsencode(path))
+    if there:
+        made.by = blobs.blob_id(folder, SENTENCE)
+        made.ids = sorted(there, key=lambda each: (each not in current, each))[:MOST_REPLACED]
+        made.stores.append(os.fsencode(_stand_ins({*there, made.by}, cache)))
+
+
+def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[str], cache: Path) -> str:
+    """A store with what a pack holds besides its secrets; made once."""
+    key = hashlib.sha256(b"\0".join([os.path.basename(pack), *map(str.encode, sorted(secret))])).hexdigest()[
+        :32
+    ]
+    place = cache / "packs" / key
+    if (place / "pack").is_dir():
+        with suppress(OSError):
+            os.utime(place)
+        return str(place)
+    make_private(place.parent)
+    making = place.with_name(f"{key}.{os.getpid()}")
+    make_private(making / "objects" / "pack")
+    make_private(making / "objects" / "info")
+    make_private(making / "refs")
+    try:  # a repository of our own, which borrows: git writes its files into that first
+        (making / "objects" / "info" / "alternates").write_bytes(pack.rpartition(b"/pack/")[0] + b"\n")
+        (making / "HEAD").write_bytes(b"ref: refs/heads/none\n")
+        (making / "config").write_bytes(format_config(_format(folder)))
+        how = ("-q", "--window=0", "--delta-base-offset", "--threads=1", "objects/pack/pack")
+        feed = "".join(f"{each}\n" for each in rest).encode()
+        variables = {"GIT_DIR": str(making)}
+        done = run_git(str(making), ("pack-objects", *how), variables, feed=feed, seconds=LONG_SECONDS)
+        if not done.ok:
+            raise GitUnreadable(
+                f"a pack cannot be written: {done.err.decode(errors='replace').strip()[-200:]}"
+            )
+        make_private(place)
+        with suppress(OSError):  # somebody else was quicker
+            os.rename(making / "objects" / "pack", place / "pack")
+    finally:
+        remove_folder(str(making))
+    return str(place)
+
+
+def _format(folder: GitFolder) -> Entries:
+    if blobs.id_size(folder) == 20:
+        return (("core.repositoryformatversion", "0"),)
+    return (("core.repositoryformatversion", "1"), ("extensions.objectformat", "sha256"))
+
+
+def _stand_ins(ids: set[str], cache: Path) -> str:
+    """A store in which each of these objects is the sentence; made once."""
+    data = zlib.compress(b"blob %d\0" % len(SENTENCE) + SENTENCE)
+    key = hashlib.sha256(b"\0".join([data, *map(str.encode, sorted(ids))])).hexdigest()[:32]
+    place, making = cache / "packs" / key, cache / "packs" / f"{key}.{os.getpid()}"
+    if place.is_dir():
+        with suppress(OSError):
+            os.utime(place)
+        return str(place)
+    try:
+        for each in ids:
+            folder = making / each[:2]
+            make_private(folder)
+            (folder / each[2:]).write_bytes(data)
+        with suppress(OSError):  # somebody else was quicker
+            os.rename(making, place)
+    finally:
+        remove_folder(str(making))
+    return str(place)
+
+
+def sweep(cache: Path) -> None:
+    """Remove the packs that nobody has used for two weeks."""
+    packs = cache / "packs"
+    for name in os.listdir(packs) if packs.is_dir() else ():
+        with suppress(OSError):
+            if time.time() - (packs / name).stat().st_mtime > _KEPT_SECONDS:
+                remove_folder(str(packs / name))
+
+
+def _beside(pack: bytes) -> list[bytes]:
+    """The files of a pack, by its index."""
+    folder, _, name = pack.rpartition(b"/")
+    stem = name.removesuffix(b"idx")
+    return [folder + b"/" + each for each in os.listdir(folder) if each.startswith(stem)]
+
+
+def _index(folder: GitFolder, paths: Iterable[bytes]) -> bytes:
+    """The index, in which git does not look at the files of these paths."""
+    with temporary_folder() as own:
+        place = os.path.join(own, "index")
+        shutil.copyfile(os.path.join(folder.git_dir, "index"), place)
+        os.utime(place, ns=(0, os.lstat(os.path.join(folder.git_dir, "index")).st_mtime_ns))
+        feed = b"".join(path + b"\0" for path in paths)
+        blobs.run(
+            folder,
+            "update-index",
+            "--no-split-index",
+            "-z",
+            "--skip-worktree",
+            "--stdin",
+            feed=feed,
+            index=place,
+        )
+        return Path(place).read_bytes()
+
+
+def _tells(path: str, lines: set[bytes]) -> bool:
+    try:
+        data = read_regular(path, _MOST_READ)
+    except OSError:
+        return True
+    return any(line in data for line in lines)
+
+
+def _content(path: bytes) -> bytes:
+    try:
+        return read_regular(os.fsdecode(path), _MOST_READ)
+    except OSError:
+        return b""
+
+
+def _below(inner: str, outer: str) -> bytes:
+    way = os.path.relpath(inner, outer)
+    return b"" if way == "." else os.fsencode(way) + b"/"
+
+
+def _kept(place: Path) -> SecretNames | None:
+    try:
+        return msgspec.msgpack.decode(place.read_bytes(), type=SecretNames)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _keep(place: Path, names: SecretNames) -> None:
+    with suppress(OSError):
+        write_private(place, msgspec.msgpack.encode(names), sync=False)
+
+
+def main() -> None:
+    """Answer one question."""
+    os.nice(10)
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Asked)
+    with suppress(OSError):
+        sweep(Path(asked.cache))
+    told = answer(asked)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(told))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Git in a view without the secrets that it keeps: objects and an index that do not contain them.
+
+Which those are is found out by a process of its own (`git/without_secrets.py`), once for each state of the repository.
+In the view a sentence is in the place of their blobs, a pack that held one is replaced by one without, the index says
+that git does not look at these files, and so does a sparse checkout, so that no command writes or commits them. A
+repository without secrets is shown as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from tui_agent.errors import ChildFailed
+from tui_agent.files.git_folder import find_git_folder, is_true, parse_config, read_regular
+from tui_agent.git.secret_blobs import borrowed, repositories, stamp
+from tui_agent.git.without_secrets import Answer, Asked, Replaced
+from tui_agent.processes.environment import for_any, for_workspace
+from tui_agent.trial import git_settings
+from tui_agent.trial.plan import Seed, ViewPlan, is_below
+
+#: How long the search may take: of 50,000 commits it takes some seconds.
+SECONDS = 600.0
+#: Below this a view shows the stores of ours.
+STORES = "/run/tui-agent"
+_SPARSE = b"""[core]
+\tsparseCheckout = true
+\tsparseCheckoutCone = false
+[sparse]
+\texpectFilesOutsideOfPatterns = true
+"""
+_ALL = b"/*\n"
+_SIGNS = re.compile(rb"([\\*?\[! #])")
+_REMEDY = "look at that repository with git itself"
+
+
+class GitObjects:
+    """What git in views of one workspace is shown. Blocking things are in a thread or in a process."""
+
+    def __init__(self, root: str, cache: Path, reveal: Sequence[str]) -> None:
+        """`cache` is a folder of ours, `reveal` are globs of files that the person shows."""
+        self._root, self._cache, self._reveal = root, cache, list(reveal)
+        self._finding = asyncio.Lock()
+        self._stamp: tuple[object, ...] = ()
+        self._answer = Answer()
+
+    async def laid_into(self, plan: ViewPlan) -> tuple[ViewPlan, str]:
+        """The view with git as commands may see it; a sentence if there is none. Raises OSError."""
+        top, hidden = await asyncio.to_thread(_of_view, plan)
+        if not top:
+            return plan, ""
+        async with self._finding:
+            found = await self._find(top, hidden)
+        if not found.repositories and not found.gone:
+            return plan, ""
+        return await asyncio.to_thread(_laid, plan, found), found.why
+
+    async def _find(self, top: str, hidden: list[bytes]) -> Answer:
+        now = await asyncio.to_thread(_stamp, top, hidden)
+        if now != self._stamp:
+            prefix = f"{self._root}/"[len(top) + 1 :]
+            asked = Asked(top, str(self._cache), hidden, self._reveal, prefix)
+            try:
+                self._answer = await _answered(asked)
+                self._stamp = now
+            except (ChildFailed, TimeoutError, OSError, msgspec.MsgspecError):
+                why = "Commands have no git here: its history could not be searched for secrets"
+                folders, _ = await asyncio.to_thread(repositories, top)
+                gone = [os.fsencode(f"{folder.common_dir}/objects") for folder in folders]
+                return Answer(gone=gone, why=why)
+        return self._answer
+
+
+async def _answered(asked: Asked) -> Answer:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "tui_agent.git.without_secrets"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**for_any(), **for_workspace()},
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(SECONDS):
+            told, _ = await process.communicate(msgspec.msgpack.encode(asked))
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    if process.returncode:
+        raise ChildFailed("The search for secrets in git's history ended early", _REMEDY)
+    return msgspec.msgpack.decode(told, type=Answer)
+
+
+def _of_view(plan: ViewPlan) -> tuple[str, list[bytes]]:
+    """The top of the repository that commands see ("": there is none), and what of its files is hidden."""
+    found = find_git_folder(plan.workspace)
+    if found is None or found.work_tree not in plan.overlays:
+        return "", []
+    if plan.on_copy and found.work_tree != plan.workspace:
+        return "", []  # that is not in the copy
+    top, hidden = found.work_tree, set()
+    for seed in plan.seeds:
+        path = f"{seed.overlay or plan.workspace}/{seed.path}"
+        if (
+            seed.kind == "hidden"
+            and is_below(path, [top])
+            and not is_below(path, [found.git_dir, found.common_dir])
+        ):
+            hidden.add(os.fsencode(os.path.relpath(path, top)))
+    return top, sorted(hidden)
+
+
+def _stamp(top: str, hidden: list[bytes]) -> tuple[object, ...]:
+    folders, others = repositories(top)
+    return (top, tuple(hidden), tuple(others), *(stamp(folder) for folder in folders))
+
+
+def _laid(plan: ViewPlan, found: Answer) -> ViewPlan:
+    seeds = {f"{seed.overlay or plan.workspace}/{seed.path}": seed for seed in plan.seeds}
+    masks, stores = list(plan.masks), dict(plan.stores)
+
+    def put(path: str, content: bytes | None) -> None:
+        """A file with another content; None: nothing at all is there."""
+        overlay = max((each for each in plan.overlays if is_below(path, [each])), key=len, default="")
+        if not overlay:
+            masks.append(path)  # objects that it borrows from a folder which is only read
+            return
+        below = os.path.relpath(path, overlay)
+        seeds[path] = Seed(below, "gone" if content is None else "hidden", content or b"", None, overlay)
+
+    for path in found.gone:
+        put(os.fsdecode(path), None)
+    for each in found.repositories:
+        for path in each.gone:
+            put(os.fsdecode(path), None)
+        for path in each.emptied:
+            put(os.fsdecode(path), b"")
+        common, own = os.fsdecode(each.common_dir), os.fsdecode(each.git_dir)
+        lines = []
+        for source in map(os.fsdecode, each.stores):
+            shown = source if plan.on_copy else f"{STORES}/{os.path.basename(source)}"
+            stores[shown] = source
+            lines.append(os.fsencode(shown) + b"\n")
+        if lines:
+            others = borrowed(f"{common}/objects").rstrip(b"\n")
+            put(f"{common}/objects/info/alternates", (others + b"\n" if others else b"") + b"".join(lines))
+        if each.ids and not os.path.isdir(f"{common}/reftable"):
+            _replace(each, common, put)
+        if each.index is not None:
+            put(f"{own}/index", each.index)
+        if each.tracked:
+            _leave_out(each, common, own, seeds, put)
+    return replace(plan, seeds=tuple(seeds.values()), masks=tuple(masks), stores=stores)
+
+
+def _replace(each: Replaced, common: str, put: Callable[[str, bytes | None], None]) -> None:
+    """Git's own way to have another object in the place of one: no command fails that comes across a secret."""
+    for secret in each.ids:
+        put(f"{common}/refs/replace/{secret}", f"{each.by}\n".encode())
+
+
+def _leave_out(
+    each: Replaced, common: str, own: str, seeds: dict[str, Seed], put: Callable[[str, bytes | None], None]
+) -> None:
+    """A sparse checkout without the secret files: git neither writes them nor looks whether they changed."""
+    sparse = False
+    for path in dict.fromkeys((f"{common}/config", f"{own}/config.worktree")):
+        if os.path.isfile(path):
+            text = seeds[path].content if path in seeds else git_settings.shown(path)
+            with suppress(ValueError):
+                settings = dict(parse_config(text.decode(errors="surrogateescape")))
+                sparse = is_true(settings.get("core.sparsecheckout", "")) or sparse
+            put(path, text + _SPARSE)
+    place = f"{own}/info/sparse-checkout"
+    before = _ALL
+    if sparse:
+        with suppress(OSError):
+            before = read_regular(place, 1 << 20).rstrip(b"\n") + b"\n"
+    put(place, before + b"".join(_patterns(each.tracked)))
+
+
+def _patterns(paths: Iterable[bytes]) -> Iterable[bytes]:
+    for path in paths:
+        yield b"!/" + _SIGNS.sub(rb"\\\1", path).replace(b"\n", b"?") + b"\n"
