@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from tui_agent.errors import ChildFailed
-from tui_agent.files.git_folder import find_git_folder, is_true, parse_config, read_regular
+from tui_agent.files.git_folder import GitFolder, find_git_folder, is_true, parse_config, read_regular
 from tui_agent.git.secret_blobs import borrowed, repositories, stamp
 from tui_agent.git.without_secrets import Answer, Asked, Replaced
 from tui_agent.processes.environment import for_any, for_workspace
@@ -62,6 +62,13 @@ class GitObjects:
         if not found.repositories and not found.gone:
             return plan, ""
         return await asyncio.to_thread(_laid, plan, found), found.why
+
+    async def look_ahead(self, seeds: Sequence[Seed]) -> None:
+        """Find out what the first command would wait for, where these are the hidden files. Raises OSError."""
+        found = await asyncio.to_thread(find_git_folder, self._root)
+        if found is not None:
+            async with self._finding:
+                await self._find(found.work_tree, _hidden(found, seeds, self._root))
 
     async def _find(self, top: str, hidden: list[bytes]) -> Answer:
         now = await asyncio.to_thread(_stamp, top, hidden)
@@ -108,16 +115,18 @@ def _of_view(plan: ViewPlan) -> tuple[str, list[bytes]]:
         return "", []
     if plan.on_copy and found.work_tree != plan.workspace:
         return "", []  # that is not in the copy
+    return found.work_tree, _hidden(found, plan.seeds, plan.workspace)
+
+
+def _hidden(found: GitFolder, seeds: Iterable[Seed], workspace: str) -> list[bytes]:
+    """Paths, below the top of a repository, of the files of it that are hidden."""
     top, hidden = found.work_tree, set()
-    for seed in plan.seeds:
-        path = f"{seed.overlay or plan.workspace}/{seed.path}"
-        if (
-            seed.kind == "hidden"
-            and is_below(path, [top])
-            and not is_below(path, [found.git_dir, found.common_dir])
-        ):
+    for seed in seeds:
+        path = f"{seed.overlay or workspace}/{seed.path}"
+        of_git = is_below(path, [found.git_dir, found.common_dir])
+        if seed.kind == "hidden" and is_below(path, [top]) and not of_git:
             hidden.add(os.fsencode(os.path.relpath(path, top)))
-    return top, sorted(hidden)
+    return sorted(hidden)
 
 
 def _stamp(top: str, hidden: list[bytes]) -> tuple[object, ...]:
