@@ -83,6 +83,21 @@ def _finished(**how: Any) -> Make:
     return make
 
 
+def _empty(delta: bytes, of_messages: bytes) -> Make:
+    """Held open with events that say nothing, again and again, in the form of the wire."""
+
+    def make(events: Events, at: int) -> RawAnswer:
+        form = EMPTY_OF_MESSAGES if any(b"content_block" in event for event in events) else EMPTY
+        beats = form % (of_messages if form is EMPTY_OF_MESSAGES else delta)
+        return RawAnswer(tuple(events[:at]), ends="beat", beats=beats)
+
+    return make
+
+
+EMPTY = b'data: {"choices": [{"index": 0, "delta": %s}]}\n\n'
+EMPTY_OF_MESSAGES = (
+    b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, "delta": %s}\n\n'
+)
 _ENDED, _STOPPED = b'"finish_reason": "', b'"stop_reason": "'
 MALFORMED = b'data: {"choices": [{"index": 0, "delta": {"con\n\n'
 INVALID = b'data: {"choices": [{"index": 0, "delta": {"content": "caf\xe9"}}]}\n\n'
@@ -100,6 +115,18 @@ ENDINGS = (
     Ending(
         "held open with pings",
         _plain(ends="beat", beats=b'event: ping\ndata: {"type": "ping"}\n\n'),
+        f"sent nothing more within {TIMEOUT} s",
+        held=True,
+    ),
+    Ending(
+        "held open with empty words",
+        _empty(b'{"content": ""}', b'{"type": "text_delta", "text": ""}'),
+        f"sent nothing more within {TIMEOUT} s",
+        held=True,
+    ),
+    Ending(
+        "held open with empty events",
+        _empty(b"{}", b"{}"),
         f"sent nothing more within {TIMEOUT} s",
         held=True,
     ),

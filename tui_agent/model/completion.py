@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -17,12 +17,15 @@ from tui_agent.errors import ContextTooLong, EmptyReply, ModelError, Refused, Sc
 from tui_agent.model import table
 from tui_agent.model.client import (
     Abilities,
+    CallChunk,
     Chunk,
     EndChunk,
     EndReason,
     Message,
     ModelRequest,
     ProgressChunk,
+    ReasoningChunk,
+    TextChunk,
     UsageChunk,
 )
 from tui_agent.model.event_stream import BrokenStream, Wire, watch
@@ -35,6 +38,8 @@ _log = logging.getLogger(__name__)
 #: A server that says that it is there, and nothing else, is waited for so many times as long as a silent one; a model
 #: that thinks may be silent as long.
 KEPT_ALIVE = 5
+#: Empty events in a row that end an answer if they go on as long as a silence may; fewer begin a part of one.
+MOST_EMPTY = 3
 #: A limit is set again once so much of it has passed: not for each of a thousand events in a moment.
 WORTH_EXTENDING = 0.01
 #: Once the model has said why it ended, only the count of its tokens is still to come.
@@ -230,8 +235,10 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
         meaning = _meaning(error, request, wire)
         raise (NotNow(meaning) if meaning.again else meaning.error) from error
     reader = stream.reader
+    silence = _Silence()
     try:
         while (chunks := await _next(stream, request, wire)) is not None:
+            silence.check(chunks, reader, _patience(request, reader))
             for chunk in chunks:
                 yield chunk
             if progress := getattr(reader, "progress", None):
@@ -268,10 +275,7 @@ def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
 
 async def _next(stream: Answering, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
     """The next chunks, None after the last. Raises `TimeoutError` after a silence of the request's time-out."""
-    reader = stream.reader
-    seconds = request.timeout * KEPT_ALIVE if reader.thinks else request.timeout
-    if reader.reason is not None:
-        seconds = min(request.timeout, _LAST_WORDS_SECONDS)
+    seconds = _patience(request, stream.reader)
     async with asyncio.timeout(seconds) as limit:
         _extend(limit, wire, seconds)
         try:
@@ -280,15 +284,52 @@ async def _next(stream: Answering, request: ModelRequest, wire: Wire) -> list[Ch
             return None
 
 
+def _patience(request: ModelRequest, reader: ReplyReader) -> float:
+    """Seconds for which nothing need come."""
+    if reader.reason is not None:
+        return min(request.timeout, _LAST_WORDS_SECONDS)
+    return request.timeout * KEPT_ALIVE if reader.thinks else request.timeout
+
+
+class _Silence:
+    """How long events have come in which nothing is said."""
+
+    def __init__(self) -> None:
+        self._since = asyncio.get_running_loop().time()
+        self._events = 0
+        self._progress: object = None
+
+    def check(self, chunks: Sequence[Chunk], reader: ReplyReader, seconds: float) -> None:
+        """Note an event and what it said. Raises `TimeoutError` after more than so many seconds of empty ones."""
+        now = asyncio.get_running_loop().time()
+        progress = getattr(reader, "progress", None)
+        if any(map(_says_something, chunks)) or progress != self._progress:
+            self._since, self._events, self._progress = now, 0, progress
+            return
+        self._events += 1
+        if self._events > MOST_EMPTY and now - self._since > seconds:
+            raise TimeoutError
+
+
+def _says_something(chunk: Chunk) -> bool:
+    match chunk:
+        case TextChunk(text) | ReasoningChunk(text):
+            return bool(text)
+        case CallChunk():
+            return bool(chunk.arguments)
+    return True
+
+
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
-    """Have the limit begin again with each sign of life."""
+    """Have the limit begin again with each sign of life, not for ever: litellm hands on no events without words."""
     loop = asyncio.get_running_loop()
-    since = loop.time()
+    begun = since = loop.time()
 
     def alive() -> None:
         nonlocal since
         now = loop.time()
-        if limit.when() is None or now - since > seconds * WORTH_EXTENDING:
+        is_long = limit.when() is not None and now - begun > seconds * KEPT_ALIVE
+        if limit.when() is None or (now - since > seconds * WORTH_EXTENDING and not is_long):
             since = now
             limit.reschedule(since + seconds)
 
