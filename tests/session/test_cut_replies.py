@@ -108,6 +108,18 @@ async def test_a_call_that_was_cut_off_is_answered_with_an_error_and_the_turn_go
         assert "the model is told so" in notices(session)
 
 
+async def test_a_call_that_is_cut_off_every_time_is_asked_for_twice(workspace: Path) -> None:
+    answers = [[*begun("tools", complete), CUT] for complete in (0, 1, 0, 0)]
+    async with open_session(workspace, answers, protocol="tools") as session:
+        await turn(session)
+        assert len(model_of(session).requests) == 2
+        assert session.state.turn.ok, session.state.turn.error
+        assert "The call was cut off again" in notices(session)
+        assert [change.path for change in session.state.review.open] == ["a.py"]
+        await turn(session)
+        assert len(model_of(session).requests) == 4, "what the person asks for is asked again"
+
+
 async def test_where_the_model_cannot_go_on_the_complete_changes_of_a_cut_reply_are_kept(
     workspace: Path,
 ) -> None:

@@ -20,6 +20,12 @@ from tui_agent.turn.request import Draft
 from tui_agent.turn.retries import Retries
 from tui_agent.turn.window import Earlier
 
+#: What is said where what cut one reply cuts the next one too.
+CUT_AGAIN = (
+    "The call was cut off again, so the model is not asked for it once more: ask for less at once, "
+    "or choose another model"
+)
+
 
 async def run(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> None:
     """Plan, load, ask, run what was called for, propose, check; a reply that asks for files, changes what has no
@@ -46,6 +52,7 @@ async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emi
 async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> None:
     earlier, repairs, most = Earlier(), Repairs(), context.settings.max_steps
     kept = False  # whether the last reply was cut off after changes that are complete
+    cut_in_call = False  # whether it was cut off in a call
     for step in range(1, most + 1):
         draft = await load(context, draft, emit)
         try:
@@ -58,6 +65,10 @@ async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emi
         kept = reply.cut and bool(reply.changes)
         retries.note(context)
         answered = await run_calls(context, reply, emit, last=step == most)
+        before, cut_in_call = cut_in_call, reply.cut and any(one.call.fault for one in answered)
+        if before and cut_in_call:
+            await emit(NoticeGiven("warning", CUT_AGAIN))
+            return
         not_taken = [change for one in answered for change in one.result.resend]
         again = await retries.ask_again(context, not_taken, emit) if step < most else None
         if again is None and not any(one.waits for one in answered):
