@@ -14,6 +14,7 @@ from support.certificates import certificate, needs_openssl
 from support.strict import Call, Reply, Say, StrictServer, View
 
 from tui_agent.errors import ModelError
+from tui_agent.model import certificates
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import CallChunk, EndChunk, Message, ModelRequest, TextChunk
 from tui_agent.model.parts import message_of
@@ -255,3 +256,12 @@ async def test_a_stream_that_is_stopped_closes_its_connection(tls: tuple[Path, s
                     break
         await asyncio.wait_for(stopped.wait(), 20)
         assert text(await answer(model, ASKED)) == "Hello."
+
+
+async def test_certificates_are_read_for_the_first_connection_that_needs_them() -> None:
+    context = certificates.verification()
+    assert isinstance(context, ssl.SSLContext)
+    assert not context.cert_store_stats()["x509_ca"], "a server on this machine needs none"
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+    context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="example.com")
+    assert context.cert_store_stats()["x509_ca"]

@@ -74,8 +74,6 @@ def run(
     **flags: Any,
 ) -> int:
     """Run one turn without a screen. PROMPT is the request; - reads it from standard input."""
-    from tui_agent.headless import run as body
-
     folder = arguments.workspace_folder(workspace)
     if checks == "none" and flags["apply"] == "checked":
         raise UsageError("--apply checked and --checks none were both given", "use one of them")
@@ -96,7 +94,12 @@ def run(
         prompt=arguments.prompt_words(prompt),
         **flags,
     )
-    return body.run(options)
+    from tui_agent.headless.ahead import started
+
+    with started(options) as ahead:
+        from tui_agent.headless import run as body
+
+        return body.run(options, ahead)
 
 
 def _decision(name: Any, words: str) -> click.Command:

@@ -11,6 +11,7 @@ from typing import TextIO
 from tui_agent import errors
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.headless import output
+from tui_agent.headless.ahead import RunAhead
 from tui_agent.headless.arguments import RunOptions
 from tui_agent.headless.lines import Line, finished_line, lines, session_line, words
 from tui_agent.headless.output import OutputLost, Telling
@@ -24,12 +25,12 @@ from tui_agent.store.usage import Usage, used_since
 LEFT = ("failed", "conflict", "pending", "merged")
 
 
-def run(options: RunOptions) -> int:
+def run(options: RunOptions, ahead: RunAhead) -> int:
     """Run the turn and print it; the exit status is the contract's. Raises `TuiAgentError` before it began."""
-    return asyncio.run(_run(options))
+    return ahead.loop.run(_run(options, ahead))
 
 
-async def _run(options: RunOptions) -> int:
+async def _run(options: RunOptions, ahead: RunAhead) -> int:
     opening = Opening(
         workspace=options.workspace,
         session=options.session,
@@ -38,7 +39,7 @@ async def _run(options: RunOptions) -> int:
         replay=options.replay,
         record=options.record,
     )
-    session = await open_session(opening)
+    session = await open_session(opening, ahead=ahead.workspace, model_ahead=ahead.model)
     teller = (
         JsonTeller(sys.stdout, session.secrets) if options.as_json else WordsTeller(sys.stdout, sys.stderr)
     )

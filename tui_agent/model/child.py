@@ -23,14 +23,13 @@ from tui_agent.model.client import (
     TokenCount,
 )
 from tui_agent.model.listing import ListAnswer
+from tui_agent.model.process import model_process
 from tui_agent.model.tokens import estimate
 from tui_agent.processes.child import ChildProcess, ChildState
-from tui_agent.processes.environment import for_models
 
 ModelStatus = Literal["idle", "starting", "ready", "failed"]
 Transport = Literal["auto", "litellm", "direct"]
 _log = logging.getLogger(__name__)
-WORKER = "tui_agent.model.worker"
 RETRIES = 5
 
 
@@ -39,7 +38,8 @@ class ChildModel:
 
     `transport` says how providers are reached, see `models.transport` in the settings. `on_status` is called on the
     loop. `retries` bounds how often a request is sent again after the provider
-    asked us to wait or had a fault; `environment` is added to the keys and addresses of providers in ours.
+    asked us to wait or had a fault; `environment` is added to the keys and addresses of providers in ours. A `process`
+    was started ahead.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class ChildModel:
         environment: Mapping[str, str] | None = None,
         transport: Transport = "auto",
         model: str = "",
+        process: ChildProcess | None = None,
     ) -> None:
         self.status: ModelStatus = "idle"
         self._on_status = on_status or (lambda status: None)
@@ -59,12 +60,8 @@ class ChildModel:
         self._counts = False
         self._abilities: dict[str, Abilities] = {}
         self._warming: asyncio.Task[None] | None = None
-        self._child = ChildProcess(
-            WORKER,
-            name="model",
-            env={**for_models(), **(environment or {})},
-            on_state=self._child_is,
-        )
+        self._child = process or model_process(environment)
+        self._child.listen(self._child_is)
 
     async def start(self) -> None:
         """Begin to start the child; returns at once. What goes wrong is told by the status, and by the first use."""
@@ -155,7 +152,7 @@ class ChildModel:
     async def reach(self, environment: Mapping[str, str]) -> None:
         """Add variables to what the child inherits, also in the one that runs. Raises a `ModelError`."""
         self._child.environment.update(environment)
-        if self._warming is not None:
+        if self._warming is not None or self._child.pid is not None:
             await self._ask("reach", dict(environment))
 
     async def upload(self, model: str, name: str, text: str) -> str:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import ModelError
 from tui_agent.model import catalogue, connections, table
-from tui_agent.model.certificates import verification
+from tui_agent.model.certificates import LateContext, verification
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.event_stream import BrokenStream, Wire, watch_transports
@@ -98,6 +98,7 @@ class DirectTransport:
             return  # the request itself says it
         route = table.route(model, {**os.environ, **variables})
         if route is not None and route.key:
+            await _certificates_for(route.address)
             await connections.open_ahead(client(), route.address)
 
     async def _send(
@@ -114,6 +115,7 @@ class DirectTransport:
             **route.headers,
             **_headers_of(request, rules),
         }
+        await _certificates_for(route.address)
         sent = client().build_request(
             "POST",
             address(route.address, path),
@@ -280,9 +282,23 @@ def _encoded(body: dict[str, Any]) -> bytes:
 def client() -> httpx.AsyncClient:
     """One client for all requests; proxies are those of the environment, certificates as litellm chooses them."""
     watch_transports()
+    _certificates.cache_clear()
     return httpx.AsyncClient(
-        verify=verification(), follow_redirects=True, limits=httpx.Limits(max_connections=None)
+        verify=_certificates(), follow_redirects=True, limits=httpx.Limits(max_connections=None)
     )
+
+
+@cache
+def _certificates() -> LateContext | bool:
+    return verification()
+
+
+async def _certificates_for(address: str) -> None:
+    """Have the certificates read if an address needs them, and not on the loop. Raises `OSError` for a file of none."""
+    client()  # which takes them
+    certificates = _certificates()
+    if isinstance(certificates, LateContext) and certificates.file and not address.startswith("http:"):
+        await asyncio.to_thread(certificates.load)
 
 
 async def ready() -> DirectTransport:

@@ -66,11 +66,21 @@ class Politely:
 
 
 def import_httpx() -> None:
-    """httpx without its command line, for which it would import Rich, Pygments and Click."""
-    if "httpx" not in sys.modules:
-        command_line = ModuleType("httpx._main")
-        vars(command_line)["main"] = SimpleNamespace()
-        sys.modules[command_line.__name__] = command_line
+    """httpx without its command line, for which it would import Rich, Pygments and Click, and without HTTP/2, which
+    nobody here asks for."""
+    if "httpx" in sys.modules:
+        return
+    command_line = ModuleType("httpx._main")
+    vars(command_line)["main"] = SimpleNamespace()
+    sys.modules[command_line.__name__] = command_line
+    with_http2 = "h2" in sys.modules
+    if not with_http2:
+        vars(sys)["modules"]["h2"] = None
+    try:
+        import httpx  # noqa: F401
+    finally:
+        if not with_http2:
+            del sys.modules["h2"]
 
 
 def build(announce: Announce) -> Mapping[str, Handler]:

@@ -47,6 +47,10 @@ class ChildProcess:
         self._connection: Connection | None = None
         self._starting = asyncio.Lock()
 
+    def listen(self, on_state: Callable[[ChildState], None]) -> None:
+        """Say who is told of its state from now on."""
+        self._on_state = on_state
+
     @property
     def pid(self) -> int | None:
         """The process id while it runs."""

@@ -7,6 +7,7 @@ returns the methods by name and may import what is heavy: `print` no longer reac
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -101,7 +102,10 @@ async def _serve(build: Build, output: ParentPipe) -> None:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    gc.disable()  # imports make no garbage, and looking for it is a tenth of their time
     methods = build(lambda event: output.write(wire.Announced(event)))
+    gc.freeze()
+    gc.enable()
     output.write(wire.Ready())
     running: dict[int, asyncio.Task[None]] = {}
     async for line in lines(reader):

@@ -36,6 +36,7 @@ from tui_agent.turn.model_choice import asking, chosen, is_chosen
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
+    from tui_agent.processes.child import ChildProcess
 
 #: What a model is asked to see that it answers, and the tokens that takes at most, in and out.
 TEST, TEST_TOKENS = "Answer with the one word OK.", (20, 10)
@@ -217,7 +218,7 @@ class ModelAccess:
         name = self.state.model.name
         words = in_words(name, rules_for(name), asking(self._settings(), self.state, name).effort)
         if words and all(words not in notice.text for notice in self.state.notices.items):
-            await self._journal.record(e.NoticeGiven("info", words))
+            await self._journal.record_soon(e.NoticeGiven("info", words))
 
     @call(changes=False)
     async def tell_end(self) -> None:
@@ -257,7 +258,7 @@ class ModelAccess:
         self._prices = abilities.prices
         event = chosen(self._settings(), name, abilities)
         if not is_chosen(self.state.model, event):
-            await self._journal.record(event)
+            await self._journal.record_soon(event)
 
     @call(changes=False)
     def files(self) -> ProviderFiles | None:
@@ -296,11 +297,15 @@ class ModelAccess:
 
 
 def make_model(
-    settings: Settings, replay: Path | None, record: Path | None, store: Store
+    settings: Settings,
+    replay: Path | None,
+    record: Path | None,
+    store: Store,
+    process: ChildProcess | None = None,
 ) -> tuple[Model, str]:
     """The model as the options say, and its name ("" where none is configured).
 
-    Nothing is started yet, and litellm is not imported here or later.
+    Nothing is started yet but for a `process` that was started ahead, and litellm is not imported here or later.
     """
     name = settings.model or store.state.model.name  # one that was chosen on the screen stays chosen
     if replay is not None:
@@ -317,6 +322,7 @@ def make_model(
             on_status=lambda status: store.emit(ModelStatusChanged(status)),
             transport=settings.models.transport,
             model=name,
+            process=process,
         )
     if record is not None:
         from tui_agent.model.recording import Recorder

@@ -29,6 +29,7 @@ from tui_agent.workspace.ahead import ChildAhead
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from tui_agent.processes.child import ChildProcess
     from tui_agent.subtasks.parent import RunSession
 
 
@@ -53,11 +54,15 @@ class Opening(Struct, frozen=True):
 
 
 async def open_session(
-    opening: Opening, folders: Folders | None = None, ahead: ChildAhead | None = None
+    opening: Opening,
+    folders: Folders | None = None,
+    ahead: ChildAhead | None = None,
+    model_ahead: ChildProcess | None = None,
 ) -> Session:
     """The session, its state as it was left. Raises `SessionError` where it is missing or open elsewhere.
 
-    The workspace child that was started `ahead` becomes the session's, or is ended where it is not the right one.
+    The workspace child that was started `ahead` becomes the session's, or is ended where it is not the right one. So
+    does the model's, which a recording does not need.
     """
     folders = folders or user_folders()
     found = await asyncio.to_thread(_find, opening, folders)
@@ -68,7 +73,7 @@ async def open_session(
     replay = opening.replay or (Path(state.session.replay) if state.session.rehearsal else None)
     store = Store(state)
     journal = Journal(store, kept.log, kept.number)
-    model, name = make_model(loaded.settings, replay, opening.record, store)
+    model, name = make_model(loaded.settings, replay, opening.record, store, model_ahead)
     session = Session(
         journal=journal,
         storage=kept,

@@ -35,9 +35,11 @@ class Preparation:
         self._index: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._warmed = -WARM_SECONDS
+        self._interactive = True
 
     def start(self, *, interactive: bool) -> None:
         """Wait for a message to be written, where somebody can; else begin at once."""
+        self._interactive = interactive
         if not interactive:
             self._begin()
             self._warm()
@@ -78,7 +80,8 @@ class Preparation:
     async def _prepare(self) -> None:
         await self._models.start()
         for module in MODULES:
-            await in_background(partial(import_module, module))
+            # without a screen there are no keys that would have to come first
+            await (in_background if self._interactive else asyncio.to_thread)(partial(import_module, module))
 
     async def _warm_index(self) -> None:
         await self._workspace.ready()
