@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.answers import prose
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, SearchReplace, ShownText
 
 DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n x\n-a\n+b\n"
 ENVELOPE = """*** Begin Patch
@@ -82,10 +82,11 @@ def test_a_bare_diff_in_prose_is_a_change() -> None:
     ]
 
 
-def test_a_diff_without_a_name_is_a_fault() -> None:
-    found = prose.changes("```diff\n@@ -1 +1 @@\n-a\n+b\n```")
-    assert found.changes == ()
-    assert "does not name its file" in found.faults[0]
+def test_a_diff_without_a_name_is_shown() -> None:
+    diff = "@@ -1,2 +1,2 @@\n x\n-a\n+b\n"
+    found = prose.changes(f"What changes is this:\n\n```diff\n{diff}```")
+    assert (found.changes, found.refused, found.faults) == ((), (), ())
+    assert found.shown == (ShownText(diff, diff=True),)
 
 
 @pytest.mark.parametrize(

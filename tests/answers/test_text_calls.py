@@ -8,9 +8,10 @@ import pytest
 from support.local_replies import CALL, LATE, READ, REFUSED, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
+from tui_agent.answers import thoughts
 from tui_agent.answers.change_signs import looks_like_a_change
+from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.thoughts import after_thought
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import ChangeRequest, Reply, SearchReplace
 
@@ -100,7 +101,7 @@ def test_several_calls_are_several(dialect: str) -> None:
 )
 def test_signs_are_looked_for_in_a_moment(text: str) -> None:
     begun = time.process_time()
-    after_thought(text)
+    thoughts.take(Ledger(text))
     looks_like_a_change("{" + text, ("propose_changes",))
     looks_like_a_change("{" + '"\\' * 50_000, ("propose_changes",))
     assert time.process_time() - begun < 1.0

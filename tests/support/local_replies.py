@@ -55,6 +55,7 @@ READ = {
     f"<|message|>{J(REPLY)}<|return|>",
 }
 READ |= {
+    "another reply behind one without changes": f"{J({'summary': 'No', 'fileChanges': []})}\n{J(REPLY)}",
     "Hermes, written twice": f"{READ['Hermes']}\n{READ['Hermes']}",
     "Hermes behind words on its line": f"Here you go: {READ['Hermes']}",
     "Llama in a list": f"1. {READ['Llama']}",
@@ -68,7 +69,6 @@ READ |= {
 REFUSED = {
     "Llama cut short": READ["Llama"][:-1],
     "a bare list with curly quotes": READ["a bare list in chatter"].replace('"path"', "“path”"),
-    "another reply behind one without changes": f"{J({'summary': 'No', 'fileChanges': []})}\n{J(REPLY)}",
     "broken arguments": '<tool_call>\n{"name": "propose_changes", "arguments": {"changes": [{"path": "a"\n</tool_call>',
     "no end of a function": "<function=propose_changes>\n<parameter=changes>\n[]",
     "Mistral, broken": "[TOOL_CALLS] [{broken",

@@ -193,7 +193,6 @@ REFUSED = [
     Sample("a diff in prose with too few lines", DIFF.replace("-2,5 +2,5", "-2,9 +2,9") + "\nDone.", said="fewer lines"),
     Sample("a diff in prose with too many lines", DIFF.replace("-2,5 +2,5", "-2,3 +2,3") + "\nDone.", said="src/app.py"),
     Sample("a diff of two names", fence(DIFF.replace("a/src/app.py", "a/old.txt"), "diff"), said="two files"),
-    Sample("a diff that names no file", fence(HUNK, "diff"), said="does not name"),
     Sample("a hunk in prose", f"Change it:\n\n{HUNK}\nDone.", said="@@"),
     Sample("an added file without its marks", "*** Begin Patch\n*** Add File: new.py\n+one\ntwo\n+three\n*** End Patch\n", said="new.py"),
     Sample("git's added file without its marks", fence("diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,3 @@\n+one\n two\n+three\n", "diff"), said="new.py"),

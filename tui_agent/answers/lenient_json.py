@@ -110,6 +110,29 @@ class Lenient(Struct, frozen=True):
     deep: bool = False
 
 
+def put(values: dict[str, Any], key: str, value: Any) -> None:
+    """Add an entry to an object. Of two equal keys neither is lost: two lists are one, another value gets a key of
+    its own, which no shape has."""
+    if key not in values:
+        values[key] = value
+        return
+    first = values[key]
+    if isinstance(first, list) and isinstance(value, list):
+        values[key] = first if first == value else [*first, *value]
+    elif first != value:
+        values[f"a second {key}"] = value
+
+
+def from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object from its entries in order, with what is said under equal keys."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        values = {}
+        for key, value in pairs:
+            put(values, key, value)
+    return values
+
+
 class _Frame:
     """A list or an object that is still open, and the key under which its next value goes."""
 
@@ -125,7 +148,7 @@ class _Frame:
         if isinstance(self.value, list):
             self.value.append(value)
         else:
-            self.value[self.key] = value
+            put(self.value, self.key or "", value)
             self.key = None
         self.comma = True
 

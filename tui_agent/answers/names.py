@@ -34,7 +34,9 @@ _WITHOUT_EXTENSION = frozenset(
 _LANGUAGES = frozenset({"asp.net", "vb.net", "node.js", "next.js", "react.js", "vue.js", "d3.js", "ember.js"})
 _ATTRIBUTE = re.compile(r"(?:title|file|filename|filepath|path|name)[=:][ \t]*")
 _LABEL_WORDS = re.compile(
-    r"(?:(?:new|updated?|create|edit|change[ds]?|modified)[ \t]+)?(?:file(?:name)?|path)?[ \t]*:?[ \t]*", re.I
+    r"(?:(?:new|updated?|create|edit|change[ds]?|modified|neue|nouveau|nuevo)[ \t]+)?"
+    r"(?:file(?:name)?|path|datei|fichier|archivo|arquivo|文件|檔案|ファイル|файл|파일)?[ \t]*[:：]?[ \t]*",
+    re.I,
 )
 _CODE_SPAN = re.compile(r"`([^`\n]{1,300})`")
 
@@ -193,20 +195,85 @@ def _is_language(word: str) -> bool:
 
 
 def in_label(line: str) -> str:
-    """The path that a line of prose consists of: `**src/a.py**`, `### src/a.py`, `File: a.py`."""
+    """The path that a line of prose consists of: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py (new)`."""
     if len(line) > _LONGEST:
         return ""
-    bare = line.strip().lstrip("#>-*`_ ").rstrip(":*`_ ")
+    bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*`_ ")
+    bare = _NUMBER.sub("", bare).lstrip("#>-*`_ ")
+    bare = _AFTER.sub("", bare.rstrip(":：*`_ ")).rstrip(":：*`_ ")
     words = _LABEL_WORDS.match(bare)
-    bare = bare[words.end() if words else 0 :].strip("`*_: ")
+    bare = bare[words.end() if words else 0 :].strip("`*_:： ")
     return plain(bare) if is_path(bare) else ""
+
+
+#: A number before a label, a link to the path that it shows, and a remark in brackets behind it.
+_NUMBER = re.compile(r"^[#\s*_]*(?:(?:step|schritt|file)[ \t]+)?\d{1,2}[.):][ \t]+", re.I)
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\s]{1,300}\)")
+_AFTER = re.compile(r"[`*_]{0,4}[ \t]*[(（\[–—-][^()\n]{1,60}[)）\]]?[ \t]*[:：]?[`*_]{0,4}$")
+#: Words of a line that announces the text of a file, whose path it names as code.
+_ANNOUNCES = re.compile(
+    r"(?i)\b(?:create|creating|add|adding|write|save|put|new|full|complete|entire|whole|final|updated?|rewritten"
+    r"|modified|revised|fixed|corrected|contents?|replace|file|here is|here's|here are|now looks?|becomes|as follows"
+    r"|datei|neue|neuer|inhalt|vollständig\w*|fichier|contenu|nouveau|archivo|contenido|nuevo|completo|arquivo)\b"
+    r"|文件|檔案|内容|ファイル|файл|파일"
+)
+#: Words of a line that shows a part of a file, or how something is called.
+_PART_OF = re.compile(
+    r"(?i)\b(?:where it says|which says|says|in line|lines? \d|around|only the|snippet|excerpt|part of|at the top|run"
+    r"|usage|call(?:s|ed|ing)? it|imports?|insert|append|below|above|after the|before the|inside|within)\b"
+)
+
+
+def announced(line: str) -> str:
+    """The path of a line that announces a whole file: "Here is the updated `src/a.py`:"."""
+    bare = line.strip()
+    if len(bare) > _LONGEST or not bare.rstrip("*_ ").endswith((":", "：", ".")):
+        return ""
+    if not _ANNOUNCES.search(bare) or _PART_OF.search(bare):
+        return ""
+    found = {plain(span) for span in _NAMED_SPAN.findall(bare) if is_path(span) and has_extension(span)}
+    return found.pop() if len(found) == 1 else ""
+
+
+_NAMED_SPAN = re.compile(r"[`*\[]{1,3}([^`*\[\]\s]{1,300})[`*\]]{1,3}")
+_COMMENT = re.compile(
+    r"[ \t]*(?:#|//|--|;|%|<!--|/\*)[ \t]*(?:file(?:name)?:?[ \t]*)?(\S{1,300}?)[ \t]*(?:-->|\*/)?[ \t]*"
+)
+
+
+def in_comment(line: str) -> str:
+    """The path that a line of code consists of, behind the sign of a comment: `# src/a.py`."""
+    found = _COMMENT.fullmatch(line) if len(line) < _LONGEST else None
+    name = found[1] if found else ""
+    return plain(name) if is_path(name) and "/" in name and has_extension(name) else ""
+
+
+#: Languages of fences and the extensions of their files; a fence in another language does not hold the file.
+_OF_LANGUAGES = {
+    "python": "py pyi pyw", "py": "py pyi pyw", "javascript": "js mjs cjs jsx", "js": "js mjs cjs jsx",
+    "typescript": "ts mts cts tsx", "ts": "ts mts cts tsx", "bash": "sh bash zsh", "sh": "sh bash zsh",
+    "shell": "sh bash zsh", "zsh": "sh bash zsh", "powershell": "ps1", "bat": "bat cmd", "json": "json jsonc json5",
+    "yaml": "yml yaml", "yml": "yml yaml", "toml": "toml lock", "html": "html htm vue svelte", "css": "css",
+    "go": "go", "rust": "rs", "java": "java", "kotlin": "kt kts", "ruby": "rb", "sql": "sql", "markdown": "md markdown",
+    "c": "c h", "cpp": "cpp cc cxx h hpp", "csharp": "cs", "php": "php", "swift": "swift", "lua": "lua",
+}  # fmt: skip
+
+
+def fits(language: str, path: str) -> bool:
+    """Whether a fence of that language may hold the file."""
+    wanted = _OF_LANGUAGES.get(language)
+    name = _last(path)
+    return wanted is None or "." not in name or name.rpartition(".")[2].lower() in wanted.split()
 
 
 def in_sure_label(line: str) -> str:
     """The path of a label that can mean nothing else; a heading `Node.js` or `Client/Server` can."""
     path = in_label(line)
-    sure = ("/" in path and has_extension(path)) or "`" in line or re.search(r"\b(?:file|path)", line, re.I)
+    sure = ("/" in path and has_extension(path)) or "`" in line or _SURE.search(line)
     return path if sure else ""
+
+
+_SURE = re.compile(r"(?i)\b(?:file|path|datei|fichier|archivo|arquivo)|\]\(|文件|檔案|ファイル|файл|파일")
 
 
 def mentioned(line: str) -> str:

@@ -19,7 +19,8 @@ MAX_GUESSED = 200_000
 MAX_BRACKETS = 2_000
 
 #: With line breaks and tabs as they are inside strings, and without.
-_LOOSE, _STRICT = json.JSONDecoder(strict=False), json.JSONDecoder()
+_LOOSE = json.JSONDecoder(strict=False, object_pairs_hook=lenient_json.from_pairs)
+_STRICT = json.JSONDecoder(object_pairs_hook=lenient_json.from_pairs)
 #: A text that is decoded in a moment, and how many levels of a longer one are taken apart: the lists of a reply,
 #: their entries, and the edits in those.
 _LONG = 200_000
@@ -51,6 +52,9 @@ class ReadObject(Struct, frozen=True):
     opened: str = ""
     repaired: dict[str, Any] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    #: The places of the object with the fence around it, from and to.
+    begin: int = 0
+    end: int = 0
 
 
 def find(text: str, keys: Sequence[str]) -> ReadObject:
@@ -75,12 +79,16 @@ def _opens(text: str, start: int, keys: Sequence[str]) -> bool:
 
 def read_at(text: str, start: int) -> ReadObject:
     """The object that begins at `start`, strictly first, then with the mistakes that are certain."""
-    before = _FENCE_BEFORE.sub("", text[:start]).strip(" \t\r\n[")
+    head = text[:start].rstrip(" \t\r\n[")
+    fence = _FENCE_BEFORE.search(head)
+    begin = fence.start() if fence else len(head)
+    before = head[:begin].strip(" \t\r\n[")
     try:
         value, end = _Decoder(text, _LOOSE).read(start)
     except (ValueError, RecursionError):
-        return _broken(text, start, before)
-    return ReadObject(value, isinstance(value, dict), before, _rest(text, end))
+        return _broken(text, start, before, begin)
+    end = _tail(text, end)
+    return ReadObject(value, isinstance(value, dict), before, text[end:].strip(), begin=begin, end=end)
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
@@ -136,7 +144,7 @@ class _Decoder:
                 at = _blank(text, at + 1)
             value, at = self.read(at, depth + 1)
             if end == "}":
-                result[key] = value
+                lenient_json.put(result, key, value)
             else:
                 result.append(value)
             at = _blank(text, at)
@@ -171,24 +179,27 @@ def _blank(text: str, at: int) -> int:
     return space.end() if space else at
 
 
-def _rest(text: str, end: int) -> str:
+def _tail(text: str, end: int) -> int:
     tail = _TAIL.match(text, end)
-    return text[tail.end() if tail else end :].strip()
+    return tail.end() if tail else end
 
 
-def _broken(text: str, start: int, before: str) -> ReadObject:
+def _broken(text: str, start: int, before: str, begin: int) -> ReadObject:
     read = lenient_json.read(text, start)
     if not isinstance(read.value, dict):
         return ReadObject({}, before=before)
     if read.whole:
-        return ReadObject(read.value, True, before, _rest(text, read.end))
+        end = _tail(text, read.end)
+        return ReadObject(read.value, True, before, text[end:].strip(), begin=begin, end=end)
     faults: tuple[str, ...] = ()
     repaired: dict[str, Any] = {}
     if read.fault >= 0:
         line = text.count("\n", 0, read.fault) + 1
         faults = (f"The JSON is broken at line {line}, {_excerpt(text, read.fault)}: the rest is not read.",)
         repaired = {} if read.deep else _guess(text[start:])
-    return ReadObject(read.value, True, before, "", False, read.opened, repaired, faults)
+    return ReadObject(
+        read.value, True, before, "", False, read.opened, repaired, faults, begin=begin, end=len(text)
+    )
 
 
 def _excerpt(text: str, at: int) -> str:

@@ -7,15 +7,17 @@ edit, a whole file, or only something that is shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tui_agent.answers import markers, names, patches, unified
+from tui_agent.answers import explaining, markers, names, patches, unified
+from tui_agent.answers.ledger import Use
 from tui_agent.answers.lines import Inside, Lines
 from tui_agent.answers.patches import Findings
-from tui_agent.answers.values import ChangeRequest, Refusal
+from tui_agent.answers.values import ChangeRequest, Refusal, ShownText
 
 _QUOTED = re.compile(r"[ \t]*>[ \t>]*")
 _FILE_LINE = re.compile(r"\*\*\* (?:Add|Update|Delete) File:[ \t]*(\S.*)")
@@ -25,6 +27,10 @@ _DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
 _OUTPUT = frozenset({"console", "output", "shell-session", "log"})
 _PLAIN = frozenset({"text", "plaintext"})
 _MARKDOWN = frozenset({"markdown", "md", "mdx"})
+#: A fence of fewer lines says too little to tell its file by it.
+_FEWEST_SHOWN = 3
+#: The head of a commit is in so many lines above its diff.
+_HEAD = 12
 #: How many lines that could mean something are looked at where a few are enough.
 _FEW = 200
 
@@ -50,6 +56,7 @@ class _Fence:
         self.text = lines
         self.lines: Sequence[str] = Inside(lines.all, self.prefix) if self.prefix else lines.all
         self.findings = findings
+        self.shown: list[ShownText] = []
         self.begin = lines.below(at + 1)
 
     def read(self) -> int:
@@ -134,9 +141,12 @@ class _Fence:
             why = "its diff has fewer lines than its `@@` line says, and its fence may end at one of the file's own"
             self.findings.refuse(last, why)
         else:
-            if not found:
+            if not found and named:
                 self.findings.refuse(named, "a fenced diff holds no change")
-            self.findings.sections(found, named)
+            if named or any(section.path or section.fault for section in found):
+                self.findings.sections(found, named)
+            else:
+                self._show(end, diff=True)
             return end + 1
         self.findings.sections(found[:-1], named)
         return end + 1
@@ -182,12 +192,13 @@ class _Fence:
         path = "" if self.language in _OUTPUT else self.named
         labelled = not self.named and self.language not in _OUTPUT | _PLAIN
         if labelled:
-            path = names.in_sure_label(self.label)
+            path = self._label_path()
         if not path:
             self._say_what_is_hidden(end, nested)
+            if self.language not in _OUTPUT:
+                self._show(end)
             return end + 1
-        size = len(self.prefix)
-        text = "".join(self.text.all[number][size:] + "\n" for number in range(self.at + 1, end))
+        text = self._text(end)
         if doubt := self._doubt(path, end, nested):
             self.findings.refuse(path, doubt)
         elif form := markers.edit_form(path, text):
@@ -195,6 +206,22 @@ class _Fence:
         else:
             self.findings.items.append(ChangeRequest(path, content=text, fenced=True, labelled=labelled))
         return end + 1
+
+    def _text(self, end: int) -> str:
+        size = len(self.prefix)
+        return "".join(self.text.all[number][size:] + "\n" for number in range(self.at + 1, end))
+
+    def _show(self, end: int, diff: bool = False) -> None:
+        """Keep what names no file: it may be seen of which file it is."""
+        if end - self.at > _FEWEST_SHOWN and len(self.shown) < _FEW:
+            self.shown.append(ShownText(self._text(end), diff))
+
+    def _label_path(self) -> str:
+        """The path that the line above the fence, or the first line in it, gives what is in the fence."""
+        path = names.in_sure_label(self.label) or names.announced(self.label)
+        if not path and self.begin < len(self.text):
+            path = names.in_comment(self.lines[self.begin])
+        return path if path and names.fits(self.language, path) else ""
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
         """Why it is not certain that the fence holds the whole text of the file; empty where it is."""
@@ -251,11 +278,18 @@ class _Fence:
 
 
 class ProseChanges(Struct, frozen=True):
-    """What a text holds. `faults` are sentences about all that cannot be read, that of `refused` files too."""
+    """What a text holds. `faults` are sentences about all that cannot be read, that of `refused` files too.
+
+    `offered` are changes that the words beside them show as an example, or as history; `shown` are fences that name no
+    file. `spans` are the places (from, to) of all that is not shown.
+    """
 
     changes: tuple[ChangeRequest, ...] = ()
     faults: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    offered: tuple[ChangeRequest, ...] = ()
+    shown: tuple[ShownText, ...] = ()
+    spans: tuple[tuple[int, int, Use], ...] = ()
 
 
 def changes(text: str, cut: bool = False) -> ProseChanges:
@@ -264,11 +298,14 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
     scan.read()
     made: list[ChangeRequest] = []
     refused: list[Refusal] = []
+    offered: list[ChangeRequest] = []
     faults: dict[str, None] = {}
     for item in scan.findings.items:
         match item:
             case ChangeRequest() if item.delete and item.path in scan.findings.dropped:
                 pass  # what should take its place is missing
+            case ChangeRequest() if item.offered:
+                offered.append(item)
             case ChangeRequest():
                 made.append(item)
             case Refusal():
@@ -276,7 +313,34 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
                 faults[item.sentence] = None
             case str():
                 faults[item] = None
-    return ProseChanges(tuple(made), tuple(faults), tuple(refused))
+    spans = _offsets(text, scan.taken)
+    return ProseChanges(
+        tuple(made), tuple(faults), tuple(refused), tuple(offered), tuple(scan.shown), tuple(spans)
+    )
+
+
+def _offsets(text: str, taken: Sequence[tuple[int, int, Use]]) -> Iterator[tuple[int, int, Use]]:
+    """Lines from and to as places in the text."""
+    number = at = 0
+    for first, last, use in taken:
+        places = []
+        for line in (first, last):
+            while number < line and at < len(text):
+                end = text.find("\n", at)
+                at = len(text) if end < 0 else end + 1
+                number += 1
+            places.append(at)
+        yield places[0], places[1], use
+
+
+def _offered(item: patches.Item) -> patches.Item:
+    if isinstance(item, ChangeRequest):
+        return replace(item, offered="the answer shows it as an example or as what was done before")
+    return item
+
+
+def _names_its_file(item: patches.Item) -> bool:
+    return isinstance(item, ChangeRequest) or (isinstance(item, Refusal) and bool(item.path))
 
 
 class _Scan:
@@ -287,6 +351,9 @@ class _Scan:
         self.findings = Findings(cut)
         #: The first line that belongs to nothing that was read.
         self.floor = 0
+        self.shown: list[ShownText] = []
+        #: Lines from and to, and what they are.
+        self.taken: list[tuple[int, int, Use]] = []
         self._never_closed: set[str] = set()
 
     def read(self) -> None:
@@ -295,17 +362,38 @@ class _Scan:
             return
         at = 0
         while (at := self.lines.next_hot(at)) < len(self.lines):
+            items, begin, label = self.findings.items, at, self._label(at)
+            count = len(items)
             at = self._line(at)
+            if len(items) == count:
+                continue
+            shown = explaining.is_shown(label, self._below(at)) or self._is_history(begin)
+            if shown:
+                items[count:] = [_offered(item) for item in items[count:] if _names_its_file(item)]
+            uses = {type(item): None for item in items[count:]}
+            use: Use = "change" if ChangeRequest in uses else "refusal" if uses else "shown"
+            self.taken.append((begin, at, use))
 
     def _label(self, at: int) -> str:
         return self.lines.above(at, self.floor)
+
+    def _below(self, at: int) -> str:
+        below = self.lines.below(at)
+        return self.lines.all[below].strip() if below < len(self.lines) else ""
+
+    def _is_history(self, at: int) -> bool:
+        """Whether what begins in the line is the diff of a commit, as git shows it."""
+        around = self.lines.all[max(0, at - _HEAD) : at + _HEAD]
+        return explaining.is_commit("\n".join(line[:200] for line in around))
 
     def _line(self, at: int) -> int:
         """Read what begins in the line; the line after it."""
         lines = self.lines.all
         line = lines[at]
         if _opens(line):
-            end = _Fence(self.lines, at, self._label(at), self.findings).read()
+            fence = _Fence(self.lines, at, self._label(at), self.findings)
+            end = fence.read()
+            self.shown += fence.shown
         elif patches.begins_envelope(line):
             end = self.findings.envelope(lines, at, None)
         elif unified.begins(lines, at):

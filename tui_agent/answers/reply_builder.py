@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from tui_agent.answers import markers, names, patches, plans, prose, same_file, schema
+import msgspec
+
+from tui_agent.answers import markers, names, patches, plans, properties, prose, same_file, schema
+from tui_agent.answers.ledger import Ledger, Left
 from tui_agent.answers.lenient_json import has_half, joined
-from tui_agent.answers.schema import coerced, near_names
+from tui_agent.answers.schema import by_path, coerced, near_names, written_out
 from tui_agent.answers.text_calls import InText
 from tui_agent.answers.values import (
     ChangeRequest,
@@ -17,6 +20,7 @@ from tui_agent.answers.values import (
     Reply,
     SearchReplace,
     SearchRequest,
+    ShownText,
     SubTaskRequest,
     TodoItem,
 )
@@ -42,6 +46,30 @@ MOST_ENTRIES = 10_000
 _CHANGES = ("fileChanges", "propose_changes.changes")
 
 
+#: Lists of which an entry that is understood only in part is not done at all.
+_WITH_EFFECTS = frozenset({"fileChanges", "propose_changes", "commands", "run_command"})
+
+
+def _unknown(entry: Item, part: dict[str, Any]) -> list[str]:
+    """The keys of an entry, and of the objects in its lists, that are not known and may say what is to be done."""
+    shapes = part.get("properties", {})
+    found = list(properties.unknown(entry, shapes)) if shapes else []
+    for key, shape in shapes.items():
+        inner = shape.get("items", {}).get("properties", {})
+        several = entry.get(key)
+        if inner and isinstance(several, list):
+            path = {"path": entry.get("path", "")}
+            for one in several:
+                if isinstance(one, dict) and not one.keys() <= inner.keys():
+                    found += [f"{key}[].{name}" for name in properties.unknown(one, inner, **path)]
+    return list(dict.fromkeys(found))
+
+
+def _these(keys: list[str]) -> str:
+    shown = ", ".join(f"`{key[:60]}`" for key in keys[:5])
+    return f"{shown} {'is' if len(keys) == 1 else 'are'}"
+
+
 class _Bad(Exception):
     """An item that cannot be used; the sentence says why."""
 
@@ -58,6 +86,9 @@ class ReplyBuilder:
         self.todos: tuple[TodoItem, ...] | None = None
         self.changes: list[ChangeRequest] = []
         self.refused: list[Refusal] = []
+        #: What is shown rather than proposed, and fences that name no file: the person may take both.
+        self.offered: list[ChangeRequest] = []
+        self.shown: list[ShownText] = []
         #: Files of which a fault says already that they are refused.
         self._said: set[str] = set()
         self.plan = plans.Plan(source="model")
@@ -81,10 +112,15 @@ class ReplyBuilder:
         )
         return sum(map(len, lists)) + (0 if self.todos is None else 1 + len(self.todos))
 
-    def take(self, key: str, value: Any, label: str = "") -> None:
-        """Read the value of `key` in a reply; `label` names it in faults if it goes by another name."""
+    def take(self, key: str, value: Any, label: str = "", but: Sequence[str] = ()) -> None:
+        """Read the value of `key` in a reply; `label` names it in faults if it goes by another name.
+
+        `but` are keys beside it that would change what becomes of its entries: then none of them is taken.
+        """
         part = self._parts.get(key, {"type": "array", "items": {"type": "object"}})
         label = label or key
+        if key == "fileChanges":
+            value = by_path(written_out(value))
         if isinstance(value, list):
             value = self._bounded(value, label)
         if isinstance(value, list) and key == "fileChanges":
@@ -94,6 +130,12 @@ class ReplyBuilder:
             return
         if not isinstance(value, list):
             self.faults.append(f"{label}: a list is expected here.")
+            return
+        if but:
+            sentence = f"{label}: {_these(list(but))} not known here, and nothing of it is done."
+            self.faults.append(sentence)
+            for entry in value:
+                self._refuse_entry(entry, label, sentence.partition(": ")[2])
             return
         entries = self._good(value, part.get("items", {}), label)
         match key:
@@ -129,6 +171,7 @@ class ReplyBuilder:
             self.todos = (*(self.todos or ()), *other.todos)
         self.changes += other.changes
         self.refused += other.refused
+        self.offered += other.offered
         self._said |= other._said
         self.plan = plans.joined_plans(self.plan, other.plan)
         self.searches += other.searches
@@ -139,11 +182,18 @@ class ReplyBuilder:
 
     def take_reply(self, value: dict[str, Any]) -> tuple[str, str]:
         """Read a reply of ours that came as text: all its lists; its summary and message are given back."""
+        but = list(properties.commanding(value, KEYS))
         for key in KEYS[2:]:
             if key in value:
-                self.take(key, value[key])
+                self.take(key, value[key], but=but if key == "fileChanges" else ())
         summary, message = (value.get(key) for key in KEYS[:2])
         return summary if isinstance(summary, str) else "", message if isinstance(message, str) else ""
+
+    def offer(self, other: ReplyBuilder, why: str) -> None:
+        """Let the person decide about the changes of another builder, and say what else it asks for."""
+        self.offered += [msgspec.structs.replace(change, offered=why) for change in other.changes]
+        if other.count > len(other.changes) or (other.refused and not other.changes):
+            self.faults.append(f"{why[:1].upper()}{why[1:]}: it was not carried out.")
 
     def _add_changes(self, found: list[patches.Item]) -> None:
         for item in found:
@@ -160,37 +210,62 @@ class ReplyBuilder:
         self._said.add(names.plain(refusal.path))
         self.faults.append(refusal.sentence)
 
-    def take_prose(self, text: str, cut: bool) -> None:
-        """Read the changes in prose. Beside changes of their own they are only shown, so that others are said."""
-        found = prose.changes(text, cut)
+    def take_prose(self, left: Left, more: str, cut: bool) -> None:
+        """Read the changes in the text that is left of a reply, and in `more`, which a field of it holds.
+
+        Beside changes of their own they are only shown, so that what they do not say is told.
+        """
+        found = prose.changes(f"{left.text}\n\n{more}" if more.strip() else left.text, cut)
+        for begin, end, use in found.spans:
+            left.claim(begin, end, use)
+        self.shown.extend(found.shown)
         if not self.changes and not self.refused:
             self.changes.extend(found.changes)
             self.refused.extend(found.refused)
+            self.offered.extend(found.offered)
             self._said.update(names.plain(one.path) for one in found.refused)
             self.faults.extend(found.faults)
             return
         told = {names.plain(item.path) for item in (*self.changes, *self.refused)}
         told |= {names.plain(change.rename_to) for change in self.changes if change.rename_to}
-        for path in dict.fromkeys(names.plain(item.path) for item in (*found.changes, *found.refused)):
-            if path and path not in told:
-                self.faults.append(
-                    f"The text shows a change to {path} that is not among the proposed ones: it was not taken."
-                )
+        said: dict[str, bool] = {}
+        for item in (*found.changes, *found.refused):
+            path = names.plain(item.path)
+            if isinstance(item, ChangeRequest) and path in told and not self._has(item):
+                said[path] = True
+            elif path and path not in told:
+                said.setdefault(path, False)
+        for path, beside in said.items():
+            what = "another change" if beside else "a change"
+            self.faults.append(
+                f"The text shows {what} to {path} that is not among the proposed ones: it was not taken."
+            )
 
-    def take_found(self, found: InText, cut: bool, unfinished_thought: bool) -> None:
+    def _has(self, shown: ChangeRequest) -> bool:
+        """Whether all lines that a shown change would write are in the proposed ones of its file."""
+        same = [change for change in self.changes if names.same_file(change.path, shown.path)]
+        if not same:
+            return True  # its file is refused, which is said
+        proposed = {line.strip() for change in same for line in _lines_of(change, "", edits=True)}
+        return all(line.strip() in proposed for line in _lines_of(shown, "+"))
+
+    def take_found(self, found: InText, ledger: Ledger, cut: bool, unfinished_thought: bool) -> None:
         """Read the changes in the prose beside what a text holds as calls, and say what of those cannot be read."""
         if found.fault:
             self.refuse(Refusal("", found.fault))
         if unfinished_thought:
             self.faults.append("The answer ended inside its reasoning, which is not read for changes.")
-        self.take_prose(found.prose, cut)
-        if found.doubt and not cut and not (self.count or self.changes or self.refused or self.faults):
+        self.take_prose(ledger.left(), "", cut)
+        nothing = not (self.count or self.changes or self.refused or self.offered or self.faults)
+        if found.doubt and not cut and nothing:
             self.refuse(Refusal("", found.doubt))
 
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
         changes, refused = same_file.joined(self.changes, self.refused)
         told = dict.fromkeys(one.sentence for one in refused if names.plain(one.path) not in self._said)
         self.faults.extend(told)
+        taken = {names.plain(one.path) for one in (*changes, *refused)}
+        offered, _ = same_file.joined(one for one in self.offered if names.plain(one.path) not in taken)
         return Reply(
             summary=joined(summary),
             message=joined(message),
@@ -204,6 +279,8 @@ class ReplyBuilder:
             cut=cut,
             faults=tuple(self.faults),
             refused=tuple(refused),
+            offered=tuple(offered),
+            shown=tuple(self.shown),
             others={key: tuple(entries) for key, entries in self.others.items()},
         )
 
@@ -231,9 +308,15 @@ class ReplyBuilder:
             found = schema.check(part, plans.judged(value), at) if part else []
             if not isinstance(value, dict):
                 found = found or [f"{at}: an object is expected here."]
+            elif unknown := _unknown(value, part):
+                sentence = f"{at}: {_these(unknown)} not known here, and nothing of this entry is done."
+                if label.partition(".")[0] in _WITH_EFFECTS:
+                    found = found or [sentence]
+                else:
+                    self.faults.append(f"{at}: {_these(unknown)} not known here.")
             if found:
                 self.faults.extend(found)
-                self._refuse_entry(value, label, found[0])
+                self._refuse_entry(value, label, found[0].partition(": ")[2] or found[0])
             else:
                 yield at, value
 
@@ -359,6 +442,19 @@ def _edits(item: Item) -> tuple[SearchReplace, ...]:
         raise _Bad("each edit needs `search` and `replace`")
     edits = [SearchReplace(_text(edit, "search"), _text(edit, "replace")) for edit in value]
     return tuple(edit for edit in edits if edit.search or edit.replace)
+
+
+def _lines_of(change: ChangeRequest, mark: str, edits: bool = False) -> Iterator[str]:
+    """The lines that a change would write, and with `edits` those that it searches for too, blank ones aside."""
+    lines: list[str] = (change.content or "").split("\n")
+    for edit in change.edits:
+        lines += [*edit.replace.split("\n"), *(edit.search.split("\n") if edits else ())]
+    for line in (change.diff or "").split("\n"):
+        if line[:1] in ("+", " ", "-") and (not mark or line.startswith(mark)):
+            lines.append(line[1:])
+    yield from (line for line in lines if line.strip())
+    for step in change.then:
+        yield from _lines_of(step, mark, edits)
 
 
 def _written(change: ChangeRequest) -> Iterator[str]:

@@ -4,7 +4,6 @@ meant a shape was put into it.
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from tui_agent.answers import names, objects
 from tui_agent.errors import SettingsError
 
 Schema = dict[str, Any]
@@ -121,9 +121,9 @@ def coerced(part: dict[str, Any], value: Any) -> Any:
     """
     match part.get("type"):
         case "object":
-            return _object(part, _written_out(value))
+            return _object(part, written_out(value))
         case "array":
-            return _array(part, _written_out(value))
+            return _array(part, written_out(value))
         case "integer" if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
             return int(value)
         case "integer" if isinstance(value, float) and value.is_integer():
@@ -144,6 +144,8 @@ def _object(part: dict[str, Any], value: Any) -> Any:
         name = key if key in shapes else camel(key)
         if name not in shapes:
             name = key
+        if name != key and name in value and entry != value[name]:
+            name = key  # it contradicts the other, which the check of the entry says
         if entry is not None and (name == key or name not in value):
             result[name] = coerced(shapes.get(name, {}), entry)
             same = same and name == key and result[name] is entry
@@ -163,18 +165,19 @@ def _array(part: dict[str, Any], value: Any) -> Any:
     return value
 
 
-def _written_out(value: Any) -> Any:
+def written_out(value: Any) -> Any:
+    """A list or an object that was written as a JSON string as itself."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
-        return json.loads(value, strict=False)
+        return objects.decoded(value)
     except (ValueError, RecursionError):
         return value
 
 
 def camel(key: str) -> str:
     """`file_changes` as `fileChanges`, and our own names however they are capitalised; any other stays."""
-    first, *rest = key.split("_")
+    first, *rest = re.split("[_-]", key)
     made = first + "".join(word.capitalize() for word in rest)
     return _OWN.get(made.lower(), made)
 
@@ -185,35 +188,72 @@ _OWN_NAMES += ("subTasks", "nextSteps", "changes", "path", "edits", "search", "r
 _OWN = {name.lower(): name for name in (*_OWN_NAMES, "delete", "renameTo")}
 
 
-_NEAR = {
+_NEAR: dict[str, tuple[str, ...]] = {
     "path": ("file", "filename", "fileName", "filePath", "filepath", "targetFile"),
-    "search": ("old", "oldStr", "oldString", "oldText", "find", "original"),
-    "replace": ("new", "newStr", "newString", "newText", "replacement", "replaceWith"),
     "content": ("newContent", "fileContent", "fullContent"),
     "diff": ("patch", "unifiedDiff"),
     "edits": ("replacements", "modifications"),
+    "renameTo": ("newPath", "moveTo", "newName"),
 }
+_NEAR_EDIT: dict[str, tuple[str, ...]] = {
+    "search": ("old", "oldStr", "oldString", "oldText", "find", "original"),
+    "replace": ("new", "newStr", "newString", "newText", "replacement", "replaceWith"),
+}
+_FORMS = ("edits", "content", "diff", "delete")
 
 
 def near_names(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry of a list of changes with our names for near ones: the entry itself where it has ours."""
-    result = _named(entry)
-    if "search" in result and "replace" in result and "edits" not in result:
-        result = {key: value for key, value in result.items() if key not in ("search", "replace")}
-        result["edits"] = [{"search": _named(entry)["search"], "replace": _named(entry)["replace"]}]
+    result = _named(entry, _NEAR)
+    if not any(form in result for form in _FORMS):
+        edit = _named(result, _NEAR_EDIT)
+        if "search" in edit and "replace" in edit:
+            pair = {"search": edit.pop("search"), "replace": edit.pop("replace")}
+            result = {**edit, "edits": [pair]}
     edits = result.get("edits")
-    if isinstance(edits, list) and any(isinstance(one, dict) and "search" not in one for one in edits):
-        result = {**result, "edits": [_named(one) if isinstance(one, dict) else one for one in edits]}
+    if isinstance(edits, list) and any(isinstance(one, dict) for one in edits):
+        named = [_named(one, _NEAR_EDIT) if isinstance(one, dict) else one for one in edits]
+        if any(one is not other for one, other in zip(named, edits, strict=True)):
+            result = {**result, "edits": named}
     return result
 
 
-def _named(entry: dict[str, Any]) -> dict[str, Any]:
-    """Only one near name stands for ours, and only where ours is missing."""
-    if "path" in entry and ("edits" in entry or "content" in entry or "diff" in entry):
-        return entry
-    result = {camel(key): value for key, value in entry.items()}
-    for ours, others in _NEAR.items():
+def by_path(value: Any) -> Any:
+    """A mapping from paths to entries as the list of changes that it means; anything else stays."""
+    if not isinstance(value, dict) or not value or near_names(value).keys() & _OWN_OF_CHANGES:
+        return value
+    entries = []
+    for path, entry in value.items():
+        if not (names.is_path(path) or "/" in path) or not isinstance(entry, (dict, str)):
+            return value
+        entries.append(
+            {"path": path, "content": entry} if isinstance(entry, str) else {"path": path, **entry}
+        )
+    return entries
+
+
+_OWN_OF_CHANGES = frozenset({"path", *_FORMS, "search", "replace", "renameTo"})
+
+
+def _named(entry: dict[str, Any], near: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Only one near name stands for ours, and only where ours is missing: the entry itself where none does."""
+    result = {_own_name(key, entry): value for key, value in entry.items()}
+    changed = result.keys() != entry.keys()
+    for ours, others in near.items():
         there = [other for other in others if other in result]
         if ours not in result and len(there) == 1:
             result[ours] = result.pop(there[0])
-    return result
+            changed = True
+    return result if changed else entry
+
+
+def _own_name(key: str, entry: dict[str, Any]) -> str:
+    name = camel(key)
+    return name if name in _KNOWN and name not in entry else key
+
+
+_KNOWN = {
+    *_OWN.values(),
+    *(name for near in (_NEAR, _NEAR_EDIT) for names_ in near.values() for name in names_),
+}
+_KNOWN |= {"todoIndex", "baseHash"}

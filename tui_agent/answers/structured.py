@@ -6,14 +6,18 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from tui_agent.answers import objects, text_calls
+from msgspec.structs import replace
+
+from tui_agent.answers import objects, properties, text_calls, thoughts
 from tui_agent.answers.change_signs import looks_like_a_change
+from tui_agent.answers.explaining import Fences, beside, is_shown
+from tui_agent.answers.ledger import Ledger, Left
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
 from tui_agent.answers.reply_builder import KEYS, ReplyBuilder, summary_of
-from tui_agent.answers.schema import Function, Schema, camel
-from tui_agent.answers.text_calls import CallFilter, TextCall
-from tui_agent.answers.thoughts import ThoughtFilter, after_thought
-from tui_agent.answers.tools import CallPieces, take_call
+from tui_agent.answers.schema import Function, Schema
+from tui_agent.answers.text_calls import CallFilter, InText, TextCall
+from tui_agent.answers.thoughts import ThoughtFilter, without_end
+from tui_agent.answers.tools import CallPieces, message_of, offer, take_call
 from tui_agent.answers.values import Delta, Refusal, Reply
 from tui_agent.model.client import CallChunk
 
@@ -165,6 +169,7 @@ class StructuredReader:
         self._response = response
         self._functions = {function.name: function for function in functions}
         self._keys = tuple((response or {}).get("properties", KEYS))
+        self._raw: list[str] = []
         self._pieces: list[str] = []
         self._held = ""
         self._passed = 0
@@ -176,6 +181,7 @@ class StructuredReader:
         self._calls = CallFilter(self._functions)
         #: Native function calls, which a model may make although none were offered.
         self._native = CallPieces()
+        self._summary = ""
         #: What was thought, of an answer that is finished.
         self.thought = ""
         #: What of the summary and the message has been on the screen, in pieces.
@@ -183,6 +189,7 @@ class StructuredReader:
 
     def feed(self, text: str) -> list[Delta]:
         """The new text of summary and message that this piece brought."""
+        self._raw.append(text)
         text = self._thoughts.feed(text)
         thought = self._thoughts.new_thought()
         thoughts = [Delta("reasoning", joined(thought))] if thought else []
@@ -265,67 +272,122 @@ class StructuredReader:
 
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
-        if held := self._thoughts.rest():
-            self.feed(held)
-        text = "".join(self._pieces)
-        before, bare = after_thought(text)
-        self.thought = self._thoughts.thought + before
-        if bare != text:
-            again = StructuredReader(self._response, tuple(self._functions.values()))
-            again._native = self._native
-            again.feed(bare)
-            return again.finish(cut)
-        read = objects.read_at(text, self._start) if self._start >= 0 else objects.ReadObject({})
-        is_reply = read.found and _is_reply(read, self._keys)
-        if not is_reply or (
-            read.before and text_calls.explicit(read.before) and text_calls.find(text, self._functions).calls
-        ):
+        ledger = Ledger(joined("".join(self._raw)))
+        self.thought, unfinished = thoughts.take(ledger)
+        left = ledger.left()
+        text = without_end(left.text)
+        scan = self
+        if text != "".join(self._pieces):
+            scan = StructuredReader(self._response, tuple(self._functions.values()))
+            scan.feed(text)
+            scan._held_back()
+        read = objects.read_at(text, scan._start) if scan._start >= 0 else objects.ReadObject({})
+        about = read.found and _is_reply(read, self._keys) and not _is_shown(text, scan._start, read)
+        if about and read.before and text_calls.explicit(read.before):
+            about = not text_calls.find(text, self._functions).calls
+        if about:
+            reply = self._object(left, read, cut, scan._words)
+        else:
             begun = cut and read.found and not read.value
-            return self._prose(read.before if begun else joined(text), cut, read)
-        return self._object(text, read, cut)
+            upto = len(text) if not begun else read.begin
+            reply = self._prose(ledger, left, text[:upto], cut, read, unfinished)
+        return replace(reply, spans=ledger.spans)
 
-    def _object(self, text: str, read: objects.ReadObject, cut: bool) -> Reply:
+    def _held_back(self) -> None:
+        if held := self._thoughts.rest():
+            self._pieces.append(held)
+            self._held += held
+            self._before()
+
+    def _object(self, left: Left, read: objects.ReadObject, cut: bool, words: dict[str, list[str]]) -> Reply:
         builder = ReplyBuilder(self._response)
         self._take_calls(builder)
         builder.faults.extend(_faults(read, cut, self._keys))
         builder.faults.extend(self._off(read))
-        value = {camel(key): entry for key, entry in read.value.items()}
-        if "fileChanges" not in value and isinstance(value.get("changes"), list):
-            value["fileChanges"] = value.pop("changes")
+        value = text_calls.own_keys(read.value)
+        builder.faults.extend(
+            f"There is no `{key[:60]}` here: it is not read."
+            for key in properties.unknown(value, (*self._keys, *KEYS))
+        )
+        but = list(properties.commanding(value, self._keys))
         for key in self._keys[2:]:
             if key in value:
-                builder.take(key, value[key])
+                builder.take(key, value[key], but=but if key == "fileChanges" else ())
             elif key in read.repaired and key != "fileChanges":
                 builder.take(key, read.repaired[key])
-        said = {part: "".join(pieces) for part, pieces in self._words.items()} if not read.complete else {}
-        before = joined(read.before)
-        message = _words(read, "message", said)
-        summary = _words(read, "summary", said)
-        builder.take_prose("\n\n".join((before, message, joined(read.after))), cut or not read.complete)
-        if not (builder.changes or builder.refused) and looks_like_a_change(read.after, self._functions):
+        left.claim(read.begin, read.end, "call")
+        before, after, said = self._beside(left, read, builder)
+        pieces = {part: "".join(pieces) for part, pieces in words.items()} if not read.complete else {}
+        message = "\n\n".join(part for part in (_words(read, "message", pieces), *said) if part)
+        summary = _words(read, "summary", pieces)
+        builder.take_prose(left.ledger.left(), message, cut or not read.complete)
+        if not (builder.changes or builder.refused) and looks_like_a_change(after, self._functions):
             builder.refuse(Refusal("", "what looks like a change in it follows a reply without any"))
-        whole = "\n\n".join(part for part in (before, message, joined(read.after)) if part.strip())
+        whole = "\n\n".join(part for part in (before, message, after) if part.strip())
         return builder.reply(
             summary or summary_of(whole), whole, cut or (not read.complete and not read.faults)
         )
+
+    def _beside(
+        self, left: Left, read: objects.ReadObject, builder: ReplyBuilder
+    ) -> tuple[str, str, list[str]]:
+        """The text before and after the object, without the calls and further replies in it, and what those say."""
+        if not (read.before or read.after):
+            return read.before, read.after, []
+        texts = (left.text[: read.begin], left.text[read.end :])
+        said: list[str] = []
+        kept: list[str] = []
+        for offset, text in zip((0, read.end), texts, strict=True):
+            found = text_calls.find(text, self._functions)
+            said += self._take_found(found, builder)
+            pieces, at = [], 0
+            for begin, end in sorted(found.taken):
+                left.claim(offset + begin, offset + end, "call")
+                pieces.append(text[at:begin])
+                at = end
+            kept.append("".join([*pieces, text[at:]]))
+        return kept[0].strip(" \t\r\n["), without_end(kept[1]).strip(), said
+
+    def _take_found(self, found: InText, builder: ReplyBuilder) -> list[str]:
+        """Read the calls and replies in a text, or let the person decide; the messages of the replies."""
+        said = []
+        for one in (*found.calls, *found.replies):
+            if one.shown:
+                offer(one, self._functions, self._response, builder)
+            elif isinstance(one, TextCall):
+                take_call(one, self._functions, builder)
+            else:
+                said.append(builder.take_reply(one.value))
+        self._summary = next((summary for summary, _ in said if summary), "")
+        return [message for _, message in said if message]
 
     def _off(self, read: objects.ReadObject) -> list[str]:
         """What is asked for by keys that are ours, and not here."""
         keys = [key for key in KEYS if key not in self._keys and (key in read.value or key in read.repaired)]
         return [f"There is no `{key}` here; there are {', '.join(self._keys)}." for key in keys]
 
-    def _prose(self, text: str, cut: bool, read: objects.ReadObject) -> Reply:
+    def _prose(
+        self, ledger: Ledger, left: Left, text: str, cut: bool, read: objects.ReadObject, unfinished: bool
+    ) -> Reply:
         builder = ReplyBuilder(self._response)
         self._take_calls(builder)
         found = text_calls.find(text, self._functions)
-        for call in found.calls:
-            take_call(call, self._functions, builder)
-        summary, said = builder.take_reply(found.reply or {})
-        if not (found.calls or found.reply or found.fault):
+        for begin, end in found.taken:
+            left.claim(begin, end, "call")
+        left.claim(len(text), len(left.text), "call")
+        said = self._take_found(found, builder)
+        if not (found.calls or found.replies or found.fault):
             builder.faults.extend(read.faults)
-        builder.take_found(found, cut, self._thoughts.unfinished)
-        message = "\n\n".join(part.strip() for part in (found.prose, said) if part.strip())
-        return builder.reply(summary or summary_of(message), message, cut)
+        message = "\n\n".join(part.strip() for part in (message_of(ledger), *said) if part.strip())
+        builder.take_found(found, ledger, cut, unfinished)
+        return builder.reply(self._summary or summary_of(message), message, cut)
+
+
+def _is_shown(text: str, start: int, read: objects.ReadObject) -> bool:
+    """Whether words or a fence around the object show it as an example."""
+    if not (read.before or read.after):
+        return False
+    return Fences(text).quotes(start) or is_shown(*beside(text, read.begin, read.end))
 
 
 def _is_reply(read: objects.ReadObject, known: Sequence[str]) -> bool:

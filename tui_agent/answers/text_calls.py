@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Collection
-from itertools import islice
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +18,8 @@ from msgspec.structs import replace
 
 from tui_agent.answers import lenient_json, objects
 from tui_agent.answers.change_signs import looks_like_a_change
-from tui_agent.answers.schema import camel, near_names
+from tui_agent.answers.explaining import Fences, beside, is_shown
+from tui_agent.answers.schema import by_path, camel, near_names
 from tui_agent.answers.thoughts import without_end
 
 #: Places of a text that are tried for JSON, and letters of a call in Python's syntax.
@@ -42,9 +42,9 @@ _LISTS = frozenset(
         "nextSteps",
         "todos",
         "searches",
-        "changes",
     }
 )
+_CHANGES = ("fileChanges", "changes")
 _FORMS = frozenset({"edits", "diff", "content", "delete", "renameTo", "search"})
 
 _OPENING = re.compile(
@@ -69,64 +69,83 @@ _SPACE = re.compile(r"[\s;,]*")
 
 
 class TextCall(Struct, frozen=True):
-    """One call: the name of the function, and its arguments as JSON text."""
+    """One call: the name of the function, and its arguments as JSON text.
+
+    `shown` says that the words beside it speak of it as an example, or as something that was not done.
+    """
 
     name: str
     arguments: str
+    shown: bool = False
+
+
+class TextReply(Struct, frozen=True):
+    """A reply of ours as text; `shown` as for calls."""
+
+    value: dict[str, Any]
+    shown: bool = False
 
 
 class InText(Struct, frozen=True):
-    """What a text holds: calls, or one object that is a reply of ours; `prose` is the text without them.
+    """What a text holds: calls, and objects that are replies of ours, at the places `taken` (from, to) of it.
 
-    `fault` says what looks like a call and cannot be read; it is still in `prose`. `doubt` says it of what may be read
-    in another way.
+    `fault` says what looks like a call and cannot be read. `doubt` says it of what may be read in another way.
     """
 
-    prose: str
     calls: tuple[TextCall, ...] = ()
-    reply: dict[str, Any] | None = None
+    replies: tuple[TextReply, ...] = ()
+    taken: tuple[tuple[int, int], ...] = ()
     fault: str = ""
     doubt: str = ""
 
 
 def find(text: str, names: Collection[str]) -> InText:
-    """The calls of functions with these `names` in a text, or the reply; only what is complete and certain.
+    """The calls of functions with these `names` in a text, and the replies; only what is complete and certain.
 
     A call that is written twice is one.
     """
-    found = _find(text, names)
+    fences = Fences(text)
+    found = _find(text, names, fences)
     named = {_squeezed(name): name for name in names}
-    calls = [replace(call, name=named.get(_squeezed(call.name), call.name)) for call in found.calls]
-    found = replace(found, calls=tuple(dict.fromkeys(calls)))
-    if found.calls or found.fault or not looks_like_a_change(text, names):
+    calls = dict.fromkeys(
+        replace(call, name=named.get(_squeezed(call.name), call.name)) for call in found.calls
+    )
+    replies = [one for at, one in enumerate(found.replies) if one not in found.replies[:at]]
+    found = replace(found, calls=tuple(calls), replies=tuple(replies))
+    if found.calls or found.replies or found.fault or fences.quoted or not looks_like_a_change(text, names):
         return found
     return replace(found, doubt="what looks like a change in it is in a form that cannot be read")
 
 
-def _find(text: str, names: Collection[str]) -> InText:
+def _find(text: str, names: Collection[str], fences: Fences) -> InText:
     calls: list[TextCall] = []
-    kept: list[str] = []
+    taken: list[tuple[int, int]] = []
     fault = ""
     at = failed = 0
     sought = explicit(text)
     while sought and failed < _MOST_TRIES and (opening := _OPENING.search(text, at)):
         if len(calls) > _MOST_CALLS:
             fault = f"it holds more than {_MOST_CALLS:,} calls as text, and only those are read"
-            return InText("".join(kept), tuple(calls[:_MOST_CALLS]), None, fault)
+            return InText(tuple(calls[:_MOST_CALLS]), (), tuple(taken), fault)
+        sign = opening.end() - len(opening[0].lstrip())
+        if not opening["code"] and fences.quotes(sign):
+            at = max(opening.end(), opening.start() + 1)
+            continue
         found = _explicit(text, opening, names)
         if found is None:
             failed += 1
             fault = "a call in it is written as text, in a form that cannot be read"
-            passed = max(opening.end(), opening.start() + 1)
-            kept.append(text[at:passed])
-            at = passed
+            at = max(opening.end(), opening.start() + 1)
             continue
-        calls += found[0]
-        kept.append(text[at : opening.start()])
+        shown = is_shown(*beside(text, opening.start(), found[1]))
+        calls += [replace(call, shown=shown) for call in found[0]]
+        taken.append((opening.start(), found[1]))
         at = found[1]
-    if calls or fault:
-        return InText("".join([*kept, text[at:]]), tuple(calls), None, fault)
-    return _implicit(text, names)
+    return (
+        InText(tuple(calls), (), tuple(taken), fault)
+        if fault
+        else _implicit(text, names, fences, calls, taken)
+    )
 
 
 def explicit(text: str) -> bool:
@@ -219,34 +238,70 @@ def _literal(node: ast.expr) -> Any:
     return ast.literal_eval(node)
 
 
-def _implicit(text: str, names: Collection[str]) -> InText:
-    """The first JSON of the text that is a call, several, a reply, or changes, whatever else the text says."""
-    floor = 0
-    for match in islice(_JSON.finditer(text), _MOST_TRIES) if "{" in text else ():
-        if match.start() < floor:
-            continue  # in what could not be read, or means something else
+def _implicit(
+    text: str,
+    names: Collection[str],
+    fences: Fences,
+    calls: list[TextCall],
+    taken: list[tuple[int, int]],
+) -> InText:
+    """With all JSON of the text, outside of what is `taken`, that is a call, a reply, or changes."""
+    values = list(_values(text, fences, taken)) if "{" in text else []
+    edges = [0, *(edge for begin, end, _ in sorted((*values, *((*place, 0) for place in taken)), key=_begin)
+                  for edge in (begin, end)), len(text)]  # fmt: skip
+    between = "".join(
+        text[begin:end] for begin, end in zip(edges[::2], edges[1::2], strict=True) if begin < end
+    )
+    alone = not without_end(between).strip("`~ \r\n,;")
+    replies: list[TextReply] = []
+    for begin, end, value in values:
+        found = _calls(value, names)
+        reply = None if found else _reply(value, alone)
+        if not found and reply is None:
+            continue
+        shown = not alone and is_shown(*beside(text, begin, end))
+        if len(calls) < _MOST_CALLS:
+            calls += [replace(call, shown=shown) for call in found]
+        if reply is not None:
+            replies.append(TextReply(reply, shown))
+        taken.append((begin, end))
+    return InText(tuple(calls), tuple(replies), tuple(taken))
+
+
+def _begin(value: tuple[int, int, Any]) -> int:
+    return value[0]
+
+
+def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Any]]:
+    """The JSON values that begin lines of a text, from their fence on to its end."""
+    floor = tries = 0
+    places = iter(sorted(taken))
+    place = next(places, None)
+    at = 0
+    while tries < _MOST_TRIES and (match := _JSON.search(text, at)):
+        at = max(match.start("sign"), match.start() + 1)
+        while place is not None and place[1] <= match.start("sign"):
+            place = next(places, None)
+        if place is not None and place[0] <= match.start("sign"):
+            at = place[1]
+            continue
+        if fences.quotes(match.start("sign")):
+            continue
         read = _value(text, match.start("sign"))
         if read is None:
+            tries += 1
             if len(text) - match.start() > _LONG:
-                break
+                return
             continue
-        value, end = read
-        alone = not text[: match.start()].strip() and not without_end(text[end:]).strip("`~ \n")
-        calls = _calls(value, names)
-        reply = None if calls else _reply(value, alone)
-        if not calls and reply is None:
-            floor = end
-            continue
-        while (
-            0 < len(calls) < _MOST_CALLS
-            and (more := _value(text, _after_space(text, end)))
-            and (others := _calls(more[0], names))
-        ):
-            calls, end = calls + others, more[1]
+        group = [(max(match.start(), floor), read[1], read[0])]
+        # several values of one line, or of one fence, follow each other
+        while (more := _value(text, _after_space(text, group[-1][1]))) is not None:
+            group.append((group[-1][1], more[1], more[0]))
+        begin, end, value = group.pop()
         closing = _FENCE_END.match(text, end) if match["fence"] else None
-        rest = text[: match.start()] + text[closing.end() if closing else end :]
-        return InText(rest, tuple(calls), reply)
-    return InText(text)
+        at = floor = closing.end() if closing else end
+        yield from group
+        yield begin, floor, value
 
 
 def _value(text: str, at: int) -> tuple[Any, int] | None:
@@ -311,22 +366,28 @@ def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[Te
     return []
 
 
+def own_keys(value: dict[str, Any]) -> dict[str, Any]:
+    """A reply under our own keys: two lists of changes are one."""
+    named: dict[str, Any] = {}
+    for key, entry in value.items():
+        lenient_json.put(named, camel(key), by_path(entry) if camel(key) in _CHANGES else entry)
+    changes = named.get("changes")
+    if isinstance(changes, list) and all(map(_is_change, changes)):
+        lenient_json.put(named, "fileChanges", named.pop("changes"))
+    return named
+
+
 def _reply(value: Any, alone: bool, depth: int = 0) -> dict[str, Any] | None:
     """The reply that a value is, with our keys; `alone` says that the answer is nothing but this value."""
     if isinstance(value, list) and value and all(map(_is_change, value)):
         return {"fileChanges": value}
     if not isinstance(value, dict):
         return None
-    if _is_change(value) and not {"content", "delete"} & value.keys():
+    if _is_change(value) and (alone or not {"content", "delete"} & value.keys()):
         return {"fileChanges": [value]}
-    named = {camel(key): entry for key, entry in value.items()}
+    named = own_keys(value)
     lists = [key for key in _LISTS if isinstance(named.get(key), list)]
-    if "changes" in lists and not all(map(_is_change, named["changes"])):
-        lists.remove("changes")
-    changes = "fileChanges" in lists or "changes" in lists
-    if changes or (alone and ("summary" in named or lists)) or ("summary" in named and lists):
-        if "changes" in lists and "fileChanges" not in named:
-            named["fileChanges"] = named.pop("changes")
+    if "fileChanges" in lists or (alone and ("summary" in named or lists)) or ("summary" in named and lists):
         return named
     if len(value) == 1 and depth < 2:
         [(key, inner)] = value.items()

@@ -1,27 +1,66 @@
-"""Thoughts at the beginning of an answer, in the tags of local models: told apart while they come."""
+"""Thoughts in an answer, in the tags of models: told apart while they come, and found in the middle of an answer.
+
+A table of tags, whose case does not count and which may have attributes. What is inside an edit, a call or a fence is
+that one's text: a page with comments in it keeps them.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from tui_agent.answers.ledger import Ledger
 
 _AFTER = re.compile(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
-_THOUGHT = re.compile(
-    r"\s*(?:<(?P<tag>think|thinking|thought|reasoning)>|<\|channel\|>analysis<\|message\|>)"
+#: Tags around what a model thinks: `<think>`, with attributes or a name before a colon, `[THINK]`, `◁think▷`.
+_NAMES = (
+    "think|thinks|thinking|thought|thoughts|thought_process|thoughtprocess|reasoning|analysis|scratchpad"
+    "|reflection|reflections|reflect|antthinking|inner_monologue|monologue|inner_thoughts|chain_of_thought|cot"
+    "|deliberation|rationale|brainstorm"
 )
+#: Tags and comments around what is shown and never meant.
+_SHOWN_NAMES = "details|example|examples|sample|blockquote|aside"
+_LONGEST_TAG = 120
+_ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?"
+_OPENS = (
+    rf"<(?P<angle>(?:[a-z]{{1,12}}:)?(?:{_NAMES})){_ATTRIBUTES}>"
+    rf"|\[(?P<square>think|thinking|thought|reasoning)\]|◁(?P<triangle>{_NAMES})▷"
+    rf"|<\|(?P<start>start|begin)_(?:of_)?(?P<bar>{_NAMES})\|>|<\|(?P<plain>{_NAMES})\|>"
+    r"|(?P<harmony>(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>)"
+)
+_THOUGHT = re.compile(rf"\s*(?:{_OPENS})", re.IGNORECASE)
 _HEAD = re.compile(r"\s*(?:<\|start\|>assistant)?(?:<\|channel\|>(?:final|commentary)<\|message\|>)?")
 _HEADS = (
-    "<think>", "<thinking>", "<thought>", "<reasoning>", "<|channel|>analysis<|message|>",
     "<|start|>assistant<|channel|>analysis<|message|>", "<|start|>assistant<|channel|>final<|message|>",
-    "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
+    "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
 )  # fmt: skip
-_HARMONY_END = re.compile(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
-_LATER = re.compile(
-    r"^[ \t]*<(?P<tag>think|thinking|thought|reasoning)>|(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>",
-    re.MULTILINE,
+#: The beginning of a tag, as far as it came.
+_MAY_OPEN = re.compile(
+    r"(?:<(?:[a-z]{1,12}:?[a-z_]{0,20}(?:[ \t][^<>\n]{0,80})?)?|<\|[a-z_]{0,40}\|?|\[[a-z_]{0,20}|◁[a-z_]{0,20})\Z",
+    re.IGNORECASE,
 )
-_FINAL = re.compile(r"<\|end\|>(?:(?:<\|start\|>assistant)?<\|channel\|>(?:final|commentary)<\|message\|>)?")
+_HARMONY_END = re.compile(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
 _LONGEST_END = 40
-_UNOPENED_END = re.compile(r"</think(?:ing)?>[ \t]*(?:\r?\n|\Z)")
+_UNOPENED_END = re.compile(
+    rf"(?:</(?:[a-z]{{1,12}}:)?(?:{_NAMES})>|\[/THINK\]|◁/think▷)[ \t]*(?:\r?\n|\Z)", re.I
+)
+
+
+def _end_of(opening: re.Match[str]) -> re.Pattern[str]:
+    """What ends the thought that begins so."""
+    if opening["harmony"]:
+        return _HARMONY_END
+    name = next(filter(None, (opening[kind] for kind in ("angle", "square", "triangle", "bar", "plain"))))
+    name = re.escape(name)
+    if opening["angle"]:
+        return re.compile(rf"</{name}[ \t]*>", re.IGNORECASE)
+    if opening["square"]:
+        return re.compile(rf"\[/{name}\]", re.IGNORECASE)
+    if opening["triangle"]:
+        return re.compile(rf"◁/{name}▷", re.IGNORECASE)
+    return re.compile(rf"<\|end_(?:of_)?{name}\|>|<\|/{name}\|>|</{name}>", re.IGNORECASE)
 
 
 class ThoughtFilter:
@@ -67,14 +106,15 @@ class ThoughtFilter:
             bare = self._held.lstrip()
             passed += self._held[: len(self._held) - len(bare)]
             self._held = bare
-            opening = _THOUGHT.match(self._held.removeprefix("<|start|>assistant"))
+            opening = _THOUGHT.match(bare)
             if opening is not None:
-                tag = opening["tag"]
-                self._ends = re.compile(f"</{tag}>") if tag else _HARMONY_END
-                self._held = self._held.removeprefix("<|start|>assistant")[opening.end() :]
+                self._ends = _end_of(opening)
+                self._held = bare[opening.end() :]
                 continue
             if any(head.startswith(bare) for head in _HEADS):
                 return passed  # it may still become one
+            if len(bare) < _LONGEST_TAG and _MAY_OPEN.match(bare):
+                return passed
             return passed + self.rest()
 
     def rest(self) -> str:
@@ -88,41 +128,169 @@ class ThoughtFilter:
         return held[head.end() :] if head and head[0].strip() else held
 
 
-def after_thought(text: str) -> tuple[str, str]:
-    """A thought whose beginning is not in the answer, and what follows it without the signs that end an answer."""
-    text, thought = _without_later(text)
-    end = _UNOPENED_END.search(text)
-    if end is not None:
-        before = text[: end.start()]
-        if "<think" not in before and before.count("```") % 2 == 0:
-            thought, text = before + thought, text[end.end() :]
-    return thought, without_end(text)
+# ── in the middle of an answer ───────────────────────────────────────────────────────────────────────────
+
+_SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--)"
+#: Lines at which something begins whose text is its own, or in which a thought begins.
+_BEGINNING = re.compile(
+    r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(?P<fence>`{3,}|~{3,})"
+    r"|(?P<block>(?P<sign><{5,9}|-{5,9}) ?SEARCH>?[ \t]*$)|(?P<patch>\*\*\* Begin Patch)"
+    r"|(?P<hunk>@@ )|(?P<call><tool_call>|<function=|<function_calls>|\[TOOL_CALLS\])"
+    r"|(?P<json>[{\[][ \t]*(?=[\"'{\[\n]))"
+    rf"|{_OPENS}|{_SHOWN})",
+    re.MULTILINE | re.IGNORECASE,
+)
+_DIFF_LINE = re.compile(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
+_CALL_ENDS = {
+    "<tool_call>": "</tool_call>",
+    "<function=": "</function>",
+    "<function_calls>": "</function_calls>",
+}
 
 
-def _without_later(text: str) -> tuple[str, str]:
-    """The answer without thoughts that begin in its middle and end, and these; what is in a fence is shown."""
-    thoughts: list[str] = []
-    kept: list[str] = []
-    at = fences = 0
-    while opening := _LATER.search(text, at):
-        tag = opening["tag"]
-        end = (
-            re.compile(f"</{tag}>").search(text, opening.end()) if tag else _FINAL.search(text, opening.end())
-        )
-        if end is None:
-            break
-        before = text[at : opening.start()]
-        fences += before.count("```")
-        if fences % 2:
-            kept.append(text[at : opening.end()])
-            at = opening.end()
+class Aside(Struct, frozen=True):
+    """A part of a text that is not the answer itself: a thought, or something that is only shown."""
+
+    begin: int
+    end: int
+    thought: bool
+    text: str
+    ended: bool = True
+
+
+def asides(text: str) -> Iterator[Aside]:
+    """The thoughts and comments that begin on a line of their own outside of all that has a text of its own."""
+    at = 0
+    missing: set[str] = set()
+    while at < len(text) and (found := _BEGINNING.search(text, at)):
+        if own := _own_end(text, found, missing):
+            at = own
             continue
-        kept.append(before)
-        thoughts.append(text[opening.end() : end.start()])
-        at = end.end()
-    return ("".join([*kept, text[at:]]), "\n\n".join(thoughts)) if thoughts else (text, "")
+        ends = _closing(found)
+        if ends.pattern in missing:
+            at = found.end()
+            continue
+        end = ends.search(text, found.end())
+        thought = not (found["shown"] or found["comment"])
+        if end is None and thought and not text[found.end() : _line_end(text, found.end())].strip():
+            yield Aside(found.end() - len(found[0].lstrip()), len(text), True, text[found.end() :], False)
+            return
+        if end is None:
+            missing.add(ends.pattern)
+            at = found.end()
+            continue
+        begin = found.end() - len(found[0].lstrip())
+        close = _harmony_close(text, end) if found["harmony"] else end.end()
+        yield Aside(begin, close, thought, text[found.end() : end.start()])
+        at = close
+
+
+def _closing(found: re.Match[str]) -> re.Pattern[str]:
+    if found["comment"]:
+        return re.compile("-->")
+    if found["shown"]:
+        return re.compile(rf"</{found['shown']}[ \t]*>", re.IGNORECASE)
+    return _end_of(found)
+
+
+def _harmony_close(text: str, end: re.Match[str]) -> int:
+    head = _HEAD.match(text, end.end())
+    return head.end() if head and head[0].strip() else end.end()
+
+
+def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
+    """The place after what has a text of its own; 0 where a thought begins instead."""
+    if found["fence"]:
+        mark = found["fence"]
+        return _after(text, found, rf"^[ \t]*{mark[0]}{{{len(mark)},}}[ \t]*$", missing)
+    if found["block"]:
+        sign = ">" if found["sign"][0] == "<" else r"\+"
+        return _after(text, found, rf"^{sign}{{5,9}} ?REPLACE", missing)
+    if found["patch"]:
+        return _after(text, found, r"^\*\*\* End Patch", missing)
+    if found["call"]:
+        close = _CALL_ENDS.get(found["call"].lower())
+        return _after(text, found, re.escape(close), missing) if close else _line_end(text, found.end())
+    if found["json"]:
+        return _json_end(text, found.end() - len(found["json"]), missing)
+    if found["hunk"]:
+        at = _line_end(text, found.end())
+        while at < len(text) and (line := _DIFF_LINE.match(text, at)) and line.end() > at:
+            at = line.end()
+        return at
+    return 0
+
+
+def _after(text: str, found: re.Match[str], ends: str, missing: set[str]) -> int:
+    """The place after the end of something; it is passed over like a word where it does not end."""
+    if ends not in missing:
+        end = re.compile(ends, re.MULTILINE).search(text, found.end())
+        if end is not None:
+            return end.end()
+        missing.add(ends)
+    return len(text) if found["fence"] else found.end()
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end + 1
+
+
+_JSON_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
+
+
+def _json_end(text: str, at: int, missing: set[str]) -> int:
+    """The place after the value that begins at `at`, by its brackets; of one that does not end, after the bracket."""
+    if "json" in missing:
+        return at + 1
+    depth = 0
+    for piece in _JSON_PIECE.finditer(text, at):
+        if piece[0] in "{[":
+            depth += 1
+        elif piece[0] in "}]":
+            depth -= 1
+            if depth <= 0:
+                return piece.end()
+    missing.add("json")
+    return at + 1
+
+
+def unopened(text: str) -> int:
+    """The place after a thought whose beginning is not in the answer; 0 where there is none."""
+    end = _UNOPENED_END.search(text)
+    if end is None:
+        return 0
+    before = text[: end.start()]
+    name = end[0].strip().strip("</>[]◁▷").lower()
+    opened = any(f"{sign}{name}" in before.lower() for sign in ("<", "[", "◁"))
+    return 0 if opened or before.count("```") % 2 else end.end()
+
+
+def take(ledger: Ledger) -> tuple[str, bool]:
+    """Claim the thoughts of a reply, and the text of comments and examples as shown.
+
+    Gives the thoughts, and whether the reply ended within one.
+    """
+    leading = ThoughtFilter()
+    rest = (leading.feed(ledger.text) + leading.rest()).lstrip()
+    begin = len(ledger.text) - len(rest)
+    unfinished = not rest and bool(leading.thought)
+    if ledger.text[:begin].strip():
+        ledger.claim(0, begin, "thought")
+    left = ledger.left()
+    begin = unopened(left.text)
+    thoughts = [leading.thought, left.text[:begin]]
+    left.claim(0, begin, "thought")
+    left = ledger.left() if begin else left
+    for aside in asides(left.text):
+        left.claim(aside.begin, aside.end, "thought" if aside.thought else "shown")
+        if aside.thought:
+            thoughts.append(aside.text)
+        unfinished = unfinished or not aside.ended
+    return "\n\n".join(thought for thought in thoughts if thought.strip()), unfinished
 
 
 def without_end(text: str) -> str:
+    """The text without the signs by which some models end an answer."""
     tail = text[-_LONGEST_END:]
     return text[:-_LONGEST_END] + _AFTER.sub("", tail) if ">" in tail else text

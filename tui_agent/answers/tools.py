@@ -9,12 +9,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tui_agent.answers import lenient_json, objects, text_calls
+from tui_agent.answers import lenient_json, objects, properties, text_calls, thoughts
+from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.lenient_json import joined
 from tui_agent.answers.reply_builder import ReplyBuilder, summary_of
-from tui_agent.answers.schema import Function, Schema
-from tui_agent.answers.text_calls import CallFilter, InText, TextCall
-from tui_agent.answers.thoughts import ThoughtFilter, after_thought
+from tui_agent.answers.schema import Function, Schema, by_path
+from tui_agent.answers.text_calls import CallFilter, TextCall, TextReply
+from tui_agent.answers.thoughts import ThoughtFilter, without_end
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.model.client import CallChunk
 
@@ -62,6 +63,7 @@ class CallPieces:
 class ToolsReader:
     """Takes text and pieces of calls of `functions` as they come; `response` is the schema to check with.
 
+    `calls_as_text` says that the server is known to send calls as text; of any other they are only offered.
     A call without an id, or with that of another or one that is `taken`, gets one that begins with `prefix`.
     """
 
@@ -71,8 +73,10 @@ class ToolsReader:
         functions: Sequence[Function],
         prefix: str = "call",
         taken: Collection[str] = (),
+        calls_as_text: bool = True,
     ) -> None:
         self._taken = taken
+        self._calls_as_text = calls_as_text
         self._response = response
         self._functions = {function.name: function for function in functions}
         self._prefix = prefix
@@ -86,10 +90,10 @@ class ToolsReader:
 
     def text(self, piece: str) -> list[Delta]:
         """Plain text is the message, but for the thoughts before it, and for what seems to be a call."""
+        self._text.append(piece)
         piece = self._thoughts.feed(piece)
         thought = self._thoughts.new_thought()
         thoughts = [Delta("reasoning", joined(thought))] if thought else []
-        self._text.append(piece)
         piece = self._half + piece
         self._half = piece[-1] if piece and "\ud800" <= piece[-1] <= "\udbff" else ""
         said = self._calls_in_text.feed(piece[:-1] if self._half else piece)
@@ -101,19 +105,32 @@ class ToolsReader:
 
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
-        self._text.append(self._thoughts.rest())
-        before, text = after_thought(joined("".join(self._text)))
-        self.thought = self._thoughts.thought + before
+        ledger = Ledger(joined("".join(self._text)))
+        self.thought, unfinished = thoughts.take(ledger)
         builder = ReplyBuilder(self._response)
-        found = InText(text) if self._native.calls else text_calls.find(text, self._functions)
-        made = self._native.calls or [_Call(call.name, call.arguments) for call in found.calls]
+        left = ledger.left()
+        found = text_calls.find(left.text, self._functions)
+        for begin, end in found.taken:
+            left.claim(begin, end, "call")
+        done = [call for call in found.calls if not self._only_offered(call)]
+        made = [*self._native.calls, *(_Call(call.name, call.arguments) for call in done)]
         self._name(made)
         last = self._native.calls[-1] if self._native.calls else None
         calls = tuple(self._read(call, builder, cut and call is last) for call in made)
-        summary, said = builder.take_reply(found.reply or {})
-        message = "\n\n".join(part.strip() for part in (found.prose, said) if part.strip())
-        builder.take_found(found, cut, self._thoughts.unfinished)
-        return replace(builder.reply(summary or summary_of(message), message, cut), calls=calls)
+        said = [builder.take_reply(reply.value) for reply in found.replies if not self._only_offered(reply)]
+        for other in (*found.calls, *found.replies):
+            if self._only_offered(other):
+                offer(other, self._functions, self._response, builder)
+        message = "\n\n".join(
+            part.strip() for part in (message_of(ledger), *(words for _, words in said)) if part.strip()
+        )
+        builder.take_found(found, ledger, cut, unfinished)
+        summary = next((words for words, _ in said if words), "") or summary_of(message)
+        return replace(builder.reply(summary, message, cut), calls=calls, spans=ledger.spans)
+
+    def _only_offered(self, found: TextCall | TextReply) -> bool:
+        """Whether the person decides about a call in the text: the server sends calls of its own, or it is shown."""
+        return found.shown or not self._calls_as_text
 
     def _name(self, calls: list[_Call]) -> None:
         """Each call gets an id of its own, under which it is answered."""
@@ -153,6 +170,29 @@ class ToolsReader:
         return f"{called}; there are {', '.join(self._functions)}."
 
 
+def message_of(ledger: Ledger) -> str:
+    """What the person reads of a reply: all but its thoughts and its calls."""
+    return without_end(ledger.left(("thought", "call")).text)
+
+
+def offer(
+    found: TextCall | TextReply,
+    functions: Mapping[str, Function],
+    response: Schema | None,
+    builder: ReplyBuilder,
+) -> None:
+    """Let the person decide about what a call or a reply in the text asks for; what cannot be offered is told."""
+    own = ReplyBuilder(response)
+    if isinstance(found, TextReply):
+        own.take_reply(found.value)
+        name = "a reply"
+    else:
+        take_call(found, functions, own)
+        name = f"a call of {found.name[:60]}"
+    why = "is shown as an example" if found.shown else "is written as text"
+    builder.offer(own, f"{name} {why} in the answer")
+
+
 def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyBuilder) -> None:
     """Read a call of one of the `functions` in an answer of the other dialect."""
     function = functions.get(call.name)
@@ -172,18 +212,21 @@ def _told(fault: str, taken: int) -> str:
 
 def _take(value: dict[str, Any], function: Function, whole: bool, builder: ReplyBuilder) -> None:
     if not function.parameter:
-        if whole:
+        if whole and value.pop(_MORE, None):
+            builder.faults.append(f"{function.name}: more than one object is sent as its arguments.")
+        elif whole:
             builder.take_one(function.key, value, function.name)
         return
     if whole and not value:
         builder.faults.append(f"{function.name}: the arguments are empty; `{function.parameter}` is needed.")
-    entries = value.get(function.parameter)
+    entries = by_path(value.get(function.parameter)) if function.parameter in value else None
     if entries is None and value:
         others = [entry for entry in value.values() if isinstance(entry, list)]
         entries = others[0] if len(value) == 1 and others else [value]
     if entries is None and not value:
         return
-    builder.take(function.key, entries, f"{function.name}.{function.parameter}")
+    but = list(properties.commanding(value, (function.parameter,))) if function.parameter in value else []
+    builder.take(function.key, entries, f"{function.name}.{function.parameter}", but)
 
 
 def _arguments(
@@ -198,7 +241,7 @@ def _arguments(
         if isinstance(value, str):
             value, strict = objects.decoded(value), False
     except (ValueError, RecursionError):
-        return *_lenient(raw, function.name, cut, faults), False
+        return *_lenient(raw, function, cut, faults), False
     if isinstance(value, list) and function.parameter:
         value, strict = {function.parameter: value}, False
     if isinstance(value, dict):
@@ -215,16 +258,52 @@ def _is_strict(raw: str) -> bool:
     return True
 
 
-def _lenient(raw: str, name: str, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
-    start = raw.find("{")
-    read = lenient_json.read(raw, start) if start >= 0 else lenient_json.Lenient(None, 0, False, 0)
-    value = read.value if isinstance(read.value, dict) else {}
-    if read.whole:
-        return value, True
-    if cut and read.fault < 0:
-        faults.append(f"{name}: the call was cut off; what was not finished is dropped.")
-    else:
-        faults.append(
-            f"{name}: the arguments are not valid JSON; only what is complete before that was read."
-        )
-    return value, False
+def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
+    """What can be read of broken arguments, and whether that is all; of several objects all, as of one."""
+    name = function.name
+    start = min((at for at in (raw.find("{"), raw.find("[")) if at >= 0), default=-1)
+    found: list[dict[str, Any]] = []
+    while start >= 0:
+        read = lenient_json.read(raw, start)
+        value = read.value
+        if isinstance(value, list) and function.parameter:
+            value = {function.parameter: value}
+        if isinstance(value, dict):
+            found.append(value)
+        if not read.whole:
+            if cut and read.fault < 0:
+                faults.append(f"{name}: the call was cut off; what was not finished is dropped.")
+            else:
+                faults.append(
+                    f"{name}: the arguments are not valid JSON; only what is complete before that was read."
+                )
+            return _as_one(found, function), False
+        start = _next_object(raw, read.end)
+    if not found:
+        faults.append(f"{name}: the arguments are not valid JSON.")
+    return _as_one(found, function), bool(found)
+
+
+_BETWEEN = re.compile(r"[\s;,]*(?=[{\[])")
+#: Stands for the further objects of a call that takes only one.
+_MORE = "a second object"
+
+
+def _next_object(raw: str, at: int) -> int:
+    between = _BETWEEN.match(raw, at)
+    return between.end() if between else -1
+
+
+def _as_one(found: Sequence[dict[str, Any]], function: Function) -> dict[str, Any]:
+    """Several objects as the arguments of one call: their lists are one list."""
+    if len(found) < 2:
+        return found[0] if found else {}
+    if not function.parameter:
+        return {**found[0], _MORE: True}
+    entries: list[Any] = []
+    rest: dict[str, Any] = {}
+    for value in found:
+        several = value.get(function.parameter, value)
+        entries += several if isinstance(several, list) else [several]
+        rest |= {k: v for k, v in value.items() if k != function.parameter and several is not value}
+    return {**rest, function.parameter: entries}

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from tui_agent.answers.ledger import UsedText
 from tui_agent.answers.plans import DirectoryAction, FileAction
 
 
@@ -40,7 +41,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     `fenced` says that it was in prose: `content` may be an excerpt and not the whole, `edits` are whole lines;
     `labelled` that the fence itself does not name the path, only the line above it does. `then` holds what else
     the same reply does to this file, in order: each is read against the file as it was, else against what the
-    ones before it made.
+    ones before it made. `offered` says why nobody but the person may take it, empty where it is proposed.
     """
 
     path: str
@@ -54,6 +55,14 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     fenced: bool = False
     labelled: bool = False
     then: tuple[ChangeRequest, ...] = ()
+    offered: str = ""
+
+
+class ShownText(Struct, frozen=True, gc=False):
+    """A fence that names no file: only its text is known, or that it is a diff."""
+
+    text: str
+    diff: bool = False
 
 
 class Refusal(Struct, frozen=True):
@@ -134,6 +143,11 @@ class Reply(Struct, frozen=True):
     cut: bool = False
     faults: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    #: Changes that are shown rather than proposed, and fences that name no file: the person may take them.
+    offered: tuple[ChangeRequest, ...] = ()
+    shown: tuple[ShownText, ...] = ()
+    #: What became of every character of the answer's text.
+    spans: tuple[UsedText, ...] = ()
     #: What cut it, as a sentence without its full stop; "" where nobody knows.
     why: str = ""
     #: Entries under keys that no field above is for, as they were written.
@@ -145,7 +159,7 @@ class Reply(Struct, frozen=True):
             case "todos":
                 return self.todos or ()
             case "fileChanges":
-                return (*self.changes, *self.refused)
+                return (*self.changes, *self.refused, *self.offered)
             case "fileRequests":
                 return self.files
             case "directoryRequests":
