@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 
 from tests.proofs.tally import Tally
-from tui_agent.checks.output import counts, places
-from tui_agent.checks.reports import MOST_REPORT, counts_of_report
+from tui_agent.checks.output import outcome_of, wrong_lines
+from tui_agent.checks.places import places
+from tui_agent.checks.reports import MOST_REPORT, outcome_of_report
 from tui_agent.context.blocks import inert, restored
 from tui_agent.files.structures import Unreadable, read_json, read_toml
 from tui_agent.trial.output import plain
@@ -46,13 +47,14 @@ UNITS = (
 )
 #: What reads an output, with the letters of one that it gets at most.
 READERS: dict[str, tuple[Callable[[str], object], int]] = {
-    "counts of tests": (counts, 16_000),
-    "places of failures": (lambda text: places(text, lambda _: False), 16_000),
+    "counts of tests": (outcome_of, 16_000),
+    "lines that tell of errors": (wrong_lines, 16_000),
+    "places of failures": (lambda text: places(text, lambda _: ""), 16_000),
     "links to files": (lambda text: list(command_output.places(text)), 16_000),
     "colours": (coloured, 32_000),
     "escape sequences": (plain, 256_000),
     "headings": (lambda text: restored(inert(text)), 256_000),
-    "a report": (counts_of_report, 1_000_000),
+    "a report": (outcome_of_report, 1_000_000),
 }
 LONG = "9" * 5000
 NUMBERS = (
@@ -105,7 +107,7 @@ def prove(tally: Tally, scale: float) -> None:
             tally, "structures", "TOML and JSON", what, lambda read=read, text=text: _refused(read, text)
         )
     for what, text in REPORTS.items():
-        _in_time(tally, "structures", "a report", what, lambda text=text: counts_of_report(text))
+        _in_time(tally, "structures", "a report", what, lambda text=text: outcome_of_report(text))
 
 
 def _refused(read: Callable[[str], object], text: str) -> None:

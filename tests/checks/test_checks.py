@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.checks.found import concerns, found_in
-from tui_agent.checks.output import Counts, counts, places
-from tui_agent.checks.reports import MOST_REPORT, counts_of_report
+from tui_agent.checks.output import Outcome, outcome_of
+from tui_agent.checks.places import places
+from tui_agent.checks.reports import MOST_REPORT, outcome_of_report
 from tui_agent.session.checks import _hash
 from tui_agent.settings.schema import CheckCommand as Check
 from tui_agent.store.checks import Place
@@ -63,33 +64,6 @@ def test_the_package_manager_is_that_of_the_lock_file(tmp_path: Path) -> None:
     assert found_in(tmp_path)[0].command == "pnpm test"
 
 
-OUTPUTS: list[tuple[str, Counts]] = [
-    ("....\n4 passed in 0.03s\n", Counts(4, 0)),
-    ("=== 1 failed, 12 passed, 2 skipped in 3.21s ===\n", Counts(12, 1)),
-    ("1 failed in 0.10s\n", Counts(0, 1)),
-    ("ERROR a.py\n1 error in 0.10s\n", Counts(0, 1)),
-    ("1 failed, 2 passed, 1 error in 0.10s\n", Counts(2, 2)),
-    ("Ran 3 tests in 0.001s\n\nOK\n", Counts(3, 0)),
-    ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1)\n", Counts(3, 2)),
-    ("test result: FAILED. 3 passed; 1 failed; 0 ignored\n", Counts(3, 1)),
-    ("Tests:       1 failed, 1 skipped, 7 passed, 9 total\n", Counts(7, 1)),
-    ("Tests:       7 passed, 7 total\n", Counts(7, 0)),
-    (" Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n", Counts(2, 1)),
-    ("# tests 3\n# pass 2\n# fail 1\n", Counts(2, 1)),
-    ("  3 passing (5ms)\n  1 failing\n", Counts(3, 1)),
-    ("--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\nFAIL\n", Counts(1, 1)),
-    ("a.py:1:1: F401 unused\nFound 2 errors.\n", Counts(None, 2)),
-    ("Found 1 error in 1 file (checked 3 source files)\n", Counts(None, 1)),
-    ("✖ 3 problems (2 errors, 1 warning)\n", Counts(None, 3)),
-    ("everything is fine\n", Counts()),
-]
-
-
-@pytest.mark.parametrize(("output", "expected"), OUTPUTS)
-def test_the_summary_of_a_known_runner_is_read(output: str, expected: Counts) -> None:
-    assert counts(output) == expected
-
-
 def test_failing_lines_are_places_in_files_that_are_there() -> None:
     output = (
         "tests/test_a.py:12: AssertionError\n"
@@ -100,7 +74,7 @@ def test_failing_lines_are_places_in_files_that_are_there() -> None:
         "tests/test_a.py:12: again\n"
     )
     there = {"tests/test_a.py", "shop/api.py", "src/a.ts", "b.go"}
-    assert places(output, there.__contains__) == [
+    assert places(output, lambda path: path if path in there else "") == [
         Place("tests/test_a.py", 12),
         Place("shop/api.py", 3),
         Place("src/a.ts", 4),
@@ -116,10 +90,14 @@ def test_a_check_concerns_the_files_that_it_names() -> None:
 
 
 def test_a_junit_report_is_counted() -> None:
-    inner = '<testsuite name="a" errors="1" failures="2" skipped="1" tests="9"><testcase/></testsuite>'
+    cases = (
+        '<testcase classname="a.T" name="x"><failure/></testcase><testcase classname="a.T" name="y"/>'
+        '<testcase name="z[1]"><error/><failure/></testcase>'
+    )
+    inner = f'<testsuite name="a" errors="1" failures="2" skipped="1" tests="9">{cases}</testsuite>'
     report = f"<testsuites>{inner}</testsuites>"
-    assert counts_of_report(report) == Counts(5, 3)
-    assert counts_of_report("") == Counts()
+    assert outcome_of_report(report) == Outcome(5, 3, ("a.T::x", "z[1]"))
+    assert outcome_of_report("") == Outcome()
 
 
 LONG = "9" * 5000
@@ -139,9 +117,9 @@ LONG = "9" * 5000
     ],
 )
 def test_5000_digits_are_no_count_and_no_line(output: str) -> None:
-    for count in counts(output):
+    for count in outcome_of(output)[:2]:
         assert (count or 0) < 10**9
-    assert places(output, lambda _: True) == []
+    assert places(output, str) == []
 
 
 def suite(inside: str = "", tests: str = "2") -> str:
@@ -164,15 +142,15 @@ REFUSED_REPORTS = {
 
 @pytest.mark.parametrize("name", REFUSED_REPORTS)
 def test_a_report_that_is_not_plain_xml_within_bounds_counts_for_nothing(name: str) -> None:
-    assert counts_of_report(suite()) == Counts(1, 1)
-    assert counts_of_report(REFUSED_REPORTS[name]) == Counts()
+    assert outcome_of_report(suite()) == Outcome(1, 1)
+    assert outcome_of_report(REFUSED_REPORTS[name]) == Outcome()
 
 
 def test_numbers_of_a_report_are_bounded_and_suites_inside_suites_count_once() -> None:
-    assert counts_of_report(suite(tests="9" * 5000)) == Counts(0, 1)
-    assert counts_of_report(suite(tests="-5")) == Counts(0, 1)
-    assert counts_of_report(suite('<testsuite tests="2" failures="1"/>')) == Counts(1, 1)
-    assert counts_of_report('<testsuite><testsuite tests="4"/><testsuite tests="1"/></testsuite>') == Counts(
-        5, 0
-    )
-    assert counts_of_report("<other/>") == Counts()
+    assert outcome_of_report(suite(tests="9" * 5000)) == Outcome(0, 1)
+    assert outcome_of_report(suite(tests="-5")) == Outcome(0, 1)
+    assert outcome_of_report(suite('<testsuite tests="2" failures="1"/>')) == Outcome(1, 1)
+    assert outcome_of_report(
+        '<testsuite><testsuite tests="4"/><testsuite tests="1"/></testsuite>'
+    ) == Outcome(5, 0)
+    assert outcome_of_report("<other/>") == Outcome()

@@ -1,93 +1,427 @@
-"""What the output of known runners says: how many passed and failed, and where."""
+"""What the output of known runners says: how many passed and failed, and the names of what failed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
-from tui_agent.store.checks import Place
 
-#: How many failing places are told.
-MOST_PLACES = 50
+#: How many failures are named, and letters of a name.
+MOST_FAILURES, LONGEST_NAME = 500, 300
+#: Letters of an output that are read: its beginning and its end.
+MOST_READ = 1 << 20
 #: The file in which pytest says what it found, from the workspace's root; in a view it is thrown away.
 REPORT = ".tui-agent-report.xml"
 #: What makes runners write it.
 REPORTING = {"PYTEST_ADDOPTS": f"--junitxml={REPORT}"}
 
 
-class Counts(NamedTuple):
-    """What the runner says itself; None where it says nothing that is known."""
+class Outcome(NamedTuple):
+    """What a runner says itself.
+
+    passed, failed: how many; None where it does not say. failures: their names in order, the same in every run and
+    without line numbers; a name stands there as often as it failed.
+    """
 
     passed: int | None = None
     failed: int | None = None
+    failures: tuple[str, ...] = ()
 
 
 #: A count, and seconds; more digits are neither.
-_N, _SECONDS = r"(?<!\d)\d{1,9}(?!\d)", r"(?<![\d.])[\d.]{1,12}(?![\d.])"
-#: Summaries of known runners, each with groups `passed` and `failed` where it has them; the last match counts.
-#: No part of one matches across lines by a repeated class: each is tried at the beginning of each line.
-_SUMMARIES = tuple(
-    late(pattern.replace("N)", f"{_N})").replace("SECONDS", _SECONDS), re.MULTILINE)
-    for pattern in (
-        r"^(?:={1,200} )?(?:(?P<failed>N) failed)?(?:, )?(?:(?P<passed>N) passed)?[^\n]{0,300}? in SECONDSs",  # pytest
-        r"^test result: \w{1,20}\. (?P<passed>N) passed; (?P<failed>N) failed",  # cargo
-        r"^Tests:[ \t]{1,20}(?:(?P<failed>N) failed, )?(?:\d{1,9} \w{1,20}, ){0,5}(?P<passed>N) passed",  # jest
-        r"^[ \t]{0,20}Tests[ \t]{1,20}(?:(?P<failed>N) failed \| )?(?P<passed>N) passed",  # vitest
-        r"^(?:#|ℹ) pass (?P<passed>N)(?:\n(?:#|ℹ) fail (?P<failed>N))?",  # node --test
-        r"^[ \t]{0,20}(?P<passed>N) passing(?:[^\n]{0,80}\n[ \t]{0,20}(?P<failed>N) failing)?",  # mocha
-        r"^Found (?P<failed>N) errors?",  # ruff, mypy, tsc
-        r"^✖ (?P<failed>N) problems?",  # eslint
-    )
+_PIECES = {"<N>": r"(?<![\d.])\d{1,9}(?!\d)", "<S>": r"(?<![\d.])[\d.]{1,12}(?![\d.])"}
+#: `3 failed, 1 skipped`: a number and a word, in any order and with any words between.
+_ITEM = re.compile(rf"({_PIECES['<N>']})[ \t]{{1,20}}(?:tests?[ \t]{{1,20}})?([a-z]{{2,20}})", re.IGNORECASE)
+#: `Tests run: 3, Failures: 1`, `failures=1`: a word and a number.
+_FIELD = re.compile(rf"((?:(?:un)?expected )?[A-Za-z]{{3,20}})[:=][ \t]{{0,20}}({_PIECES['<N>']})")
+#: What the words of such a summary count; other words count for nothing.
+_COUNTED: Mapping[str, str] = {
+    word: kind
+    for kind, words in {
+        "passed": "passed passing pass ok successes succeeded",
+        "failed": "failed failing fail failure failures error errors cancelled problem problems bad",
+        "left": "skipped skip skips pending incomplete excluded omissions notrun inconclusive",
+        "total": "total tests test run runs examples example specs spec completed",
+    }.items()
+    for word in words.split()
+} | {"expected failures": "left", "unexpected successes": "failed"}
+_MARK = re.compile("<[NS]>")
+_PATH = r"([\w./@+-]{1,400})"
+_ANSI = re.compile(r"\x1b\[[0-9;:?]{0,60}[@-~]")
+_SPACES = re.compile(r"\s{1,400}")
+
+
+class Runner:
+    """How one runner ends its output, and how it names a failure.
+
+    summary: an expression whose group `counts` holds numbers and words, or whose groups are called `passed`,
+    `failed`, `left` (out) or `total`. Each match is one run; `adds` says whether they are added up, else the last one
+    counts. failures: expressions whose groups, joined, are the name. sign: what has to stand in the output first.
+    """
+
+    def __init__(
+        self, name: str, summary: str, *failures: str, adds: bool = False, sign: str = "", each: bool = False
+    ) -> None:
+        """`each`: a match of `summary` is one failure and not a summary."""
+        self.name = name
+        self._summary, self._failures = summary, failures
+        self._adds, self._sign, self._each = adds, sign, each
+
+    @cached_property
+    def _expressions(self) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
+        patterns = [
+            re.compile(_MARK.sub(lambda mark: _PIECES[mark[0]], pattern), re.MULTILINE)
+            for pattern in (self._summary, *self._failures)
+        ]
+        return patterns[0], patterns[1:]
+
+    def read(self, output: str) -> Outcome | None:
+        """What this runner found; None if the output is not its own."""
+        if self._sign and self._sign not in output:
+            return None
+        summary, failures = self._expressions
+        runs = list(summary.finditer(output))
+        if not runs:
+            return None
+        if self._each:
+            return Outcome(None, len(runs), _names(runs))
+        counted = [_numbers(run) for run in (runs if self._adds else runs[-1:])]
+        passed = [one[0] for one in counted if one[0] is not None]
+        named = (match for pattern in failures for match in pattern.finditer(output))
+        return Outcome(sum(passed) if passed else None, sum(one[1] for one in counted), _names(named))
+
+
+def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
+    """Passed and failed of one summary."""
+    groups = run.groupdict()
+    numbers: dict[str, int] = {}
+    said = groups.pop("counts", None) or ""
+    pairs: Iterable[tuple[str, str]] = [
+        *((word, number) for number, word in _ITEM.findall(said)),
+        *_FIELD.findall(said),
+        *((name, number) for name, number in groups.items() if number),
+    ]
+    for word, number in pairs:
+        kind = _COUNTED.get(word.lower())
+        if kind == "total":
+            numbers[kind] = max(numbers.get(kind, 0), whole_number(number))
+        elif kind or word == "left":
+            numbers[kind or word] = numbers.get(kind or word, 0) + whole_number(number)
+    failed = numbers.get("failed", 0)
+    if "passed" in numbers:
+        return numbers["passed"], failed
+    if "total" in numbers:
+        return max(0, numbers["total"] - failed - numbers.get("left", 0)), failed
+    return (0 if failed or said else None) if "passed" in groups or said else None, failed
+
+
+def _names(found: Iterable[re.Match[str]]) -> tuple[str, ...]:
+    """Names of failures, each as often as it stands there up to `MOST_FAILURES`."""
+    names: list[str] = []
+    for match in found:
+        name = _SPACES.sub(" ", " ".join(group for group in match.groups() if group)).strip()
+        if name:
+            names.append(name[:LONGEST_NAME])
+        if len(names) == MOST_FAILURES:
+            break
+    return tuple(names)
+
+
+#: Each runner by its summary; the first that fits counts. No expression repeats a class that matches across lines, and
+#: each begins at a line, so that an output is read in linear time.
+RUNNERS: Sequence[Runner] = (
+    Runner(
+        "pytest",
+        r"^(?:={1,200} )?(?P<counts><N> [a-z]{1,20}(?:, <N> [a-z]{1,20}){0,8}|no tests ran) in <S>s\b",
+        r"^(?:FAILED|ERROR) ([^\s:][^\n]{0,400}?)(?: - [^\n]*)?$",
+    ),
+    Runner(
+        "unittest",
+        r"^Ran (?P<total><N>) tests? in <S>s\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)\n]{0,200})\))?",
+        r"^(?:FAIL|ERROR): ([^\n]{1,300})$",
+    ),
+    Runner(
+        "cargo nextest",
+        r"^[ \t]{0,20}Summary \[[^\]\n]{1,30}\][ \t]{1,20}(?:<N>/)?<N> tests? run: (?P<counts>[^\n]{1,200})",
+        r"^[ \t]{0,20}(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV)[ \t]{1,20}\[[^\]\n]{1,30}\][ \t]{1,20}([^\n]{1,300})$",
+        adds=True,
+    ),
+    Runner(
+        "cargo",
+        r"^test result: \w{1,20}\. (?P<passed><N>) passed; (?P<failed><N>) failed",
+        r"^---- (\S{1,300}) stdout ----$",
+        adds=True,
+    ),
+    Runner(
+        "vitest",
+        r"^[ \t]{0,20}Tests[ \t]{1,20}(?P<counts><N> (?:failed|passed|skipped|todo)[^\n(]{0,100}) \(<N>\)",
+        r"^[ \t]{0,20}FAIL[ \t]{1,20}([^\n>]{1,200} > [^\n]{1,300})$",
+        adds=True,
+    ),
+    Runner(
+        "jest",
+        r"^[ \t]{0,20}Tests:[ \t]{1,20}(?P<counts><N> [^\n:]{1,200})$",
+        r"^[ \t]{0,20}● (?!Console|Test suite)([^\n]{1,300})$",
+        r"^FAIL[ \t]{1,4}\S{1,300}\n[ \t]{1,4}(● Test suite failed to run)$",
+        adds=True,
+    ),
+    Runner(
+        "node:test",
+        r"^(?:#|ℹ) pass (?P<passed><N>)\n(?:(?:#|ℹ) fail (?P<failed><N>))?",
+        r"^[ \t]{0,80}not ok <N> -? ?(?![^\n]{0,300}# (?:SKIP|TODO))([^\n]{1,300})$",
+        r"^[ \t]{0,80}✖ (?!failing tests)([^\n]{1,300}?)(?: \([\d.]{1,20}m?s\))?$",
+        adds=True,
+    ),
+    Runner(
+        "mocha",
+        r"^[ \t]{0,20}(?P<counts><N> passing(?: \([^)\n]{1,20}\))?(?:\n[ \t]{0,20}<N> (?:pending|failing)){0,2})",
+        r"^  <N>\) ([^\n]{1,300})\n {5,20}([^\n]{1,300})(?:\n {5,20}([^\n]{1,300}))??:$",
+        adds=True,
+    ),
+    Runner(
+        "playwright",
+        r"^[ \t]{1,4}(?P<counts>"
+        r"(?:<N> (?:failed|flaky|skipped|interrupted)\n(?:[ \t]{4,8}[^\n]{0,300}\n){0,100}[ \t]{1,4}){0,4}"
+        r"<N> passed \([^)\n]{1,20}\))",
+        r"^[ \t]{1,4}<N>\) (\[[^\]\n]{1,60}\] › )?([^\s:]{1,300}):\d{1,9}:\d{1,9}( › [^\n]{1,300}?)[ ─]{0,200}$",
+        sign=" › ",
+    ),
+    Runner(
+        "phpunit",
+        r"^(?:OK \((?P<passed><N>) tests?, |Tests: (?P<total><N>), (?=Assertions)(?P<counts>[^\n]{1,200}))",
+        r"^<N>\) (\S{1,200}::[^\n]{1,300})$",
+    ),
+    Runner(
+        "rspec",
+        r"^(?P<counts><N> examples?, <N> failures?[^\n]{0,100})$",
+        r"^rspec \S{1,300}[ \t]{1,20}# ([^\n]{1,300})$",
+        adds=True,
+    ),
+    Runner(
+        "minitest",
+        r"^(?P<counts><N> (?:runs|tests), <N> assertions, [^\n]{1,200})$",
+        r"^(?!Failure|Error)(?:(?:Failure|Error): )?([A-Z][\w:]{0,200}#\S{1,300}?)(?::| \[[^\]\n]{1,300}\]:)$",
+        r"^(?:Failure|Error): (test[^\n]{1,300})$",
+    ),
+    Runner(
+        "mix",
+        r"^(?:<N> (?:doctests?|properties|property), ){0,2}(?P<counts><N> tests?, <N> failures?[^\n]{0,100})$",
+        r"^[ \t]{2,4}<N>\) ([^\n]{1,300})$",
+        adds=True,
+    ),
+    Runner(
+        "ctest",
+        r"^\d{1,3}% tests passed, (?P<failed><N>) tests? failed out of (?P<total><N>)",
+        r"^[ \t]{1,20}<N> - (\S{1,300}) \(",
+        adds=True,
+    ),
+    Runner(
+        "googletest",
+        r"^\[==========\] (?P<total><N>) tests? from[^\n]{1,60} ran\.[^\n]{0,60}\n"
+        r"(?:\[  PASSED  \] (?P<passed><N>) tests?\.)?"
+        r"(?:\n\[  SKIPPED \] [^\n]{0,200}){0,100}(?:\n\[  FAILED  \] (?P<failed><N>) tests?)?",
+        r"^\[  FAILED  \] ([\w/]{1,200}\.[\w/]{1,200})(?:, where [^\n]{0,300})?$",
+        adds=True,
+    ),
+    Runner(
+        "catch2",
+        r"^test cases:[ \t]{1,20}(?P<total><N>) \|(?P<counts>[^\n]{1,200})$",
+        sign="assertions:",
+    ),
+    Runner(
+        "maven",
+        r"^(?:\[\w{1,8}\][ \t]{1,4})?"
+        r"(?P<counts>Tests run: <N>, Failures: <N>, Errors: <N>(?:, Skipped: <N>)?)[ \t]{0,4}$",
+        r"^\[ERROR\][ \t]{2,8}([\w$.]{1,200}\.[\w$]{1,200})(?=[:(»]| »)",
+        r"^[ \t]{2,8}(\w{1,200}\([\w$.]{1,200}\))(?=:)",
+        adds=True,
+    ),
+    Runner(
+        "gradle",
+        r"^(?P<counts><N> tests? completed, <N> failed[^\n]{0,60})$",
+        r"^([\w$.]{1,200} > [^\n]{1,300}) FAILED$",
+        adds=True,
+    ),
+    Runner(
+        "jasmine",
+        r"^(?P<counts><N> specs?, <N> failures?[^\n]{0,100})$",
+        r"^<N>\) ([^\n]{1,300})$",
+    ),
+    Runner(
+        "dotnet",
+        r"^(?:Failed|Passed|Skipped)![ \t]{1,4}- Failed:[ \t]{0,20}(?P<failed><N>), Passed:[ \t]{0,20}(?P<passed><N>),",
+        r"^[ \t]{1,8}Failed ([\w.$(),\" ]{1,300}?) \[[^\]\n]{1,30}\]$",
+        adds=True,
+    ),
+    Runner(
+        "vstest",
+        r"^Total tests: (?P<total><N>)\n(?P<counts>(?:[ \t]{1,20}[A-Z][a-z]{3,10}: <N>\n?){1,4})",
+        r"^[ \t]{1,8}Failed ([\w.$(),\" ]{1,300}?) \[[^\]\n]{1,30}\]$",
+    ),
+    Runner(
+        "swift",
+        r"^[ \t]{0,8}Executed (?P<total><N>) tests?, with (?:<N> tests? skipped and )?(?P<failed><N>) failures?",
+        r"error: -?\[?([\w.]{1,200}[ .]\w{1,200})\]? :",
+    ),
+    Runner(
+        "deno",
+        r"^(?:ok|FAILED) \| (?P<counts><N> passed(?: \([^)\n]{1,40}\))? \| <N> failed[^\n(]{0,100})",
+        r"^([^\n.]{1,300}) \.\.\. FAILED(?: \([^)\n]{1,30}\))?$",
+        adds=True,
+    ),
+    Runner(
+        "bun",
+        r"^[ \t]{0,4}(?P<passed><N>) pass\n(?:[ \t]{0,4}<N> (?:skip|todo)\n){0,2}[ \t]{0,4}(?P<failed><N>) fail$",
+        r"^(?:\(fail\)|✗) ([^\n]{1,300}?)(?: \[[\d.]{1,20}m?s\])?$",
+        adds=True,
+    ),
+    Runner(
+        "ava",
+        r"^[ \t]{1,8}(?P<counts><N> tests? (?:failed|passed)"
+        r"(?:\n[ \t]{1,8}<N> tests? (?:failed|passed|skipped|todo)){0,3})$",
+        r"^[ \t]{1,8}✘ \[fail\]: ([^\n]{1,300})$",
+    ),
+    Runner("prove", r"^Files=<N>, Tests=(?P<total><N>),", r"^(\S{1,300})[ \t]{1,80}\(Wstat: "),
 )
-_UNITTEST = late(rf"^Ran ({_N}) tests? in {_SECONDS}s\n\n(?:OK|FAILED \(([^)\n]{{0,200}})\))", re.MULTILINE)
-_UNITTEST_WRONG = late(rf"(?:failures|errors)=({_N})")
-_PYTEST_ONLY_FAILED = late(rf"({_N}) (failed|error)s?\b")
-_PYTEST_ERRORS = late(rf"({_N}) errors? in {_SECONDS}s")
-_GO = late(r"^--- (FAIL|PASS)", re.MULTILINE)
-_PLACES = late(
-    r"^[ \t]{0,80}(?:(?:File \"|at |-->|❯ )[ \t]{0,20})?"
-    r"(?P<path>[\w.@+-][\w./@+-]{0,400}\.\w{1,20})(?::|\", line |\()(?P<line>\d{1,9})(?!\d)",
+#: The same of what looks at code without running it.
+LINTERS: Sequence[Runner] = (
+    Runner("rustc", r"^error: could not compile [^\n]{1,200} due to (?:(?P<failed><N>) )?previous errors?"),
+    Runner(
+        "eslint",
+        r"^✖ (?P<failed><N>) problems?",
+        r"^[ \t]{1,8}\d{1,9}:\d{1,9}[ \t]{1,8}error([ \t][^\n]{1,300})$",
+    ),
+    Runner(
+        "pyright",
+        r"^(?P<failed><N>) errors?, <N> warnings?, <N> informations?",
+        rf"^[ \t]{{0,4}}{_PATH}:\d{{1,9}}:\d{{1,9}} - (error: [^\n]{{1,300}})",
+    ),
+    Runner(
+        "mypy, ruff, tsc",
+        r"^Found (?P<failed><N>) errors?\b",
+        rf"^{_PATH}(?::\d{{1,9}}){{1,2}}: (error: [^\n]{{1,300}}|[A-Z]{{1,5}}\d{{2,5}} [^\n]{{1,300}})",
+        rf"^{_PATH}:\d{{1,9}}:\d{{1,9}} - error (TS\d{{1,9}}: [^\n]{{1,300}})",
+        rf"^([A-Z]{{1,5}}\d{{2,5}} [^\n]{{1,300}})\n[ \t]{{1,8}}--> {_PATH}:",
+    ),
+    Runner("rubocop", r"^<N> files? inspected, (?:(?P<failed><N>)|no) offenses? detected", adds=True),
+    Runner("all well", r"^(?:Success: no issues found|All checks passed!)"),
+    Runner(
+        "tsc",
+        r"^(\S[^\n(]{0,400})\(\d{1,9},\d{1,9}\): error (TS\d{1,9}: [^\n]{1,300})",
+        each=True,
+    ),
+    Runner(
+        "flake8, pylint",
+        rf"^{_PATH}:\d{{1,9}}:\d{{1,9}}: ([A-Z]{{1,4}}\d{{2,5}}:? [^\n]{{1,300}})",
+        each=True,
+    ),
+    Runner(
+        "compilers", rf"^{_PATH}:\d{{1,9}}(?::\d{{1,9}})?: ((?:fatal )?error:? [^\n]{{1,300}})", each=True
+    ),
+)
+_GO_PACKAGE = re.compile(
+    r"^(?:[ \t]{0,80}--- (?P<how>PASS|FAIL): (?P<test>\S{1,300})"
+    r"|(?P<end>ok|FAIL)[ \t]{1,8}(?P<package>\S{1,300})(?:\t[\d.]{1,20}s|\t\(cached\)"
+    r"|[ \t](?P<built>\[(?:build|setup) failed\])))",
     re.MULTILINE,
 )
+_GO_JSON = re.compile(
+    r'"Action":"(pass|fail)","Package":"([^"\n]{1,300})"(?:,"Test":"([^"\n]{1,300})")?', re.MULTILINE
+)
+_TAP = re.compile(
+    r"^(?P<no>not )?ok\b[ \t]?\d{0,9}[ \t]{0,4}-?[ \t]{0,4}(?P<name>[^\n]{0,300})", re.MULTILINE
+)
+_TAP_DIRECTIVE = re.compile(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
+#: A line that says that something went wrong, for an output of no known runner.
+_WRONG = re.compile(
+    r"^[^\n]{0,200}?\b(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|panic|fatal|Exception)\b[^\n]{0,300}",
+    re.MULTILINE,
+)
+_VARYING = re.compile(r"0x[0-9a-fA-F]{1,40}|\d{1,40}")
 
 
-def counts(output: str) -> Counts:
-    """How many passed and failed, as the runner's own summary says; None where it has none that is known."""
-    if found := _UNITTEST.search(output):
-        failed = sum(whole_number(number) for number in _UNITTEST_WRONG.findall(found[2] or ""))
-        return Counts(max(0, whole_number(found[1]) - failed), failed)
-    for pattern in _SUMMARIES:
-        found_all = list(pattern.finditer(output))
-        if not found_all:
+def outcome_of(output: str) -> Outcome:
+    """What the runner's own summary says, and which failures it names; nothing if the runner is not known."""
+    text = _plain(output)
+    for read in (*(one.read for one in RUNNERS), _go, *(one.read for one in LINTERS), _tap):
+        if (found := read(text)) is not None:
+            return found
+    return Outcome()
+
+
+def wrong_lines(output: str) -> tuple[str, ...]:
+    """Lines that tell of an error, without the numbers in them: what two runs of an unknown program are compared by."""
+    lines = (match[0].strip() for match in _WRONG.finditer(_plain(output)))
+    return tuple(
+        _VARYING.sub("#", line)[:LONGEST_NAME] for line, _ in zip(lines, range(MOST_FAILURES), strict=False)
+    )
+
+
+def _plain(output: str) -> str:
+    if len(output) > 2 * MOST_READ:
+        output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
+    return _ANSI.sub("", output).replace("\r\n", "\n")
+
+
+def _go(text: str) -> Outcome | None:
+    """Go names a package behind its tests. A subtest counts by the test that it is a part of."""
+    if '"Action":"' in text and (found := _GO_JSON.findall(text)):
+        tests = [(how, package, test) for how, package, test in found if test and "/" not in test]
+        wrong = [f"{package} {test}".strip() for how, package, test in found if how == "fail" and test]
+        return Outcome(
+            sum(how == "pass" for how, *_ in tests),
+            sum(how == "fail" for how, *_ in tests),
+            tuple(wrong[:MOST_FAILURES]),
+        )
+    passed = failed = 0
+    named: list[str] = []
+    waiting: list[str] = []
+    any_line = False
+    for match in _GO_PACKAGE.finditer(text):
+        any_line = True
+        if test := match["test"]:
+            top = "/" not in test
+            passed += top and match["how"] == "PASS"
+            if match["how"] == "FAIL":
+                failed += top
+                waiting.append(test)
             continue
-        last = found_all[-1]
-        groups = last.groupdict()
-        failed = whole_number(groups.get("failed"))
-        if not groups.get("passed") and not failed:
-            only = _PYTEST_ONLY_FAILED.findall(last[0])
-            if not only:
-                continue
-            failed = sum(whole_number(number) for number, _ in only)
-        errors = _PYTEST_ERRORS.search(last[0])
-        if errors and " failed" in last[0]:
-            failed += whole_number(errors[1])
-        return Counts(whole_number(groups.get("passed")) if "passed" in groups else None, failed)
-    results = _GO.findall(output)
-    if results:
-        return Counts(results.count("PASS"), results.count("FAIL"))
-    return Counts()
+        package = match["package"]
+        if match["built"] or (match["end"] == "FAIL" and not waiting):
+            failed += 1
+            waiting.append("[build failed]" if match["built"] else "[failed]")
+        named += [f"{package} {test}" for test in waiting]
+        waiting = []
+    if not any_line:
+        return None
+    verbose = "--- PASS: " in text
+    return Outcome(passed if verbose else None, failed, tuple([*named, *waiting][:MOST_FAILURES]))
 
 
-def places(output: str, exists: Callable[[str], bool]) -> list[Place]:
-    """Where the output points to in the project's files, each once, in order."""
-    found: dict[Place, None] = {}
-    for match in _PLACES.finditer(output):
-        path = match["path"].removeprefix("./")
-        if exists(path):
-            found[Place(path, whole_number(match["line"]))] = None
-            if len(found) == MOST_PLACES:
-                break
-    return list(found)
+def _tap(text: str) -> Outcome | None:
+    passed, names = 0, []
+    for match in _TAP.finditer(text):
+        if _TAP_DIRECTIVE.search(match["name"]):
+            continue
+        if match["no"]:
+            names.append(match["name"].strip() or "not ok")
+        else:
+            passed += 1
+    if not names and (not passed or not _is_tap(text)):
+        return None
+    return Outcome(passed, len(names), tuple(names[:MOST_FAILURES]))
+
+
+def _is_tap(text: str) -> bool:
+    return bool(re.search(r"^(?:TAP version \d{1,3}|1\.\.\d{1,9}\b)", text, re.MULTILINE))
+
+
+def named(failures: Sequence[str], most: int) -> Iterator[str]:
+    """The first failures, each once, and how many more there are."""
+    different = list(dict.fromkeys(failures))
+    yield from different[:most]
+    if len(different) > most:
+        yield f"and {len(different) - most:,} more"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 from xml.parsers import expat
 
-from tui_agent.checks.output import Counts
+from tui_agent.checks.output import LONGEST_NAME, MOST_FAILURES, Outcome
 from tui_agent.files.numbers import whole_number
 
 #: Letters, elements inside each other, and elements of a report; what is beyond that counts for nothing.
@@ -19,10 +19,12 @@ class _Refused(Exception):
 
 
 class _Reader:
-    """Sums what the outermost suites that give a number say."""
+    """Sums what the outermost suites that give a number say, and names the cases that failed."""
 
     def __init__(self) -> None:
         self.passed = self.failed = self.suites = 0
+        self.failures: list[str] = []
+        self._case = ""
         self._open: list[bool] = []
         self._elements = 0
         parser = expat.ParserCreate()
@@ -49,6 +51,13 @@ class _Reader:
         self._elements += 1
         if len(self._open) == MOST_DEEP or self._elements > MOST_ELEMENTS:
             raise _Refused
+        if name == "testcase":
+            whole = (attributes.get("classname", ""), attributes.get("name", ""))
+            self._case = "::".join(part for part in whole if part)[:LONGEST_NAME]
+        elif name in ("failure", "error") and self._case:
+            if len(self.failures) < MOST_FAILURES:
+                self.failures.append(" ".join(self._case.split()))
+            self._case = ""
         inside = bool(self._open) and self._open[-1]
         counts = name == "testsuite" and "tests" in attributes and not inside
         self._open.append(inside or counts)
@@ -67,14 +76,14 @@ class _Reader:
 _NAMES = ("tests", "failures", "errors", "skipped")
 
 
-def counts_of_report(report: str) -> Counts:
-    """How many passed and failed by the numbers of the suites; None for both if it is not such a report in plain XML.
+def outcome_of_report(report: str) -> Outcome:
+    """What the numbers of the suites say, and the cases that failed; nothing if it is no such report.
 
-    A description of types, an entity, or a size beyond the bounds makes it none: the output is then looked at.
+    A description of types, an entity, or a size beyond the bounds makes it none: then the output counts.
     """
     reader = _Reader()
     try:
         reader.read(report)
     except (expat.ExpatError, _Refused):
-        return Counts()
-    return Counts(reader.passed, reader.failed) if reader.suites else Counts()
+        return Outcome()
+    return Outcome(reader.passed, reader.failed, tuple(reader.failures)) if reader.suites else Outcome()

@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 from tui_agent.checks.found import concerns, found_in
-from tui_agent.checks.output import counts, places
+from tui_agent.checks.output import outcome_of
+from tui_agent.checks.places import places
 from tui_agent.errors import SessionError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
@@ -29,6 +30,9 @@ from tui_agent.workspace.workspace import FileChange, Workspace
 STORE = "checks.json"
 #: How often a check is begun for content that moves while its view is made.
 MOST_BEGUN = 3
+#: How many paths of an output are looked for by their ends, and folders whose files are not the project's own.
+MOST_BY_SUFFIX = 200
+_NOT_OURS = frozenset({"..", "node_modules", "site-packages", ".venv", "venv", ".tox", ".nox"})
 #: Seconds from a proposal that no turn makes to its checks: more of them may come.
 AFTER_THE_LAST = 0.2
 
@@ -223,26 +227,47 @@ class Checks:
 
     def _found(self, check: CheckCommand, ran: CommandResult, report: str) -> CheckResult:
         """What the output says. Blocking."""
-        from tui_agent.checks.reports import counts_of_report
+        from tui_agent.checks.reports import outcome_of_report
 
-        root = str(self._workspace.root)
-        passed, failed = counts_of_report(report)
+        passed, failed, _ = outcome_of_report(report)
         if passed is None and failed is None:
-            passed, failed = counts(ran.output)
+            passed, failed, _ = outcome_of(ran.output)
         return CheckResult(
             check.name,
             "passed" if ran.ok else "stopped" if ran.how == "stopped" else "failed",
             passed,
             failed,
             round(ran.seconds, 3),
-            # tracebacks name files from the root of the disk: a view is at the folder's own path
-            places=() if ran.ok else tuple(places(ran.output.replace(f"{root}/", ""), self._is_there(root))),
+            places=() if ran.ok else tuple(places(ran.output, self._finder())),
             run=ran.id,
         )
 
-    def _is_there(self, root: str) -> Callable[[str], bool]:
+    def _finder(self) -> Callable[[str], str]:
+        """Returns for a path in an output the path of the file that it means, "" if it means none of the project's."""
+        root, index = str(self._workspace.root), self._workspace.index
         proposed = {change.rename_to or change.path for change in self.state.review.open}
-        return lambda path: path in proposed or os.path.isfile(os.path.join(root, path))
+        suffixes = 0
+
+        def find(path: str) -> str:
+            nonlocal suffixes
+            if path.startswith("/"):
+                for beginning in (f"{root}/", f"/{os.path.basename(root)}/"):  # the second is that of a copy
+                    _, found, rest = path.partition(beginning)
+                    if found and rest:
+                        return find(rest)
+                return ""
+            if not _NOT_OURS.isdisjoint(path.split("/")):
+                return ""
+            if path in proposed or index.contains(path) or os.path.isfile(os.path.join(root, path)):
+                return path
+            suffixes += 1
+            if suffixes > MOST_BY_SUFFIX:
+                return ""
+            name = path.rpartition("/")[2]  # a runner names files from the folder that it works in
+            fitting = [one for one in index.named([name]).get(name, ()) if one.endswith(f"/{path}")]
+            return fitting[0] if len(fitting) == 1 else ""
+
+        return find
 
     # ── what moves ───────────────────────────────────────────────────────────────────────────────────────
 

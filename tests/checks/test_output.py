@@ -1,0 +1,204 @@
+"""What real programs print on the same small project: counts, names of failures, places.
+
+`outputs/` holds one output for each; `/project` stands for the folder of the project.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.checks.output import Outcome, outcome_of, wrong_lines
+from tui_agent.checks.places import places
+
+OUTPUTS = Path(__file__).parent / "outputs"
+
+WRONG_AND_ERROR = ("tests/test_shop.py::Shop::test_error", "tests/test_shop.py::Shop::test_wrong")
+PYTEST_PLACES = ["tests/test_shop.py:12", "shop.py:5", "tests/test_shop.py:10"]
+#: passed, failed, the first failures, the first places.
+EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] = {
+    "ava": (0, 1, ("is wrong",), ["a/shop.mjs:3"]),
+    "bats": (1, 1, ("is wrong",), ["a.bats:5"]),
+    "cargo-all": (
+        *(2, 3, ("tests::index", "tests::wrong", "outer_wrong")),
+        ["src/lib.rs:2", "src/lib.rs:9", "tests/more.rs:4"],
+    ),
+    "cargo-build": (None, 1, (), ["src/lib.rs:13"]),
+    "ctest-out": (1, 1, ("wrong",), ["src/bad.c:3"]),
+    "deno": (1, 1, ("is wrong",), ["deno/a_test.js:2"]),
+    "eslint": (None, 3, ("'a' is assigned a value but never used no-unused-vars",), ["ts/e.js:1"]),
+    "flake8": (None, 3, ("bad.py F401 'os' imported but unused",), ["bad.py:1", "bad.py:2", "bad.py:4"]),
+    "gcc": (
+        *(None, 1, ("/project/src/bad.c error: ‘x’ undeclared (first use in this function)",)),
+        ["src/bad.c:2"],
+    ),
+    "go": (None, 1, ("example.com/shop/cart TestWrong",), ["cart/cart_test.go:6"]),
+    "go-build": (None, 1, ("example.com/shop/cart [build failed]",), ["cart/broken.go:2"]),
+    "go-json": (1, 1, ("example.com/shop/cart TestWrong/b",), ["cart/cart_test.go:6"]),
+    "go-panic": (
+        *(None, 2, ("example.com/shop/cart TestWrong",)),
+        ["cart/cart_test.go:6", "cart/cart.go:3", "cart/panic_test.go:3"],
+    ),
+    "go-v": (1, 1, ("example.com/shop/cart TestWrong",), ["cart/cart_test.go:6"]),
+    "gtest": (1, 1, ("Shop.Wrong",), ["a.cc:3"]),
+    "jasmine": (1, 1, ("shop is wrong",), ["jas/spec/shop_spec.js:4"]),
+    "java-stack": (None, None, (), ["Boom.java:2", "Boom.java:3"]),
+    "javac": (None, 1, ("X.java error: incompatible types: String cannot be converted to int",), ["X.java:1"]),
+    "jest": (1, 2, ("shop › is wrong", "shop › throws"), ["j/shop.test.js:4", "shop.cjs:2", "j/shop.test.js:5"]),
+    "maven": (1, 2, ("ShopTest.wrong", "ShopTest.error"), ["src/test/java/shop/ShopTest.java:6"]),
+    "minitest": (
+        *(1, 2, ("TestShop#test_wrong", "TestShop#test_error")),
+        ["test_shop.rb:5", "shop.rb:3", "test_shop.rb:6"],
+    ),
+    "mix": (1, 2, ("test is wrong (ShopTest)",), ["test/shop_test.exs:6", "test/shop_test.exs:7"]),
+    "mocha": (
+        *(1, 2, ("shop is wrong", "shop throws")),
+        ["m/shop.cjs.test.cjs:4", "shop.cjs:2", "m/shop.cjs.test.cjs:5"],
+    ),
+    "mypy": (
+        *(None, 2, ('bad.py error: Incompatible return value type (got "int", expected "str") [return-value]',)),
+        ["bad.py:3", "bad.py:4"],
+    ),
+    "node-stack": (None, None, (), ["shop.cjs:2", "boom.cjs:2", "boom.cjs:3"]),
+    "nodetest": (1, 4, ("is wrong", "throws", "inner", "group"), ["n/shop.test.cjs:3", "n/shop.test.cjs:4"]),
+    "nodetest-spec": (1, 4, ("is wrong", "throws", "inner", "group"), ["n/shop.test.cjs:3", "shop.cjs:2"]),
+    "php-stack": (None, None, (), ["shop.php:4"]),
+    "phpunit": (
+        *(1, 2, ("ShopTest::testError", "ShopTest::testWrong")),
+        ["shop.php:4", "tests/ShopTest.php:9", "tests/ShopTest.php:7"],
+    ),
+    "phpunit-dox": (1, 2, (), ["tests/ShopTest.php:7", "shop.php:4", "tests/ShopTest.php:9"]),
+    "phpunit-ok": (1, 0, (), []),
+    "playwright": (1, 1, ("pw/a.spec.js › is wrong",), ["pw/a.spec.js:2", "pw/a.spec.js:3"]),
+    "pylint": (None, 4, ("bad.py C0114: Missing module docstring (missing-module-docstring)",), ["bad.py:1"]),
+    "pyright": (None, 2, (), ["bad.py:3", "bad.py:4"]),
+    "pytest": (1, 2, WRONG_AND_ERROR, PYTEST_PLACES),
+    "pytest-q": (1, 2, WRONG_AND_ERROR, PYTEST_PLACES),
+    "pytest-xdist-v": (1, 2, WRONG_AND_ERROR[::-1], [PYTEST_PLACES[2], *PYTEST_PLACES[:2]]),
+    "rspec": (1, 2, ("shop is wrong", "shop raises"), ["spec/shop_spec.rb:6", "spec/shop_spec.rb:4", "shop.rb:3"]),
+    "rubocop": (None, 5, (), ["test_shop.rb:1", "test_shop.rb:3"]),
+    "ruby-stack": (None, None, (), ["shop.rb:3"]),
+    "ruff": (None, 2, ("I001 [*] Import block is un-sorted or un-formatted bad.py",), ["bad.py:1"]),
+    "ruff-concise": (None, 2, ("bad.py I001 [*] Import block is un-sorted or un-formatted",), ["bad.py:1"]),
+    "tsc": (None, 2, ("ts/a.ts TS2322: Type 'string' is not assignable to type 'number'.",), ["ts/a.ts:1"]),
+    "tsc-pretty": (None, 2, ("ts/a.ts TS2322: Type 'string' is not assignable to type 'number'.",), ["ts/a.ts:1"]),
+    "unittest-v": (1, 2, ("test_error (test_shop.Shop.test_error)",), PYTEST_PLACES),
+    "vitest": (
+        *(1, 2, ("v/shop.test.mjs > shop > is wrong", "v/shop.test.mjs > shop > throws")),
+        ["v/shop.test.mjs:4", "shop.cjs:2", "v/shop.test.mjs:5"],
+    ),
+}  # fmt: skip
+#: The files of the project: what a path in an output means is one of them by its end.
+FILES = sorted({place.rpartition(":")[0] for *_, found in EXPECTED.values() for place in found})
+
+
+def find(path: str) -> str:
+    path = path.removeprefix("/project/")
+    fitting = [file for file in FILES if file == path] or [
+        file for file in FILES if file.endswith(f"/{path}")
+    ]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_output_of_a_real_program_is_read(name: str) -> None:
+    passed, failed, failures, found = EXPECTED[name]
+    output = (OUTPUTS / f"{name}.txt").read_text()
+    outcome = outcome_of(output)
+    assert (outcome.passed, outcome.failed) == (passed, failed)
+    assert outcome.failures[: len(failures)] == failures
+    assert [f"{place.path}:{place.line}" for place in places(output, find)][: len(found)] == found
+
+
+def test_every_output_is_tried() -> None:
+    assert sorted(EXPECTED) == sorted(path.stem for path in OUTPUTS.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("....\n4 passed in 0.03s\n", Outcome(4, 0)),
+        ("=== 1 failed, 12 passed, 2 skipped in 3.21s (0:00:03) ===\n", Outcome(12, 1)),
+        ("ERROR a.py\n1 error in 0.10s\n", Outcome(0, 1, ("a.py",))),
+        ("1 failed, 2 passed, 1 error in 0.10s\n", Outcome(2, 2)),
+        ("no tests ran in 0.01s\n", Outcome(0, 0)),
+        ("2 passed, 1 xfailed, 1 warning in 0.1s\n", Outcome(2, 0)),
+        ("FAILED a.py::t[a b - c] - assert 1\n1 failed in 1.0s\n", Outcome(0, 1, ("a.py::t[a b",))),
+        ("Ran 3 tests in 0.001s\n\nOK\n", Outcome(3, 0)),
+        ("Ran 4 tests in 0.001s\n\nOK (skipped=1, expected failures=1)\n", Outcome(2, 0)),
+        ("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1, unexpected successes=1)\n", Outcome(2, 3)),
+        ("test result: ok. 3 passed; 0 failed; 0 ignored\n\ntest result: ok. 2 passed; 0 failed\n", Outcome(5, 0)),
+        ("     Summary [   0.01s] 3 tests run: 2 passed, 1 failed, 0 skipped\n", Outcome(2, 1)),
+        ("Tests:       1 failed, 1 skipped, 7 passed, 9 total\n", Outcome(7, 1)),
+        ("Tests:       7 passed, 7 total\n", Outcome(7, 0)),
+        ("Tests:       1 passed, 1 total\nTests:       2 failed, 2 total\n", Outcome(1, 2)),
+        (" Test Files  1 passed (1)\n      Tests  2 passed (2)\n", Outcome(2, 0)),
+        ("ℹ tests 3\nℹ suites 0\nℹ pass 3\nℹ fail 0\n", Outcome(3, 0)),
+        ("  3 passing (5ms)\n", Outcome(3, 0)),
+        ("  0 passing (5ms)\n  1 failing\n\n  1) a:\n     Error: no\n", Outcome(0, 1)),
+        ("ok  \texample.com/a\t0.002s\nok  \texample.com/b\t(cached)\n", Outcome(None, 0)),
+        ("--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\nFAIL\n", Outcome(1, 1, ("TestB",))),
+        ("100% tests passed, 0 tests failed out of 7\n", Outcome(7, 0)),
+        ("OK (3 tests, 5 assertions)\n", Outcome(3, 0)),
+        ("Tests: 5, Assertions: 4, Failures: 1, Skipped: 2.\n", Outcome(2, 1)),
+        ("4 examples, 0 failures, 1 pending\n", Outcome(3, 0)),
+        ("4 runs, 4 assertions, 0 failures, 0 errors, 1 skips\n", Outcome(3, 0)),
+        ("1 doctest, 3 tests, 0 failures, 1 excluded\n", Outcome(2, 0)),
+        ("[INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 1\n", Outcome(4, 0)),
+        ("Tests run: 5, Failures: 1, Errors: 0, Skipped: 1, Time elapsed: 1 s\nTests run: 5, Failures: 1, Errors: 0\n",
+         Outcome(4, 1)),
+        ("ShopTest > wrong FAILED\n    at ShopTest.java:4\n\n3 tests completed, 1 failed\n",
+         Outcome(2, 1, ("ShopTest > wrong",))),
+        ("Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3\n", Outcome(2, 1)),
+        ("Total tests: 3\n     Passed: 2\n     Failed: 1\n", Outcome(2, 1)),
+        ("\t Executed 3 tests, with 1 failure (0 unexpected) in 0.1 (0.1) seconds\n", Outcome(2, 1)),
+        ("ok | 2 passed | 0 failed (5ms)\n", Outcome(2, 0)),
+        (" 2 pass\n 1 fail\n 3 expect() calls\n", Outcome(2, 1)),
+        ("TAP version 13\n1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP later\n", Outcome(1, 1, ("b",))),
+        ("Success: no issues found in 3 source files\n", Outcome(None, 0)),
+        ("Found 1 error in 1 file (checked 3 source files)\n", Outcome(None, 1)),
+        ("\x1b[32m✔\x1b[0m a\r\n\x1b[1m3 passed\x1b[0m in 0.1s\r\n", Outcome(3, 0)),
+        ("everything is fine\nok then\n", Outcome()),
+    ],
+)  # fmt: skip
+def test_a_summary_is_read(output: str, expected: Outcome) -> None:
+    assert outcome_of(output) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ('  File "my folder/a.py", line 3, in total', "my folder/a.py:3"),
+        ("    at pay (file:///project/src/a.mjs:3:25)", "src/a.mjs:3"),
+        ("   at Shop.Pay() in /project/src/a.cs:line 12", "src/a.cs:12"),
+        ("[ERROR] /project/src/A.java:[12,5] cannot find symbol", "src/A.java:12"),
+        ("\tat com.shop.inner.A$B.pay(A.kt:7)", "com/shop/inner/A.kt:7"),
+        ("PHP Warning:  x in /project/src/a.php on line 4", "src/a.php:4"),
+        ("#1 /project/src/a.php(12): total()", "src/a.php:12"),
+        ("\tfrom ./lib/a.rb:3:in `pay'", "lib/a.rb:3"),
+        ("** (E) a\n    (shop 0.1.0) lib/a.ex:3: Shop.parse/1", "lib/a.ex:3"),
+        ("no at lib/a.pl line 3.", "lib/a.pl:3"),
+        ("lua: lib/a.lua:3: bad", "lib/a.lua:3"),
+        ("bin/a.sh: line 3: x: command not found", "bin/a.sh:3"),
+        ("    #0 0x55 in main /project/src/a.c:3:5", "src/a.c:3"),
+        ("CMake Error at CMakeLists.txt:5 (message):", "CMakeLists.txt:5"),
+        ("Makefile:10: *** missing separator.  Stop.", "Makefile:10"),
+        ("src\\a.cpp(12): error C2065", ""),
+        ("  test/a_test.dart 12:5  main.<fn>", "test/a_test.dart:12"),
+        ('  on main.tf line 3, in resource "x":', "main.tf:3"),
+        ("thread 'a' panicked at src/a.rs:9:18:", "src/a.rs:9"),
+        ("goroutine 1:\n\t/project/src/a.go:3 +0x1d", "src/a.go:3"),
+        ("12:30:45 listening on localhost:8080", ""),
+    ],
+)
+def test_a_place_is_read(line: str, place: str) -> None:
+    there = {place.rpartition(":")[0]}
+    found = places(line, lambda path: path if (path := path.removeprefix("/project/")) in there else "")
+    assert [f"{one.path}:{one.line}" for one in found] == ([place] if place else [])
+
+
+def test_lines_of_an_unknown_program_are_compared_without_their_numbers() -> None:
+    before = "step 3\nError: 12 things failed at 0x7f3a after 3 ms\n"
+    after = "step 4\nError: 14 things failed at 0x7f3b after 9 ms\n"
+    assert wrong_lines(before) == wrong_lines(after) == ("Error: # things failed at # after # ms",)

@@ -1,0 +1,95 @@
+"""Where an output points to in the project's files: stack traces, failed assertions, messages of compilers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from tui_agent.files.late_expressions import late
+from tui_agent.files.numbers import whole_number
+from tui_agent.store.checks import Place
+
+#: How many places are named, and how many paths are looked for.
+MOST_PLACES, MOST_LOOKED_FOR = 50, 2_000
+#: Letters of an output that are read: its beginning and its end.
+MOST_READ = 1 << 20
+_ANSI = late(r"\x1b\[[0-9;:?]{0,60}[@-~]")
+#: A path and a line in the notations of languages and tools, each path read once from its first letter:
+#: `a.py:3`, `a.ts(3,5)`, `a.java:[3,5]`, `"a.py", line 3`, `a.php on line 3`, `a.cs:line 3`, `a_test.dart 3:5`.
+_LOCATED = late(
+    r"(?<![\w./@+~\\-])(?P<path>[\w./@+~-]{1,400}|(?<=\")[^\"\n:]{1,400}(?=\"))"
+    r"(?:"
+    r":(?:line )?(?P<colon>\d{1,9})(?!\d)"
+    r"|[\"']?,? (?:on |at )?lines? (?P<word>\d{1,9})"
+    r"|: line (?P<shell>\d{1,9}):"
+    r"|\((?P<round>\d{1,9})(?:,\d{1,9})?\)"
+    r"|:\[(?P<square>\d{1,9}),\d{1,9}\]"
+    r"|[ \t]{1,80}(?P<apart>\d{1,9}):\d{1,9}(?!\d)"
+    r")"
+)
+#: The method that stands in front of a file of Java, Kotlin or Scala, whose folders are those of its package.
+_METHOD = late(r"(?<![\w.$])(?P<package>(?:[a-z_]\w{0,80}\.){1,20})[\w$.<>]{1,200}\($")
+#: A line that is a path, and one below it that is a position in that file.
+_ALONE = late(r"^(?P<path>[\w./@+~-]{1,400})$")
+_POSITION = late(r"^[ \t]{1,8}(?P<line>\d{1,9}):\d{1,9}[ \t]{1,8}(?:error|warning|✖|⚠|✘)")
+
+
+def places(output: str, find: Callable[[str], str]) -> list[Place]:
+    """Where the output points to in the project's files, each once, in order.
+
+    `find` returns the path from the workspace's root of the file that a path in the output means, "" if it means none.
+    """
+    looked_for = 0
+
+    @lru_cache(maxsize=MOST_LOOKED_FOR)
+    def file_of(path: str) -> str:
+        nonlocal looked_for
+        looked_for += 1
+        return find(path) if looked_for <= MOST_LOOKED_FOR else ""
+
+    found: dict[Place, None] = {}
+    for path, line in _located(output):
+        if file := file_of(path):
+            found[Place(file, line)] = None
+            if len(found) == MOST_PLACES:
+                break
+    return list(found)
+
+
+def _located(output: str) -> Iterator[tuple[str, int]]:
+    """Each path with a line, as it stands in the output."""
+    if len(output) > 2 * MOST_READ:
+        output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
+    above = ""
+    for text in _ANSI.sub("", output).split("\n"):
+        text = text.rstrip()
+        if above and (position := _POSITION.match(text)):
+            yield above, whole_number(position["line"])
+            continue
+        if alone := _ALONE.match(text):
+            above = _cleaned(alone["path"])
+        elif not text:
+            above = ""
+        for match in _LOCATED.finditer(text):
+            line = next(match[key] for key in _LINES if match[key])
+            start = match.start()
+            package = (
+                _METHOD.search(text[max(0, start - 300) : start]) if text[start - 1 : start] == "(" else None
+            )
+            path = _cleaned(match["path"])
+            if package and "/" not in path:
+                path = f"{package['package'].replace('.', '/')}{path}"
+            if path:
+                yield path, whole_number(line)
+
+
+_STEPS = late(r"^(?:\.{1,2}/){1,100}")
+_LINES = ("colon", "word", "shell", "round", "square", "apart")
+
+
+def _cleaned(path: str) -> str:
+    """Without the form of an address, and without the steps that lead to it from another folder."""
+    path = f"/{path[5:].lstrip('/')}" if path.startswith("file:/") else path
+    path = re.sub(r"^/{2,10}", "/", path)
+    return _STEPS.sub("", path)
