@@ -17,6 +17,7 @@ from tui_agent.files.gate import Gate
 from tui_agent.files.journal import (
     BatchEntry,
     BatchJournal,
+    begin,
     entry_of,
     forget,
     innermost_first,
@@ -27,7 +28,7 @@ from tui_agent.files.journal import (
 from tui_agent.files.names import shown, without_case
 from tui_agent.files.replace import refuse_link, seen_as_expected
 from tui_agent.files.staging import FileFound
-from tui_agent.files.systems import file_error, stamp_of, writing
+from tui_agent.files.systems import file_error, several_at_once, stamp_of, writing
 from tui_agent.files.text import md5
 from tui_agent.files.walk import Spot
 
@@ -81,7 +82,7 @@ def write_batch(
             "an earlier batch was not finished", "free some space or give permission, then try again"
         )
     batch = _Batch(gate, journal, blobs, name, steps, innermost_first(leaves))
-    batch.keep()
+    batch.begin()
     try:
         batch.write()
         if written is not None:
@@ -109,7 +110,7 @@ def _forget(journal: Path) -> None:
 
 def _forget_recorded(journal: Path) -> None:
     try:
-        forget(journal)
+        os.unlink(journal)  # a power cut may bring it back, to no effect: nobody waits for the disk
     except OSError:
         pass  # the record says that it is done: the next `heal` removes it
 
@@ -140,6 +141,16 @@ class _Batch:
             if names.count(name) > 1:
                 raise FileError(f"{shown(step.path)} is twice in one batch", "give each file one change")
 
+    def begin(self) -> None:
+        """Have the journal on disk, and what was there before."""
+        try:
+            begin(self.journal, self.plan, self.blobs)
+        except BaseException as error:
+            self.journal.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise file_error(error, self.journal, "written") from error
+            raise
+
     def keep(self, sync: bool = True) -> None:
         """Put the journal in its place as it is now."""
         try:
@@ -148,13 +159,21 @@ class _Batch:
             raise file_error(error, self.journal, "written") from error
 
     def write(self) -> None:
-        """Stage everything, so that a full disk shows before the first file changes; then contents, then removals."""
+        """Stage everything, so that a full disk shows before the first file changes; then contents, then removals.
+
+        The disk is waited for once when all is staged, and once when all is in its place.
+        """
         order = sorted(range(len(self.steps)), key=lambda at: self.steps[at].data is None)
-        for at in order:
-            if self.steps[at].data is not None:
-                self._stage(at)
+        staged = [at for at in order if self.steps[at].data is not None]
+        for at in staged:
+            self._stage(at, sync=False)
+        several_at_once(self._sync_staged, staged)
         for at in order:
             self._land(at)
+        several_at_once(
+            self._sync_folder,
+            list({os.path.dirname(self.plan.entries[at].path): at for at in order}.values()),
+        )
 
     def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
         """What the journal says of a step. What is there now is kept in the blobs, or with `in_journal` there, which
@@ -168,7 +187,10 @@ class _Batch:
                 if step.data is None:
                     refuse_link(spot, "removed")
                 there = staging.content(spot) if seen.md5 else None
-                if there is not None and (md5(there) if in_journal else self.blobs.put(there)) != seen.md5:
+                if (
+                    there is not None
+                    and (md5(there) if in_journal else self.blobs.put_soon(there)) != seen.md5
+                ):
                     raise Outdated(f"{shown(step.path)} is being changed by somebody else", "try again")
             except OSError as error:
                 raise file_error(error, step.path, "read") from error
@@ -197,6 +219,22 @@ class _Batch:
                 spot.make_parents()
                 like = staging.look(spot).status
                 staging.stage(spot, entry.temporary, step.data or b"", like, step.mode, sync=sync)
+        except OSError as error:
+            raise file_error(error, entry.path, "written") from error
+
+    def _sync_staged(self, at: int) -> None:
+        entry = self.plan.entries[at]
+        try:
+            with self.gate.find(entry.path, "write") as spot:
+                staging.sync_staged(spot, entry.temporary)
+        except OSError as error:
+            raise file_error(error, entry.path, "written") from error
+
+    def _sync_folder(self, at: int) -> None:
+        entry = self.plan.entries[at]
+        try:
+            with self.gate.find(entry.path, "write") as spot:
+                staging.sync_folder(spot.folder)
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
 
@@ -231,9 +269,9 @@ class _Batch:
             with self.gate.find(entry.path, "write") as spot, writing(spot.folder):
                 seen = seen_as_expected(spot, entry.before)
                 if entry.after:
-                    staging.land(spot, entry.temporary, seen)
+                    staging.land(spot, entry.temporary, seen, sync=False)
                 elif seen.md5:
-                    staging.remove(spot, seen)
+                    staging.remove(spot, seen, sync=False)
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
 

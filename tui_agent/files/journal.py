@@ -15,8 +15,8 @@ from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
 from tui_agent.files.names import shown
-from tui_agent.files.private import sync_folder, write_private
-from tui_agent.files.systems import file_error, writing
+from tui_agent.files.private import sync_folder, sync_new, write_private
+from tui_agent.files.systems import file_error, several_at_once, writing
 from tui_agent.files.walk import Spot
 
 
@@ -82,6 +82,13 @@ def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) 
 def keep(path: Path, journal: BatchJournal, *, sync: bool = True) -> None:
     """Put the journal in its place, on disk with `sync`. Raises OSError."""
     write_private(path, msgspec.json.encode(journal), sync=sync)
+
+
+def begin(path: Path, journal: BatchJournal, blobs: Blobs) -> None:
+    """Put a new journal in its place and make it durable, with the contents that it speaks of. Raises OSError or
+    FileError."""
+    keep(path, journal, sync=False)
+    several_at_once(lambda durable: durable(), [blobs.sync, lambda: sync_new(path)])
 
 
 @contextmanager

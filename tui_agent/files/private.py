@@ -76,6 +76,21 @@ def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
         sync_folder(path.parent)
 
 
+def sync_new(*paths: Path) -> None:
+    """Make files durable that were put where there were none, content and name at once; until it returns a power cut
+    may leave names without their contents. Raises OSError.
+    """
+    systems.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        systems.sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

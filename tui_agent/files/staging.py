@@ -94,8 +94,8 @@ def stage(
         raise
 
 
-def land(spot: Spot, temporary: str, seen: FileFound) -> None:
-    """Move staged content to its place, if that still is as it was `seen`; durable on return.
+def land(spot: Spot, temporary: str, seen: FileFound, *, sync: bool = True) -> None:
+    """Move staged content to its place, if that still is as it was `seen`; durable on return with `sync`.
 
     Raises Outdated, and leaves the temporary where it is, if it is not.
     """
@@ -104,7 +104,17 @@ def land(spot: Spot, temporary: str, seen: FileFound) -> None:
         _land_new(spot, temporary)
     else:
         os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
-    sync_folder(spot.folder)
+    if sync:
+        sync_folder(spot.folder)
+
+
+def sync_staged(spot: Spot, temporary: str) -> None:
+    """Make durable what was staged without that."""
+    descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.folder)
+    try:
+        systems.sync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_file(spot: Spot) -> None:
@@ -116,11 +126,12 @@ def sync_file(spot: Spot) -> None:
         os.close(descriptor)
 
 
-def remove(spot: Spot, seen: FileFound) -> None:
-    """Remove the file at a spot, if it still is as it was `seen`; durable on return."""
+def remove(spot: Spot, seen: FileFound, *, sync: bool = True) -> None:
+    """Remove the file at a spot, if it still is as it was `seen`; durable on return with `sync`."""
     check_unmoved(spot, seen)
     os.unlink(spot.name, dir_fd=spot.folder)
-    sync_folder(spot.folder)
+    if sync:
+        sync_folder(spot.folder)
 
 
 def check_unmoved(spot: Spot, seen: FileFound) -> None:

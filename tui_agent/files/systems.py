@@ -13,13 +13,17 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from tui_agent.errors import FileError
 from tui_agent.files.names import shown
 
+Item = TypeVar("Item")
+#: How many syncs are waited for at a time.
+AT_ONCE = 16
 _SENTENCES = {
     errno.ENOSPC: ("the disk is full", "free some space, then try again"),
     errno.EDQUOT: ("your disk quota is used up", "free some space, then try again"),
@@ -143,6 +147,22 @@ def sync(descriptor: int) -> None:
         except OSError:
             pass  # a file system that cannot, a network mount say
     os.fsync(descriptor)
+
+
+def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> None:
+    """Call `work` with each item, several at a time: a slow disk is waited for once and not for each of them.
+
+    Raises what the first of them raised, when all have ended.
+    """
+    if len(items) < 2:
+        for item in items:
+            work(item)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(len(items), AT_ONCE)) as pool:
+        for _ in pool.map(work, items):
+            pass
 
 
 def copy_attributes(source: int, target: int) -> None:

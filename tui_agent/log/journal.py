@@ -11,6 +11,7 @@ from pathlib import Path
 from tui_agent.errors import RecordRefused, SessionError
 from tui_agent.log import late
 from tui_agent.log.log import Log
+from tui_agent.log.records import body_of
 from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
 from tui_agent.store.fold_files import holds
@@ -46,6 +47,8 @@ class Journal:
         self._loop = asyncio.get_running_loop()
         self._in_order = asyncio.Lock()
         self._unwritten: list[Lasting] = []
+        #: How many calls of `record_soon` are on their way to the disk.
+        self._soon = 0
         #: The newest under each key that the log has not confirmed, and what of it the log was given.
         self._growing: dict[str, Growing] = {}
         self._handed_over: dict[str, Growing] = {}
@@ -62,8 +65,8 @@ class Journal:
 
     @property
     def keeps(self) -> bool:
-        """Whether everything that happened is in the log."""
-        return self.log is not None and not self._unwritten
+        """Whether everything that happened is in the log, up to record `number`."""
+        return self.log is not None and not self._unwritten and not self._soon
 
     async def record(self, *events: Event) -> None:
         """Fold the events in order; those that last are on disk before they are folded."""
@@ -76,6 +79,25 @@ class Journal:
             lasting = []
             self.grow(event) if isinstance(event, Growing) else self.store.emit(event)
         await self._append(lasting)
+
+    async def record_soon(self, *events: Lasting) -> None:
+        """Hand the events over in order and fold them, without waiting for the disk: nobody is told that they are kept
+        before a later `record` has returned. Raises RecordRefused for what cannot be written."""
+        async with self._in_order:
+            if self.log is not None:
+                for event in events:
+                    body_of(event)
+                held, self._unwritten = [*self._unwritten, *events], []
+                self._soon += 1
+                durable: asyncio.Future[None] = self._loop.create_future()
+                durable.add_done_callback(self._no_longer_soon)
+                self._put(held, (), durable)
+            for event in events:
+                self.store.emit(event)
+        await asyncio.sleep(0)  # a turn that never waits would keep the keyboard waiting
+
+    def _no_longer_soon(self, _: asyncio.Future[None]) -> None:
+        self._soon -= 1
 
     async def record_with(self, growing: Sequence[Growing], *events: Lasting) -> None:
         """Fold what grows now, and keep the newest of it in the transaction that records the events: after a kill
@@ -207,8 +229,9 @@ class Journal:
         joined: Collection[str] = (),
     ) -> None:
         """Hand over what is folded already (`held`) and what is folded once it is on disk, in one step; with it goes
-        what grows under the keys of `joined`, and where something is held, all that grows."""
+        what grows under the keys of `joined`, and where it was refused before, all that grows."""
         assert self.log is not None
+        tried_again = bool(held) and bool(self.store.state.session.not_kept)
         ended = [key for event in (*held, *events) for key in ended_by(event, self.store.state)]
         given_up = {key: self._growing.pop(key) for key in ended if key in self._growing}
         for key in ended:
@@ -216,7 +239,7 @@ class Journal:
         kept = [
             event
             for event in self._not_handed_over()
-            if event.key in joined or (held and event.key not in self._joined)
+            if event.key in joined or (tried_again and event.key not in self._joined)
         ]
         self._handed_over |= {event.key: event for event in kept}
 

@@ -59,6 +59,8 @@ class Log:
     ) -> None:
         self.path = path
         self.on_error = on_error or _ignore
+        #: Called on the log's thread before each commit: it makes durable what the records speak of.
+        self.before_commit: Callable[[], None] = _nothing
         self._writer = LogWriter(connection, Ranks(path.parent.parent), at_least)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         #: Guards `_closed` and `_ended`, so that no job comes behind the last one that the thread takes.
@@ -220,6 +222,7 @@ class Log:
         if not jobs:
             return
         try:
+            self.before_commit()
             self._writer.begin()
             numbers = [job.write(self._writer) for job in jobs]
             self._writer.commit()
@@ -344,3 +347,7 @@ def _tell(callback: Callable[[Any], None], value: object) -> None:
 
 def _ignore(_: object) -> None:
     """Nobody asked to be told."""
+
+
+def _nothing() -> None:
+    """There is nothing to wait for."""

@@ -172,11 +172,11 @@ class SnapshotWriter:
         )
 
     async def _write(self, records: int) -> None:
-        state, number = self._journal.store.state, self._journal.number
+        state, number, whole = self._journal.store.state, self._journal.number, self._journal.keeps
         messages = [message for message in state.chat.messages if message.number > self._paged]
         self._paged = state.chat.total
         await asyncio.to_thread(put_pages, self._path.parent, messages)
-        if self._worth(records):
+        if whole and self._worth(records):
             self._saved = number
             await asyncio.to_thread(_save_at, self._path, state, number)
 

@@ -44,7 +44,7 @@ def begin(data: Path) -> tuple[Storage, State]:
         lock.release()
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Storage(log, lock, Blobs(data / "blobs"), folder), State()
+    return Storage(log, lock, _blobs(data, log), folder), State()
 
 
 def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
@@ -74,7 +74,14 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     except SessionError:
         lock.release()
         raise
-    return Storage(log, lock, Blobs(data / "blobs"), folder, read.lost, read.number, read.folded), read.state
+    return Storage(log, lock, _blobs(data, log), folder, read.lost, read.number, read.folded), read.state
+
+
+def _blobs(data: Path, log: Log) -> Blobs:
+    """The texts that a log speaks of: they are durable before its records are."""
+    blobs = Blobs(data / "blobs")
+    log.before_commit = blobs.sync_later()
+    return blobs
 
 
 def look_at(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:

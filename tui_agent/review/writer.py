@@ -135,7 +135,7 @@ class Writer:
         if buffer is None or not buffer.unsaved:
             return Current(path, stored.text, md5(data), stored, disk=md5(data))
         newer = encode(stored, buffer.text)
-        await asyncio.to_thread(self._blobs.put, newer)
+        await asyncio.to_thread(self._blobs.put_soon, newer)
         return Current(path, buffer.text, md5(newer), stored, unsaved=True, disk=md5(data))
 
     async def on_disk(self, path: str) -> str:
@@ -156,7 +156,7 @@ class Writer:
         """
         for target in targets:
             if target.text is not None:
-                await asyncio.to_thread(self._blobs.put, encode(target.now.stored, target.text))
+                await asyncio.to_thread(self._blobs.put_soon, encode(target.now.stored, target.text))
         loop = asyncio.get_running_loop()
         done = WriteOutcome(tuple(targets))
 
@@ -185,7 +185,7 @@ class Writer:
             stored = decode(step.data, step.path)
             before = str(step.expected)
             now = replace(target.now, md5=before, disk=before, stored=stored)
-            self._blobs.put(step.data)
+            self._blobs.put_soon(step.data)
             done.append(Target(now, stored.text, merged=True))
         return WriteOutcome(tuple(done), batch.folders)
 

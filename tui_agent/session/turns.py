@@ -313,9 +313,11 @@ class Turns:
             pieces.tell()
             if isinstance(event, e.Passing):
                 self._journal.tell(event)
+            elif isinstance(event, e.Lasting):
+                await self._journal.record_soon(event)
+                await self._let_go(event)
             else:
                 await self._journal.record(event)
-                await self._let_go(event)
 
         try:
             await steps(self._context(), emit)
@@ -338,7 +340,7 @@ class Turns:
             and event.purpose == "main"
             and self.state.input.decisions != left
         ):
-            await self._journal.record(e.DecisionsKept(left))
+            await self._journal.record_soon(e.DecisionsKept(left))
 
     def _tell(self, event: e.ReplyStreamed) -> None:
         self._journal.tell(event)

@@ -1,0 +1,122 @@
+"""How often a person waits for the disk: each sync on the home is counted, those that are waited for together once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.sessions import model_of, open_session, reply
+from support.trees import until
+
+from tui_agent.files import systems
+from tui_agent.log.database import LogWriter
+from tui_agent.session.session import Session
+
+PATIENCE = 20.0
+CHANGES = [{"path": f"{name}.txt", "content": "two\n"} for name in "abc"]
+
+
+class SlowDisk:
+    """Each sync of the home waits until it is let go, with all that wait beside it: that is one round."""
+
+    def __init__(self) -> None:
+        self._waiting = threading.Semaphore(0)
+        self._arrived: list[threading.Event] = []
+        self._guard = threading.Lock()
+
+    def wait(self, *_: object) -> None:
+        event = threading.Event()
+        with self._guard:
+            self._arrived.append(event)
+        event.wait()
+
+    async def turn_round(self) -> bool:
+        """Let go what waits now, when no more comes to it; whether there was anything."""
+        for _ in range(5):
+            before = len(self._arrived)
+            await asyncio.sleep(0.01)  # the others of this round are on their way
+            if before and len(self._arrived) == before:
+                break
+        with self._guard:
+            arrived, self._arrived = self._arrived, []
+        for event in arrived:
+            event.set()
+        return bool(arrived)
+
+
+@contextmanager
+def slow(home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SlowDisk]:
+    disk, sync, commit = SlowDisk(), systems.sync, LogWriter.commit
+
+    def sync_slowly(descriptor: int) -> None:
+        if os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(home)):
+            disk.wait()
+        sync(descriptor)
+
+    def commit_slowly(writer: LogWriter) -> None:
+        disk.wait()
+        commit(writer)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(systems, "sync", sync_slowly)
+        patched.setattr(LogWriter, "commit", commit_slowly)
+        yield disk
+
+
+async def through(disk: SlowDisk, work: asyncio.Task[None]) -> None:
+    """However many rounds of the disk it takes."""
+    while not work.done():
+        await disk.turn_round()
+    await work
+
+
+async def after(disk: SlowDisk, rounds: int, work: asyncio.Task[None]) -> None:
+    """Let so many rounds of the disk go by, as they come up; then it must end without another one."""
+    while rounds and not work.done():
+        rounds -= await disk.turn_round()
+    await asyncio.wait_for(work, PATIENCE)
+
+
+async def said(session: Session) -> None:
+    await session.chat.submit("Change a.txt, b.txt and c.txt")
+
+
+async def asked(session: Session, requests: int) -> None:
+    await until(lambda: len(model_of(session).requests) > requests)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="where a descriptor leads is asked of Linux")
+async def test_a_request_waits_for_two_syncs_and_an_apply_for_three(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    for name in "abc":
+        (root / f"{name}.txt").write_text("one\n")
+    async with open_session(root, [reply("All.", fileChanges=CHANGES)]) as session:
+        home = session.folders.data
+        with slow(home, monkeypatch) as disk:
+            begun = asyncio.create_task(said(session))
+            await after(disk, 2, asyncio.create_task(asked(session, 0)))
+            await through(disk, begun)
+            await through(disk, asyncio.create_task(session.chat.finished()))
+            await after(disk, 3, asyncio.create_task(session.review.apply()))
+            assert (root / "a.txt").read_text() == "two\n"
+            await through(disk, asyncio.create_task(session.close()))
+
+
+async def test_what_is_waited_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.log.journal.SAY_AFTER", 0.0)
+    async with open_session(tmp_path, [reply("Hello.")]) as session:
+        with slow(session.folders.data, monkeypatch) as disk:
+            begun = asyncio.create_task(said(session))
+            await until(lambda: session.state.session.waits_for)
+            await through(disk, begun)
+            await through(disk, asyncio.create_task(session.chat.finished()))
+            await through(disk, asyncio.create_task(session.close()))
+        assert not session.state.session.waits_for
