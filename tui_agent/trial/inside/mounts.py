@@ -243,6 +243,7 @@ def plant(lower, upper, path, kind, mode, content):
         file.write(content)
     is_file = there is not None and stat.S_ISREG(there.st_mode)
     os.chmod(place, mode if mode is not None else stat.S_IMODE(there.st_mode) if is_file else 0o644)
-    # Python takes a compiled file for current where second and size are equal, make where the time is older
-    if is_file and int(there.st_mtime) >= int(time.time()):
+    # Python takes a compiled file for current where second and size are equal, make where the time is older; git needs
+    # the real time of its index, to see what is written in the second in which it was made
+    if kind == "file" and is_file and int(there.st_mtime) >= int(time.time()):
         os.utime(place, (there.st_mtime + 1, there.st_mtime + 1))
