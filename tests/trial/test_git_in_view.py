@@ -36,7 +36,8 @@ class Views:
         if top is not None:
             seeds += [Seed(path, "hidden", overlay=str(top)) for path in self._secrets(top)]
             apart = (str(top), *apart)
-        made, self.why = await self.git.laid_into(plan(self.root, seeds=seeds, git_folders=apart, **more))  # type: ignore[arg-type]
+        made = plan(self.root, seeds=seeds, git_folders=apart, **more)  # ty: ignore[invalid-argument-type]
+        made, self.why = await self.git.laid_into(made, seeds)
         return made
 
     def _secrets(self, folder: Path) -> list[str]:
@@ -160,7 +161,7 @@ async def test_without_a_tracked_secret_nothing_is_changed(tmp_path: Path) -> No
     (root / ".env").write_text(f"TOKEN={SECRET}\n")
     views = Views(root, tmp_path / "cache")
     made = plan(root, seeds=[Seed(".env", "hidden")])
-    assert (await views.git.laid_into(made))[0] is made
+    assert (await views.git.laid_into(made, made.seeds))[0] is made
 
 
 async def test_what_was_staged_and_never_committed_is_not_shown(tmp_path: Path) -> None:
@@ -192,6 +193,14 @@ async def test_what_is_committed_meanwhile_is_not_shown(tmp_path: Path) -> None:
     )
 
 
+async def test_a_pending_rename_shows_nothing(kept: Views) -> None:
+    made = plan(kept.root, seeds=[Seed(".env", "gone"), Seed("x.txt", "hidden")])
+    made, _ = await kept.git.laid_into(made, [Seed(".env", "hidden")])
+    assert "hush" not in text(
+        await kept.run("git show HEAD:.env; git log -p; git checkout .; cat .env", made)
+    )
+
+
 async def test_what_the_person_reveals_is_there(kept: Views) -> None:
     views = Views(kept.root, kept.root.parent / "cache", (".env",))
     result = await views.run("git show HEAD:.env; git diff --name-only")
@@ -203,7 +212,8 @@ async def test_a_file_that_is_hidden_for_what_is_in_it_is_hidden_in_git(tmp_path
     (root / "conf.txt").write_text(f"two {SECRET}\n")
     git(root, "commit", "-qam", "Second")
     views = Views(root, tmp_path / "cache")
-    made, _ = await views.git.laid_into(plan(root, seeds=[Seed("conf.txt", "hidden")]))
+    seeds = [Seed("conf.txt", "hidden")]
+    made, _ = await views.git.laid_into(plan(root, seeds=seeds), seeds)
     result = await views.run("git log -p; git status -s; git cat-file --batch-all-objects --batch", made)
     assert "hush" not in text(result)
     assert "conf.txt |" not in text(result)

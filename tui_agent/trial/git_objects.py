@@ -52,9 +52,12 @@ class GitObjects:
         self._stamp: tuple[object, ...] = ()
         self._answer = Answer()
 
-    async def laid_into(self, plan: ViewPlan) -> tuple[ViewPlan, str]:
-        """The view with git as commands may see it; a sentence if there is none. Raises OSError."""
-        top, hidden = await asyncio.to_thread(_of_view, plan)
+    async def laid_into(self, plan: ViewPlan, secret: Sequence[Seed]) -> tuple[ViewPlan, str]:
+        """The view with git as commands may see it; a sentence if there is none. Raises OSError.
+
+        `secret` names the files of the disk that are hidden, also those that are pending under another name.
+        """
+        top, hidden = await asyncio.to_thread(_of_view, plan, secret)
         if not top:
             return plan, ""
         async with self._finding:
@@ -63,12 +66,12 @@ class GitObjects:
             return plan, ""
         return await asyncio.to_thread(_laid, plan, found), found.why
 
-    async def look_ahead(self, seeds: Sequence[Seed]) -> None:
+    async def look_ahead(self, secret: Sequence[Seed]) -> None:
         """Find out what the first command would wait for, where these are the hidden files. Raises OSError."""
         found = await asyncio.to_thread(find_git_folder, self._root)
         if found is not None:
             async with self._finding:
-                await self._find(found.work_tree, _hidden(found, seeds, self._root))
+                await self._find(found.work_tree, _hidden(found, secret, self._root))
 
     async def _find(self, top: str, hidden: list[bytes]) -> Answer:
         now = await asyncio.to_thread(_stamp, top, hidden)
@@ -108,14 +111,14 @@ async def _answered(asked: Asked) -> Answer:
     return msgspec.msgpack.decode(told, type=Answer)
 
 
-def _of_view(plan: ViewPlan) -> tuple[str, list[bytes]]:
+def _of_view(plan: ViewPlan, secret: Sequence[Seed]) -> tuple[str, list[bytes]]:
     """The top of the repository that commands see ("": there is none), and what of its files is hidden."""
     found = find_git_folder(plan.workspace)
     if found is None or found.work_tree not in plan.overlays:
         return "", []
     if plan.on_copy and found.work_tree != plan.workspace:
         return "", []  # that is not in the copy
-    return found.work_tree, _hidden(found, plan.seeds, plan.workspace)
+    return found.work_tree, _hidden(found, secret, plan.workspace)
 
 
 def _hidden(found: GitFolder, seeds: Iterable[Seed], workspace: str) -> list[bytes]:
@@ -123,8 +126,10 @@ def _hidden(found: GitFolder, seeds: Iterable[Seed], workspace: str) -> list[byt
     top, hidden = found.work_tree, set()
     for seed in seeds:
         path = f"{seed.overlay or workspace}/{seed.path}"
-        of_git = is_below(path, [found.git_dir, found.common_dir])
-        if seed.kind == "hidden" and is_below(path, [top]) and not of_git:
+        others = [found.git_dir, found.common_dir]
+        if seed.overlay not in ("", workspace):  # whoever looks through that judges the workspace's files too
+            others.append(workspace)
+        if is_below(path, [top]) and not is_below(path, others):
             hidden.add(os.fsencode(os.path.relpath(path, top)))
     return sorted(hidden)
 
