@@ -194,9 +194,13 @@ def environment_of(models: StrictServer) -> dict[str, str]:
     return {"CHATGPT_API_BASE": models.url, "GITHUB_COPILOT_API_BASE": models.url}
 
 
-def ask(model: str, models: StrictServer, folder: Path) -> subprocess.CompletedProcess[str]:
+def ask(
+    model: str, models: StrictServer, folder: Path, transport: str = "auto"
+) -> subprocess.CompletedProcess[str]:
     words = (
         "run",
+        "--set",
+        f"models.transport={transport}",
         "--model",
         model,
         "--planner-model",
@@ -209,22 +213,28 @@ def ask(model: str, models: StrictServer, folder: Path) -> subprocess.CompletedP
 
 
 @pytest.mark.parametrize(
-    ("name", "model"),
-    [("chatgpt", "gpt-5.4"), ("github_copilot", "gpt-4.1"), ("github_copilot", "gpt-5.4")],
+    ("name", "model", "transport"),
+    [
+        ("chatgpt", "gpt-5.4", "auto"),
+        ("chatgpt", "gpt-5.4", "litellm"),
+        ("github_copilot", "gpt-4.1", "litellm"),
+        ("github_copilot", "gpt-5.4", "auto"),
+    ],
 )
 def test_a_turn_uses_the_login(
-    server: LoginServer, home: Path, tmp_path: Path, name: str, model: str
+    server: LoginServer, home: Path, tmp_path: Path, name: str, model: str, transport: str
 ) -> None:
+    """litellm, if it is chosen for all, would begin a login of its own."""
     work = tmp_path / "work"
     work.mkdir()
     with StrictServer("openai", brain=answering, model=model) as models:
         server.chatgpt_access = server.copilot_access = lambda number: models.key
         login = "chatgpt" if name == "chatgpt" else "copilot"
-        before = ask(f"{name}/{model}", models, work)
+        before = ask(f"{name}/{model}", models, work, transport)
         assert before.returncode == 3
         assert f"needs a login at {TITLES[login]}: run `tui-agent login {login}`" in before.stderr
         assert run("login", login, folder=work).returncode == 0
-        done = ask(f"{name}/{model}", models, work)
+        done = ask(f"{name}/{model}", models, work, transport)
         assert done.returncode == 0, done.stderr
         assert "All is well." in done.stdout and not models.violations
         headers, body = models.requests[-1].headers, models.requests[-1].body

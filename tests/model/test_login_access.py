@@ -26,7 +26,10 @@ from support.login_servers import (
 from support.privileges import unprivileged
 
 from tui_agent.debug_log import redacted
-from tui_agent.errors import BadKey, FileError, LoginEnded, LoginFailed, Unreachable
+from tui_agent.errors import BadKey, FileError, LoginEnded, LoginFailed, RequestRejected, Unreachable
+from tui_agent.model import litellm_client, uploading
+from tui_agent.model.client import ModelRequest
+from tui_agent.model.event_stream import Wire
 from tui_agent.model.login import flow
 from tui_agent.model.login.access import Logins, missing
 from tui_agent.model.login.copilot import _own_address
@@ -322,3 +325,17 @@ def test_a_pasted_code(pasted: str, code: str) -> None:
 def test_addresses_for_tests_are_no_settings() -> None:
     with LoginServer() as server:
         assert not environment_layer(server.environment).faults
+
+
+@pytest.mark.parametrize("model", [COPILOT, CHATGPT, "GitHub_Copilot/gpt-5.4"])
+async def test_litellm_is_not_asked_for_a_model_of_a_login(model: str) -> None:
+    """It would begin a login of its own, whatever it is asked."""
+    transport = litellm_client.LitellmTransport()
+    for asked in (
+        transport.abilities(model),
+        transport.open(ModelRequest(model, ()), Wire(), None),
+        uploading.upload(model, "a", "b"),
+        uploading.delete(model, ["a"]),
+    ):
+        with pytest.raises(RequestRejected, match="tui-agent login"):
+            await asked

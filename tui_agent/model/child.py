@@ -23,6 +23,7 @@ from tui_agent.model.client import (
     TokenCount,
 )
 from tui_agent.model.listing import ListAnswer
+from tui_agent.model.login.services import by_login
 from tui_agent.model.process import model_process
 from tui_agent.model.tokens import estimate
 from tui_agent.processes.child import ChildProcess, ChildState
@@ -113,7 +114,7 @@ class ChildModel:
 
     def _route(self, model: str) -> table.Route | None:
         """The direct way to a model; None where it is left to litellm. Raises a `ModelError` where that must not be."""
-        if self._transport == "litellm":
+        if self._transport == "litellm" and not by_login(model):
             return None
         route = table.route(model, self._child.environment)
         if route is None and self._transport == "direct":
@@ -194,7 +195,7 @@ class ChildModel:
 
     def _warms_directly(self) -> bool:
         try:
-            return self._transport != "litellm" and (not self._model or self._route(self._model) is not None)
+            return self._route(self._model) is not None if self._model else self._transport != "litellm"
         except ModelError:
             return True  # the first request says what is wrong
 

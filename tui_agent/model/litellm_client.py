@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from tui_agent.errors import ModelError
+from tui_agent.errors import ModelError, RequestRejected
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.effort import accepts_temperature, level_of
 from tui_agent.model.event_stream import Wire, watch_transports
+from tui_agent.model.login.services import by_login, service_of
 from tui_agent.model.parts import CallPart, Origin, ThinkingPart
 from tui_agent.model.providers import LOCAL_ADDRESSES
 from tui_agent.model.rules import Rules, family_of, rules_of
@@ -101,13 +102,25 @@ async def _fail(model: str) -> None:
             _log.debug("warm: %s", type(error).__name__)
 
 
+def refuse_login(model: str) -> None:
+    """Raises `RequestRejected` for a model for which litellm would begin a login of its own, whatever it is asked."""
+    service = service_of(model.lower())
+    if service is not None and by_login(model):
+        raise RequestRejected(
+            f"{model} is not reached through litellm",
+            f"write it as {service.provider}/NAME, and run `tui-agent login {service.name}`",
+        )
+
+
 class LitellmTransport:
     """Carries requests to every provider that litellm serves."""
 
     async def abilities(self, model: str) -> Abilities:
+        refuse_login(model)
         return await asyncio.to_thread(abilities, model)
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> LitellmStream:
+        refuse_login(request.model)
         provider, rules, origin = await asyncio.to_thread(_served, request.model)
         options: dict[str, Any] = {}
         if request.tools:

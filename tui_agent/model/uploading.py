@@ -8,7 +8,7 @@ from typing import Any
 
 from tui_agent.errors import ModelError
 from tui_agent.model.explain import explain
-from tui_agent.model.litellm_client import litellm
+from tui_agent.model.litellm_client import litellm, refuse_login
 
 #: What an upload is for, by provider: the others have no files that a chat could refer to.
 _PURPOSES: Mapping[str, str] = {"openai": "user_data", "azure": "user_data", "anthropic": "messages"}
@@ -59,6 +59,7 @@ def _with_parts(message: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:
 
 
 def _provider(model: str) -> str:
+    refuse_login(model)
     try:
         provider = litellm().get_llm_provider(model)[1]
     except Exception as error:  # litellm raises plain exceptions here: whatever it is, it knows no provider

@@ -72,6 +72,12 @@ def service_of(model: str) -> LoginService | None:
     return next((one for one in SERVICES if slash and one.provider == provider), None)
 
 
+def by_login(model: str) -> bool:
+    """Whether a login is the only way to a model. litellm would begin one of its own."""
+    found = service_of(model.lower())
+    return found is not None and found.only_login
+
+
 def needed(model: str, environment: Mapping[str, str]) -> LoginService | None:
     """The service whose login a request for a model uses: none if a key is set."""
     found = service_of(model)
