@@ -25,7 +25,7 @@ class SlowDisk:
     """Each sync of the home waits until it is let go, with all that wait beside it: that is one round."""
 
     def __init__(self) -> None:
-        self._waiting = threading.Semaphore(0)
+        self._fast = False
         self._arrived: list[threading.Event] = []
         self._guard = threading.Lock()
 
@@ -33,7 +33,16 @@ class SlowDisk:
         event = threading.Event()
         with self._guard:
             self._arrived.append(event)
+            if self._fast:
+                return
         event.wait()
+
+    def let_go(self) -> None:
+        """Nobody waits any more."""
+        with self._guard:
+            self._fast = True
+            for event in self._arrived:
+                event.set()
 
     async def turn_round(self) -> bool:
         """Let go what waits now, when no more comes to it; whether there was anything."""
@@ -65,7 +74,10 @@ def slow(home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SlowDisk]:
     with monkeypatch.context() as patched:
         patched.setattr(systems, "sync", sync_slowly)
         patched.setattr(LogWriter, "commit", commit_slowly)
-        yield disk
+        try:
+            yield disk
+        finally:
+            disk.let_go()
 
 
 async def through(disk: SlowDisk, work: asyncio.Task[None]) -> None:
