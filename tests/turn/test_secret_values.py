@@ -22,7 +22,9 @@ from tui_agent.store import events as e
 SECRET = "quokka-7431-Vermilion"
 NEUTRAL = "w9TfK2mQz81LbX"
 ENV = f"PORT=8080\nDEBUG=true\nDB_PASSWORD={SECRET}\nSOMETHING={NEUTRAL}\nAPP_ENV=production\n"
-#: What is printed of the file under another name, which no rule about names can tell.
+#: A file with the same lines and more, which no rule about names or whole contents can tell.
+NOTES = f"What I wrote down\n{ENV}"
+#: What is printed of it.
 PRINTED = {
     "plain": "cat notes.txt",
     "base64": "base64 notes.txt",
@@ -37,7 +39,7 @@ PRINTED = {
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     return make_tree(
-        tmp_path / "work", {"a.py": "PORT = 8080  # production\n", ".env": ENV, "notes.txt": ENV}
+        tmp_path / "work", {"a.py": "PORT = 8080  # production\n", ".env": ENV, "notes.txt": NOTES}
     )
 
 
@@ -135,6 +137,7 @@ async def test_what_was_sent_stays_and_what_the_person_sends_is_not_masked(work:
         assert requests[2].startswith(requests[1][:-1]) and holds_a_secret(requests[1])
         assert not holds_a_secret(requests[2][len(requests[1]) :])
     async with open_session(work, [cat, calls(text="Done.")], protocol="tools") as session:
+        (work / ".env").write_text(ENV)
         digest = hashlib.sha256(ENV.encode()).hexdigest()
         await session.journal.record(e.SecretDecided(".env", digest, "send"))
         await session.chat.submit("Look around")

@@ -11,9 +11,11 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tui_agent.files.judge import SecretFiles
+from tui_agent.files.key_formats import may_hold_key
 from tui_agent.files.late_expressions import late
 from tui_agent.files.names import is_git, shown
 from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
@@ -46,9 +48,10 @@ class _Folder(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What a file held: its values, and the SHA-256 of its bytes."""
+    """What a file held: its values, and the SHA-256 of its bytes; `named`: all of it was looked at."""
 
     stamp: _Stamp
+    named: bool
     digest: str
     values: tuple[Value, ...]
 
@@ -59,10 +62,11 @@ class _Held(NamedTuple):
 class KnownSecrets:
     """Holds the values in memory; each call that looks at files is for a thread."""
 
-    def __init__(self, *roots: str, more: Callable[[], Iterable[tuple[str, bytes]]] = tuple) -> None:
-        """`roots` are the folders whose files count; `more` are bytes of other secrets, after what to call them."""
+    def __init__(self, *roots: str, judge: SecretFiles | None = None) -> None:
+        """`roots` are the folders whose files count; `judge` tells what more in one of them is a secret, as far as it
+        has looked."""
         self._roots = [os.path.realpath(root) for root in dict.fromkeys(roots) if root]
-        self._more = more
+        self._judge = judge
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, _Held] = {}
         #: What each file with values has held in this session, by its digest: of what went or changed, a command may
@@ -76,6 +80,13 @@ class KnownSecrets:
 
     def __repr__(self) -> str:
         return f"KnownSecrets({len(self._values)})"
+
+    def add(self, name: str, data: bytes) -> None:
+        """Take the bytes of another secret, such as one that only git has; `name` is what to call it. Blocking."""
+        held = _read(data[:MOST_BYTES], (0, 0, 0), named=True)
+        if held.values:
+            with self._lock:
+                self._ever.setdefault(held.digest, (name, held))
 
     @property
     def values(self) -> SecretValues:
@@ -124,16 +135,21 @@ class KnownSecrets:
         for path, name in secrets[:MOST_SECRETS]:
             if held := self._look_at(path, before, MOST_BYTES, named=True):
                 found.append((name, held))
+        for one in self._judge.last if self._judge else ():
+            path = os.path.join(self._judge.root, one.path) if self._judge else ""
+            whole = one.why != "content"
+            if path not in self._files and (held := self._look_at(path, before, MOST_BYTES, named=whole)):
+                found.append((one.path, held))
         left, plain = MOST_OTHER_BYTES, []
         for path, name in others[:MOST_OTHERS]:
+            if path in self._files:
+                continue
             held = self._look_at(path, before, min(LARGEST_OTHER, left), named=False)
             if held is not None:
                 left -= held.stamp[1]
                 plain.append((path, held))
                 if held.values:
                     found.append((name, held))
-        for name, data in self._more():
-            found.append((name, _read(data[:MOST_BYTES], (0, 0, 0), named=True)))
         now = {one.digest for _, one in found}
         found += [pair for digest, pair in self._ever.items() if digest not in now]
         for name, one in found[:MOST_SECRETS]:
@@ -174,7 +190,7 @@ class KnownSecrets:
             if not stat.S_ISREG(status.st_mode) or status.st_size > most:
                 return None
             held = before.get(path)
-            if held is None or held.stamp != stamp:
+            if held is None or held.stamp != stamp or held.named != named:
                 descriptor = os.open(
                     path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
                 )  # a pipe is not waited for
@@ -204,7 +220,8 @@ def _any_plain(held: Iterable[tuple[str, _Held]]) -> bool:
 
 
 def _read(data: bytes, stamp: _Stamp, *, named: bool) -> _Held:
-    return _Held(stamp, hashlib.sha256(data).hexdigest(), tuple(values_of_bytes(data, named=named)))
+    values = values_of_bytes(data, named=named) if named or may_hold_key(data) else ()
+    return _Held(stamp, named, hashlib.sha256(data).hexdigest(), tuple(values))
 
 
 def _entries(root: str, place: str, changed: int) -> _Folder:

@@ -58,11 +58,13 @@ _ATTRIBUTE = late(r"""\b([\w.-]{1,80})=(?:"([^"]{8,2000})"|'([^']{8,2000})')""")
 _PAIR_IN_LINE = late(r"""["']([\w.-]{1,80})["']\s*:\s*["']([^"']{8,2000})["']""")
 _BLOCK = late(r"-----(BEGIN|END) ([A-Z0-9 ]{1,60})-----")
 _BASE64_LINE = late(r"[A-Za-z0-9+/]{12,}={0,2}")
-_URL = late(r"([A-Za-z][A-Za-z0-9+.-]{1,30}):/{2}(?:([^/?#\s]*)@)?([^/?#\s]*)([^\s]*)")
+_URL = late(
+    r"([A-Za-z][A-Za-z0-9+.-]{1,30}):/{2}(?:([^/?#\s]*)@)?([^/?#,;\s]*)((?:(?![,;|][a-z+]+:/{2})\S)*)"
+)
 _WORDS_OF_NAME = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SAYS = _words("""
     password passwd passphrase pass pwd secret secrets token tokens key keys apikey authtoken accesskey secretkey
-    privatekey credential credentials cred creds auth salt pepper signature jwt bearer cookie
+    privatekey credential credentials cred creds passwords
     """)
 _SAYS_AT_END = ("password", "passwd", "secret", "token", "apikey", "pwd")
 #: After such a word a name means something about the secret, and not itself.
@@ -71,7 +73,16 @@ _ABOUT = _words("""
     algorithm algo method mode driver provider issuer audience scope scopes ttl expiry expires expiration lifetime
     timeout age max min length size header prefix suffix domain region endpoint enabled disabled required version
     format env environment class handler guard strategy backend store table rounds cost days hours minutes seconds
-    bucket project account tenant realm org organization title label description count limit level
+    bucket project account tenant realm org organization title label description count limit level hasher cookie
+    field column attribute model group policy rule parser generator factory manager service client server router
+    plugin separator delimiter pattern regex charset encoding template page view route param parameter mapping map
+    list order index serializer storage cache pool queue topic zone flag option setting mask status state validator
+    rotation schedule layout binding shortcut
+    """)
+#: Before “key” such a word makes it one of a table, a cache or a keyboard.
+_OF_A_TABLE = _words("""
+    sort primary foreign cache partition routing public project feature translation group row object lookup index range
+    unique storage map hot short arrow function
     """)
 #: What a build puts where everybody can read it.
 _PUBLIC = (
@@ -94,13 +105,14 @@ _COMMON = _words("""
     so is in of for here please replace insert enter put set with some random string long very strong todo tbd none
     null nil true false yes no on off undefined empty foo bar baz qux lorem ipsum xxx ci build db database server
     service client web site project company base and or at least characters chars use do by from
-    letmein welcome qwerty abc
+    letmein welcome qwerty abc generate generated keyboard cat
     """)
 _ORDINARY_WORDS = late(
     rf"(?:(?>{'|'.join(sorted(_COMMON, key=len, reverse=True))}|x{{3,}}|[^a-z0-9]+|\d{{1,4}}(?!\d)))++"
 )
 _PLACEHOLDER = late(
-    r"(?i)\A(?:<.*>\Z|\$|%[\w.]+%\Z|\{\{|\[|\(|\#\{|x{4}|\*{3}|\.{3})|\b(?:your|my)[-_ ]"
+    r"(?i)\A(?:(?:please|todo|insert|enter|put|add|generate)[-_ ]|<.*>\Z|\$|%[\w.]+%\Z|\{\{|\[|\(|\#\{|x{4}|\*{3})"
+    r"|\b(?:your|my)[-_ ][\w -]{0,40}?(?:here|key|token|secret|password|passwd)\b"
     r"|(?:change|replace)[-_ ]?(?:me|this|it|in)\b|placeholder|\bexample\b|_here\b"
 )
 _NOT_SECRET = late(
@@ -115,7 +127,11 @@ _NOT_SECRET = late(
     | \d[\d_,. ]*(?:ms|s|m|h|d|kb|mb|gb|[kmg]i?b?|px|%)?                # a number
     """
 )
-_HEX_ID = late(r"(?i)(?:[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:sha\d+|md5)[:-].*)")
+_HEX_ID = late(
+    r"(?i)(?:(?:[a-z]{1,8}-)?[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:sha\d+|md5)[:-].*)"
+)
+#: Before a value it says only how that is written.
+_SCHEME = late(r"(?i)\A(?:base64:|(?:bearer|basic|token) +)")
 _PUBLIC_KEY = late(r"(?:ssh|ecdsa|sk)-[\w@.-]+$|AAAA[BCE][\w+/=]+$")
 _PIECE = late(r"[A-Za-z0-9]+")
 _WORD_PIECE = late(r"[A-Za-z]+\d{0,4}|\d{0,4}[A-Za-z]+|\d+")
@@ -165,8 +181,9 @@ def _ordinary_values(text: str) -> Iterator[str]:
 
 
 def _named_values(text: str) -> Iterator[Value]:
-    """Values of a file that is a secret by its name."""
-    block = ""
+    """Values of a file that is a secret by its name. Beside the blocks of certificates and keys
+    it has to be said what is one."""
+    block, blocks = "", bool(_BLOCK.match(text.lstrip())) or "\n-----BEGIN " in text
     for line in text.splitlines():
         line = line[:LONGEST_LINE].strip()
         if mark := _BLOCK.search(line):
@@ -180,13 +197,14 @@ def _named_values(text: str) -> Iterator[Value]:
             continue
         if "PRIVATE KEY-----" in line:
             yield from _block_in_line(line)
-            continue
-        yield from _of_line(line)
+        else:
+            yield from (value for value in _of_line(line) if value.said or not blocks)
 
 
 def _block_in_line(line: str) -> Iterator[Value]:
     if "PRIVATE" in line:
-        yield from _lines_of_key(line.replace("\\n", "\n"))
+        inside = line.partition("-----BEGIN ")[2].partition("-----END ")[0]
+        yield from _lines_of_key(inside.replace("\\n", "\n"))
 
 
 def _lines_of_key(text: str) -> Iterator[Value]:
@@ -205,9 +223,8 @@ def _of_line(line: str) -> Iterator[Value]:
             return
         pairs += [(match[1], match[2] or match[3]) for match in _ATTRIBUTE.finditer(line)]
         words = line.split()
-        pairs += [
-            (before.strip(":="), _bare(word)) for before, word in zip(["", *words], words, strict=False)
-        ]
+        named = [word if word.casefold() in ("password", "passwd") else "" for word in words]  # `.netrc`
+        pairs += [(before, _bare(word)) for before, word in zip(["", *named], words, strict=False)]
         if len(words) == 1 and line.count(":") >= 1 and "://" not in line:  # `.pgpass`, `.htpasswd`
             pairs.append(("password" if line.count(":") >= 4 else "", line.rpartition(":")[2]))
     for name, value in pairs:
@@ -225,6 +242,7 @@ def _bare(value: str) -> str:
 
 def _judged(name: str, value: str) -> Iterator[Value]:
     """The value as something to hide, if it can be that; of a URL what lets one in."""
+    value = _SCHEME.sub("", value)
     if len(value) < SHORTEST_SAID:
         return
     if urls := list(_URL.finditer(value)):
@@ -264,7 +282,9 @@ def _says(name: str) -> bool:
     words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
-    if not words or (words[-1] in _ABOUT and words[-2:] != ["secret", "id"]):
+    if not words or ((words[-1] in _ABOUT or words[-1][:-1] in _ABOUT) and words[-2:] != ["secret", "id"]):
+        return False
+    if words[-1].startswith("key") and words[-2:-1] and words[-2] in _OF_A_TABLE:
         return False
     return any(word in _SAYS or word.endswith(_SAYS_AT_END) for word in words)
 
@@ -281,7 +301,7 @@ def _fits(name: str, value: str, said: bool) -> bool:
     if said:
         return not ordinary or (_is_drawn(value) and "/" not in value[:1])
     words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
-    if words and words[-1] in _ABOUT:
+    if words and (words[-1] in _ABOUT or words[-1][:-1] in _ABOUT):
         return False
     return not ordinary and not _HEX_ID.fullmatch(value) and _is_drawn(value)
 

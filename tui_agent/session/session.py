@@ -104,7 +104,9 @@ class Session:
         self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
         self._texts, self._sent = Texts(), ConversationCache()
         #: The values that no model is sent, of the folder and of the one that it is a copy of.
-        self.secrets = KnownSecrets(str(workspace.root), str(part.folder) if part else "")
+        self.secrets = KnownSecrets(
+            str(workspace.root), str(part.folder) if part else "", judge=workspace.gate.secrets
+        )
         self._open_files = OpenFiles(journal, workspace, storage.folder / SAVE)
         self._freshness = freshness = FreshnessWatch(journal, workspace, self._open_files)
         workspace.listen(
