@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.repositories import git, repository
+from tests.support.sessions import open_session
 from tests.support.views import text
 from tui_agent.files.sensitive import is_secret
+from tui_agent.git.without_secrets import SENTENCE
 from tui_agent.trial import bubblewrap
 from tui_agent.trial.environment import variables
 from tui_agent.trial.git_objects import GitObjects
@@ -240,3 +242,15 @@ async def test_other_rungs(kept: Views, isolated: str, tmp_path: Path) -> None:
     assert printed[0].startswith("v1.0-1-g")
     assert printed[1:] == [git(kept.root, "ls-tree", "HEAD", ".env").strip()]
     assert result.changes == ()
+
+
+async def test_a_session_shows_no_secret_of_git(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {".env": f"TOKEN={SECRET}\n", "a.txt": "a\n"})
+    async with open_session(root, []) as session:
+        await session.commands.run(
+            "git show HEAD:.env; git status -s; git rm -q --cached a.txt; echo b > b.txt"
+        )
+        await session.commands.ended()
+        (result,) = session.state.commands.results
+        assert result.output == SENTENCE.decode()
+        assert result.changed == ("b.txt",)
