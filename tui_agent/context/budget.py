@@ -169,9 +169,9 @@ def _without_files(line: str) -> str:
     try:
         result = json.loads(line)
         files = [_without_content(entry) for entry in result["files"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return json.dumps({**result, "files": files}, ensure_ascii=False)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return line  # no result of ours
-    return json.dumps({**result, "files": files}, ensure_ascii=False)
 
 
 def _without_content(entry: dict[str, Any]) -> dict[str, Any]:
@@ -201,9 +201,9 @@ def _slim(text: str, key: str, keep: Collection[str]) -> str:
         value = json.loads(text)
         changes = value[key]
         value[key] = [change if change.get("path") in keep else _slim_change(change) for change in changes]
+        return json.dumps(value, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return text  # prose, or JSON in prose: it stays
-    return json.dumps(value, ensure_ascii=False)
+        return text  # prose, JSON in prose, or nested deeper than anything that was taken: it stays
 
 
 def _slim_change(change: dict[str, Any]) -> dict[str, Any]:

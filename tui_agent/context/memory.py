@@ -14,6 +14,8 @@ GO_ON = ("continue", "go on", "proceed", "next", "keep going", "go ahead", "resu
 GO_ON_WITH = ("continue ", "go ahead ")
 #: How many turns back a file still counts as being worked on.
 ACTIVE_TURNS = 3
+#: How many characters a section may have, and one entry of a list in it.
+MOST, MOST_OF_AN_ENTRY = 48_000, 1_000
 
 
 class TodoNote(Struct, frozen=True):
@@ -49,21 +51,28 @@ def asks_to_go_on(message: str, turn: int) -> bool:
 TITLE = "## AI Memory (Continuation Context)"
 
 
-def section(memory: Memory) -> str:
-    """The `## AI Memory (Continuation Context)` section; parts with nothing to say are left out."""
+def section(memory: Memory, most: int = MOST) -> str:
+    """The `## AI Memory (Continuation Context)` section, of about `most` characters at the most.
+
+    Parts with nothing to say are left out. Of what is longer than its share the section says how much is missing.
+    """
+    eighth = most // 8
+    request = shortened(memory.request, 2 * eighth)
+    modified = [f"turn {turn}: {', '.join(paths)}" for turn, paths in sorted(memory.modified.items())]
     parts = [
         f"Turn: {memory.turn}",
-        f"Last request, word for word:\n{inert(memory.request)}" if memory.request else "",
-        f"Last summary: {inert(memory.summary)}" if memory.summary else "",
-        _list("Done todos", [_todo(todo) for todo in memory.todos if todo.done]),
-        _list("Open todos", [_todo(todo) for todo in memory.todos if not todo.done]),
-        _list("Proposed and not yet decided by the person", memory.pending),
-        _list("Files that need a refresh", [f"{path}: {what}" for path, what in memory.stale.items()]),
+        f"Last request, word for word:\n{inert(request)}" if request else "",
+        f"Last summary: {inert(shortened(memory.summary, eighth))}" if memory.summary else "",
+        _list("Done todos", [_todo(todo) for todo in memory.todos if todo.done], eighth // 2, newest=True),
+        _list("Open todos", [_todo(todo) for todo in memory.todos if not todo.done], 2 * eighth),
+        _list("Proposed and not yet decided by the person", memory.pending, eighth // 2),
         _list(
-            "Files modified by turn",
-            [f"turn {turn}: {', '.join(paths)}" for turn, paths in sorted(memory.modified.items())],
+            "Files that need a refresh",
+            [f"{path}: {what}" for path, what in memory.stale.items()],
+            eighth // 2,
         ),
-        _list(f"Active working files (last {ACTIVE_TURNS} turns)", memory.active),
+        _list("Files modified by turn", modified, eighth // 2, newest=True),
+        _list(f"Active working files (last {ACTIVE_TURNS} turns)", memory.active, eighth // 2),
         f"How to resume: {_resume(memory)}",
     ]
     return f"{TITLE}\n" + "\n\n".join(part for part in parts if part)
@@ -83,16 +92,38 @@ def _todo(todo: TodoNote) -> str:
     return f"{todo.text}: {todo.details}" if todo.details else todo.text
 
 
-def _list(title: str, items: Sequence[str]) -> str:
+def shortened(text: str, most: int) -> str:
+    """A text of at most about `most` characters: what is longer loses its middle, and says so."""
+    if len(text) <= most:
+        return text
+    half = max(1, most // 2)
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
+
+
+def _list(title: str, items: Sequence[str], most: int, *, newest: bool = False) -> str:
+    """The first of the items, or the last with `newest`, as far as they have room."""
     if not items:
         return ""
-    return f"{title}:\n" + "\n".join(f"- {item(entry)}" for entry in items)
+    lines: list[str] = []
+    room = most
+    for entry in reversed(items) if newest else items:
+        line = f"- {item(shortened(entry, MOST_OF_AN_ENTRY))}"
+        room -= len(line) + 1
+        if room < 0 and lines:
+            break
+        lines.append(line)
+    if newest:
+        lines.reverse()
+    if missing := len(items) - len(lines):
+        lines.append(f"- [… {missing} {'earlier' if newest else 'more'} left out …]")
+    return f"{title}:\n" + "\n".join(lines)
 
 
 def _resume(memory: Memory) -> str:
     first = next((todo.text for todo in memory.todos if not todo.done), "")
     if first:
-        return f"go on with the first open todo, “{name(first)}”. Do not start again, do not repeat what is done."
+        first = name(shortened(first, 200))
+        return f"go on with the first open todo, “{first}”. Do not start again, do not repeat what is done."
     if memory.pending:
         return "the proposed changes wait for the person. Do not propose them again; say what is left, if anything."
     return "go on with the last request where the last summary ends. Do not repeat what is done."

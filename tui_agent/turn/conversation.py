@@ -14,6 +14,7 @@ from hashlib import md5
 from typing import Any, Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.answers import schema as reply_schema
 from tui_agent.context import budget, instructions, loaded, memory, prompt
@@ -38,7 +39,7 @@ from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.masking import masked
-from tui_agent.turn.memory import memory_of
+from tui_agent.turn.memory import remembered
 
 Dialect = Literal["tools", "structured"]
 #: So begins the digest of what goes with a request to a model with a small window.
@@ -50,6 +51,8 @@ MOST_OF_A_MESSAGE = 8000
 CHARACTERS_A_TOKEN = 3
 #: The share of the window that the messages to be summarised may fill.
 SOURCE_SHARE = 0.6
+#: How much of the window a summary takes at the most, and the changes that are told beside it.
+SUMMARY_SHARE, PENDING_SHARE, UNKNOWN_WINDOW = 0.15, 0.1, 8_000
 Why = Literal["first", "model", "files", "condensed", "edited"]
 
 
@@ -323,11 +326,50 @@ def _words(message: Message) -> str:
 async def _summary_message(context: TurnContext, text: str) -> SentMessage:
     """What is certain is beside the summary, from state and word for word: the request, todos, what is pending."""
     state = context.state()
-    certain = memory.section(memory_of(state, context.turn))
+    certain = remembered(state, context.turn)
     pending = await asyncio.to_thread(_pending, context, state)
+    window = state.model.window or UNKNOWN_WINDOW
+    text = await within(context, text, int(window * SUMMARY_SHARE))
+    pending = await within(context, pending, int(window * PENDING_SHARE))
     content = "\n\n".join(part for part in (text, certain, pending) if part)
     (sent,), _ = await keep(context, await masked(context, [{"role": "user", "content": content}]))
     return sent
+
+
+async def within(context: TurnContext, text: str, most: int) -> str:
+    """A text of at most `most` tokens: what is longer loses its middle, and says so."""
+    found, room = text, len(text)
+    while room > 0:
+        tokens = (await context.model.count(context.state().model.name, [found])).counts[0]
+        if tokens <= most:
+            return found
+        room = min(int(room * most / tokens * 0.9), room - 1)
+        found = memory.shortened(text, room)
+    return ""
+
+
+async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None:
+    """The conversation begins again with each message that stands for older ones cut to `most` tokens."""
+    messages = context.state().conversation.messages[1:]
+    kept = await asyncio.to_thread(context.sent.read, context.blobs, messages)
+    carried = []
+    for one, sent in zip(kept, messages, strict=True):
+        if sent.kind == "summary" and sent.tokens > most:
+            words = await within(context, text_of(one.message), most)
+            (new,), _ = await keep(context, [{"role": "user", "content": words or LEFT_OUT}])
+            carried.append(replace(new, kind="summary"))
+        else:
+            carried.append(sent)
+    if carried != list(messages):
+        contexts = await instruct(context, (), unheard)
+        await emit(await begin(context, contexts, "condensed", carried))
+
+
+async def let_go(context: TurnContext, emit: Emit) -> None:
+    """The conversation begins again with nothing of what was said, calls that wait for their results among it."""
+    contexts = await instruct(context, (), unheard)
+    begun = await begin(context, contexts, "condensed")
+    await emit(replace(begun, open_calls=()))
 
 
 def words_of(content: str) -> str:

@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from tui_agent.context.known import KnownFile, freshness_mark
-from tui_agent.context.memory import ACTIVE_TURNS, Memory, TodoNote, asks_to_go_on, section
+from tui_agent.context.memory import ACTIVE_TURNS, MOST, Memory, TodoNote, asks_to_go_on, section
 from tui_agent.store.state import State
 
+#: How much of the window the section takes at the most, and how many characters a token has at the least.
+SHARE, CHARACTERS_A_TOKEN = 0.12, 2
 
-def remembered(state: State, turn: int, again: Mapping[str, KnownFile]) -> str:
-    """The memory section for a turn in which the person asks to go on; `again` are files as they were before
-    they were read again for it."""
-    return section(memory_of(state, turn, again))
+
+def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> str:
+    """The memory section, for a turn in which the person asks to go on and beside a summary; `again` are files as they
+    were before they were read again for it."""
+    room = int(state.model.window * SHARE * CHARACTERS_A_TOKEN) or MOST
+    return section(memory_of(state, turn, again), min(MOST, room))
 
 
 def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> Memory:

@@ -13,6 +13,7 @@ from tui_agent.context.editor import OpenFile
 from tui_agent.context.folders import DirectoryListing
 from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known import table_row
+from tui_agent.context.memory import shortened
 from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.store.conversation import SentMessage
@@ -33,6 +34,8 @@ NOTHING = "Nothing was found."
 SEE_NEXT = "See the message that follows."
 NOT_ANSWERED = "Error: the turn was stopped before this was answered: ask again if you still need it."
 LEFT_OUT = ""
+#: Of what is told in brief, how many lines, and how many characters of each.
+MOST_IN_BRIEF, BRIEF = 20, 200
 #: What a message costs beside its text, in tokens, with any provider.
 AROUND_A_MESSAGE = 4
 
@@ -60,6 +63,8 @@ class Draft(Struct, frozen=True):
     #: What the editor shows, as far as it may be sent; with `excerpts` only a part of each file.
     opened: tuple[OpenFile, ...] = ()
     excerpts: bool = False
+    #: What the program tells is cut short, for want of room.
+    brief: bool = False
     #: The instruction and base files in force now.
     contexts: tuple[ContextFile, ...] = ()
 
@@ -286,7 +291,7 @@ class _Newest:
             files=(*draft.loaded.asked_for, *(file for one in others for file in one.loaded.asked_for)),
             editor_blocks=self._new_blocks | self._gone_blocks,
         )
-        return prompt.user_text(news, self._in_view)
+        return prompt.user_text(_in_brief(news) if draft.brief else news, self._in_view)
 
     def _row(self, path: str) -> str:
         """A row of the table; a file that is read again keeps its mark in the message that carries it."""
@@ -306,6 +311,21 @@ class _Newest:
             file.path == path and self._in_view.reference(file) in (None, {"attached": True})
             for file in self._all.asked_for
         )
+
+
+def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
+    """The newest of what the program tells; the person's own words are not touched."""
+    facts = tuple(shortened(fact, BRIEF) for fact in news.facts[-MOST_IN_BRIEF:])
+    missing = len(news.facts) - len(facts)
+    return replace(
+        news,
+        facts=(f"{missing} older facts are left out.", *facts) if missing else facts,
+        rows=news.rows[-MOST_IN_BRIEF:],
+        memory=shortened(news.memory, MOST_IN_BRIEF * BRIEF),
+        sub_tasks=shortened(news.sub_tasks, MOST_IN_BRIEF * BRIEF),
+        found=shortened(news.found, MOST_IN_BRIEF * BRIEF),
+        listings=(),
+    )
 
 
 def _as_proposed(files: LoadedFiles) -> Mapping[str, str]:

@@ -22,7 +22,17 @@ from tui_agent.store.state import State
 from tui_agent.tools.context import Emit, unheard
 from tui_agent.tools.files import LoadedFiles, costs_of, known_file, leave_out, load, window_of
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.conversation import Why, begin, condense, goes_on_as_it_is, in_words, keep, needs_begin
+from tui_agent.turn.conversation import (
+    Why,
+    begin,
+    condense,
+    goes_on_as_it_is,
+    in_words,
+    keep,
+    let_go,
+    needs_begin,
+    shorten_summaries,
+)
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.request import Composed, Draft, compose
 
@@ -79,7 +89,13 @@ async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int
         await room.condense(request)
         request = await room.composed()
     full = request.size > ceiling
-    for step in (room.empty_all, room.drop_messages, room.shorten_editor, room.leave_out_files):
+    for step in (
+        room.empty_all,
+        room.drop_messages,
+        room.shorten_editor,
+        room.leave_out_files,
+        room.shorten_the_rest,
+    ):
         if request.size > ceiling:
             await step(ceiling)
             request = await room.composed()
@@ -194,6 +210,20 @@ class _Room:
             facts = await leave_out("", paths, len(files), self._emit, made_room=everything)
             draft = self._draft.changed(partial(LoadedFiles.without, paths=paths))
             self._draft = replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
+
+    async def shorten_the_rest(self, ceiling: int) -> None:
+        """What a model made permanent, a summary or the call of a reply, and what the program has to tell: however
+        much there is of it, a short message goes out."""
+        self._draft = replace(self._draft, brief=True)
+        request = await self.composed()
+        summaries = [it.tokens for it in self._state.conversation.messages if it.kind == "summary"]
+        if (over := request.size - ceiling) > 0 and summaries:
+            most = max(0, max(summaries) - over - int(ceiling * NEAR))
+            await shorten_summaries(self._context, most, self._emit)
+            request = await self.composed()
+        if request.size > ceiling and self._state.conversation.messages[1:]:
+            await self._say_removed("everything that was said before")
+            await let_go(self._context, self._emit)
 
     async def _summarise(self, *, room: int = 0, all_of_them: bool = False) -> None:
         """A summary that fails is not asked for again in the same turn."""
