@@ -9,7 +9,7 @@ from typing import Literal
 
 from tui_agent.files.key_search import LARGEST, Keys
 from tui_agent.files.names import is_git
-from tui_agent.files.sensitive import is_secret, is_store
+from tui_agent.files.sensitive import is_secret, is_store, stores_in
 
 #: Whose the files of a folder are. "own": the person's, or nobody knows. "partly": somebody else's, most often; the
 #: certificates and test keys in there have to be readable. "shipped": certainly. "git": git's.
@@ -190,7 +190,7 @@ def _deep(place: str, path: str, seen: FolderLook) -> None:
     """Secrets by name anywhere below: what is installed comes and goes as a whole, with its folder."""
     for folder, folders, names in os.walk(place):
         below = path + folder[len(place) :]
-        seen.named += [found for name in names if is_store(found := f"{below}/{name}")]
+        seen.named += [f"{below}/{name}" for name in stores_in(f"/{below}", names)]
         folders[:] = [name for name in folders if not is_git(name)]
 
 

@@ -66,6 +66,8 @@ class SecretFiles:
         self._closed = False
         #: Files that the search has behind it, and all that it has to look at, while it works.
         self.progress = (0, 0)
+        #: What was found the last time.
+        self.last: tuple[SecretFile, ...] = ()
         #: Paths that were renamed from a secret, with its name.
         self._origins: dict[str, str] = {}
         #: The bytes of secrets by name, hashed, by size: the name that had them.
@@ -104,7 +106,10 @@ class SecretFiles:
     def _leads_to(self, path: str, identity: Identity) -> bool:
         """Whether a link with the name of a secret, in a folder on the way to `path`, leads to the file. Blocking."""
         folders = ["", *(path[:at] for at, letter in enumerate(path) if letter == "/")]
-        return any(identity in self._targets_in(folder) for folder in folders)
+        targets = frozenset[Identity]().union(*map(self._targets_in, folders))
+        if not targets or identity in targets:
+            return bool(targets)
+        return any(_identity(os.path.join(self.root, folder)) in targets for folder in folders[1:])
 
     def _targets_in(self, folder: str) -> frozenset[Identity]:
         """What the links in a folder lead to that have names of secrets; looked at again when its entries change."""
@@ -149,7 +154,12 @@ class SecretFiles:
             found[path] = SecretFile(path, "link", self._named_by.get(path, path))
         for path in self._named():
             found[path] = SecretFile(path, "name", path)
-        return tuple(found[path] for path in sorted(found))
+        self.last = tuple(found[path] for path in sorted(found))
+        return self.last
+
+    def is_known(self, path: str) -> bool:
+        """Whether a path is, or was, one of a secret file, by any of its names."""
+        return is_secret(path) or path in self._named_by or path in self._origins or path in self._copies
 
     def outside(self) -> tuple[str, ...]:
         """Absolute paths outside that a link in here, or its target, gives the name of a secret, after `found`."""
@@ -272,7 +282,7 @@ class SecretFiles:
         links = [path for seen in self._folders.values() for path in seen.links]
         for path in links[:MOST_LINKS]:
             end = os.path.realpath(os.path.join(self.root, path))
-            secret = is_secret(path)
+            secret = _gives_name(path, os.path.isdir(end))
             if end.startswith(f"{self.root}/"):
                 if secret:
                     by |= dict.fromkeys(_files_at(end, len(self.root) + 1), path)
@@ -324,12 +334,24 @@ def _keys_of(places: list[str], child: KeySearch | None) -> dict[str, Keys]:
 def _targets(place: str, folder: str) -> Iterator[Identity]:
     with os.scandir(place) as entries:
         for entry in entries:
-            if entry.is_symlink() and is_secret(os.path.join(folder, entry.name)):
-                try:
-                    status = entry.stat()
-                except OSError:
-                    continue  # it leads nowhere
-                yield status.st_dev, status.st_ino
+            if not entry.is_symlink() or not (identity := _identity(entry.path)):
+                continue
+            if _gives_name(os.path.join(folder, entry.name), entry.is_dir()):
+                yield identity
+
+
+def _identity(place: str) -> Identity | None:
+    """Which file or folder a place leads to; None where it leads nowhere."""
+    try:
+        status = os.stat(place)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _gives_name(link: str, leads_to_folder: bool) -> bool:
+    """Whether what a link leads to is a secret by the link's name: `.env` for a file, `.aws` for a folder."""
+    return is_secret(f"{link}/x" if leads_to_folder else link)
 
 
 def _files_at(place: str, cut: int) -> list[str]:

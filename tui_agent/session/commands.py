@@ -58,7 +58,7 @@ class CommandRuns:
         self._review = review
         #: Whether the person lets commands run in the folder for real.
         self._here_too = FolderAnswers(folders.data / STORE, workspace.root)
-        self.views = TrialViews(journal, workspace, review, settings.trial, folders, copied)
+        self.views = TrialViews(journal, workspace, review, settings.trial, folders, copied, secrets)
         self._running = RunningCommands(journal, blobs, workspace.ignored, secrets)
         self._stops = 0
         self._servers = Servers(journal.store, self.views, self._running.stop)
@@ -286,7 +286,8 @@ class CommandRuns:
 
     @call(changes=False)
     async def close(self) -> None:
-        """Stop what runs."""
+        """Stop what runs, and what looks for secrets before it."""
+        await self.views.close()
         await self._servers.close()
         await self._running.stop(list(self._running.runs))
 

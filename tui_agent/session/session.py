@@ -197,6 +197,7 @@ class Session:
         if self._follower is not None:
             self._follower.start()
         elif self._interactive:
+            self.commands.views.start_scan()
             await self.checks.offer()
 
     @call(changes=False)

@@ -6,13 +6,15 @@ import asyncio
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.files.git_folder import find_git_folder
+from tui_agent.files.known_secrets import KnownSecrets
+from tui_agent.files.names import shown
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
@@ -24,6 +26,7 @@ from tui_agent.store.commands import FULL_VIEWS, Isolated
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from tui_agent.trial.git_objects import GitObjects
     from tui_agent.trial.hidden import HiddenFiles
     from tui_agent.trial.on_copy import RunFolder
     from tui_agent.trial.plan import Seed, ViewPlan
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Where it is kept how commands ran in each workspace, in the folder of sessions.
 LAST = "rungs.json"
+#: Seconds after which it is said that commands wait, and again; and how many files a sentence names.
+TOLD_AFTER, MOST_NAMED = 2.0, 5
 #: Programs of which a view should have the same as the machine.
 _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
@@ -56,8 +61,10 @@ class TrialViews:
         settings: TrialSettings,
         folders: Folders,
         copied: Path | None = None,
+        secrets: KnownSecrets | None = None,
     ) -> None:
-        """`copied` is the folder that the workspace is a copy of, if it is one."""
+        """`copied` is the folder that the workspace is a copy of, if it is one; `secrets` are the values that no model
+        is sent."""
         self._journal = journal
         self._root = str(workspace.root)
         self._review = review
@@ -66,7 +73,12 @@ class TrialViews:
         self._copied = str(copied) if copied else ""
         self._before = FolderAnswers(folders.data / LAST, workspace.root)
         self._parent = folders.state / "trials"
+        self._judge = workspace.gate.secrets
+        self._known = secrets
         self._hidden: dict[str, HiddenFiles] = {}
+        self._scan: asyncio.Task[None] | None = None
+        self._git: GitObjects | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._rung: Rung | None = None
         self._probing = asyncio.Lock()
         self._said: set[str] = set()
@@ -139,6 +151,7 @@ class TrialViews:
         from tui_agent.trial.on_copy import RunFolder
         from tui_agent.trial.plan import NoView, plan
 
+        await self._scanned()
         seeds, pending = await self._seeds()
         if seeded is not None:
             seeded()
@@ -146,8 +159,8 @@ class TrialViews:
         folder = None
         try:
             repository, folders = await asyncio.to_thread(_git_folders, self._root)
-            more = await asyncio.to_thread(self._secrets, repository, repository) if repository else []
-            owned, why = await asyncio.to_thread(self._hidden[""].owned)
+            more = await asyncio.to_thread(self._around, repository, folders)
+            owned, why = await asyncio.to_thread(self._of(self._root).owned)
             if isolated != "overlay":
                 folder = await asyncio.to_thread(RunFolder, self._parent)
             made = await asyncio.to_thread(
@@ -156,18 +169,22 @@ class TrialViews:
                 seeds=[*seeds, *more, *owned],
                 git_folders=folders,
                 tools=(*self._settings.tools, *self._environments),
-                hidden=(*map(str, (self._folders.config, self._folders.data, self._folders.state)),),
+                hidden=(
+                    *map(str, (self._folders.config, self._folders.data, self._folders.state)),
+                    *self._judge.outside(),
+                ),
                 network=network,
                 isolated=isolated,
                 folder=folder.path if folder else "",
             )
+            made, without_git = await self._git_objects.laid_into(made, await self._secret(more))
         except (NoView, OSError) as error:
             if folder is not None:
                 await asyncio.to_thread(folder.remove)
             why = error.why if isinstance(error, NoView) else str(error.strerror)
             raise SessionError(f"There is no trial view of this folder: {why}", "run it with !!") from error
-        if why:
-            await self.say_once(why, "warning")
+        for sentence in filter(None, (why, without_git)):
+            await self.say_once(sentence, "warning")
         chosen, environment = variables(
             self._copied or made.root, made.places, os.environ, self._settings.env
         )
@@ -193,17 +210,76 @@ class TrialViews:
         seeds, _ = await self._seeds()
         return await asyncio.to_thread(_digest, seeds)
 
-    def _secrets(self, root: str, overlay: str) -> list[Seed]:
-        from tui_agent.trial.hidden import HiddenFiles
+    @property
+    def _git_objects(self) -> GitObjects:
+        from tui_agent.trial.git_objects import GitObjects
+
+        if self._git is None:
+            self._git = GitObjects(self._root, self._folders.state / "git", self._settings.reveal)
+        return self._git
+
+    def start_scan(self) -> None:
+        """Look for secrets in the folder, a file at a time and at a low priority, before a command needs to know."""
+        if self._scan is None:
+            self._scan = asyncio.create_task(asyncio.to_thread(self._judge.scan), name="secrets")
+            self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
+
+    async def _look_ahead(self, scan: asyncio.Task[None]) -> None:
+        """What git must not show in a view: the first search of a long history takes seconds."""
+        await asyncio.wait([scan])
+        with suppress(OSError):
+            await asyncio.to_thread(self._judge.found)
+            repository, folders = await asyncio.to_thread(_git_folders, self._root)
+            around = await asyncio.to_thread(self._around, repository, folders)
+            await self._git_objects.look_ahead(await self._secret(around))
+
+    async def _secret(self, around: Sequence[Seed]) -> list[Seed]:
+        """What of the folder nobody is shown, whatever is pending, and the same of what is around it."""
+        from tui_agent.trial.hidden import sent_by_person
         from tui_agent.trial.plan import Seed
 
-        found = self._hidden.setdefault(overlay, HiddenFiles(root))
-        return [Seed(path, "hidden", overlay=overlay) for path in found.paths(self._settings.reveal)]
+        sent = sent_by_person(self._root, self._journal.store.state.secrets)
+        found = await asyncio.to_thread(self._of(self._root).last, self._settings.reveal, sent)
+        return [*(Seed(one.path, "hidden") for one in found), *around]
+
+    async def close(self) -> None:
+        """End what looks for secrets."""
+        self._judge.close()
+        if self._looking is not None:
+            self._looking.cancel()
+        tasks = [task for task in (self._scan, self._looking) if task is not None]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _scanned(self) -> None:
+        """Wait until the folder was looked through once; where that takes long, say how far it is."""
+        self.start_scan()
+        assert self._scan is not None
+        while not (await asyncio.wait([self._scan], timeout=TOLD_AFTER))[0]:
+            done, every = self._judge.progress
+            if every:
+                said = f"Commands wait until {every:,} files are searched for keys, once in a session ({done:,} so far)"
+                await self._journal.record(e.NoticeGiven("info", said))
+
+    def _of(self, root: str, *, git: bool = False) -> HiddenFiles:
+        from tui_agent.files.judge import SecretFiles
+        from tui_agent.trial.hidden import HiddenFiles
+
+        if root not in self._hidden:
+            judge = self._judge if root == self._root else SecretFiles(root, git=git)
+            self._hidden[root] = HiddenFiles(judge)
+        return self._hidden[root]
+
+    def _around(self, repository: str, folders: Sequence[str]) -> list[Seed]:
+        """What is hidden of the repository around the workspace, and of what git keeps elsewhere. Blocking."""
+        seeds: list[Seed] = []
+        for folder in dict.fromkeys((*filter(None, [repository]), *folders)):
+            hidden = self._of(folder, git=folder != repository)
+            seeds += hidden.seeds(hidden.found(self._settings.reveal), folder)
+        return seeds
 
     async def _seeds(self) -> tuple[list[Seed], tuple[str, ...]]:
         """What is in the view instead of what is in the folder, and the paths of what is pending."""
-        from tui_agent.trial.plan import Seed
-
         targets, missing = await self._review.would_write()
         for sentence in missing:
             await self.say_once(f"Not part of the trial: {sentence}", "warning")
@@ -216,19 +292,58 @@ class TrialViews:
             contents[target.now.path] = (
                 None if target.text is None else encode(target.now.stored, target.text)
             )
-        hidden = await asyncio.to_thread(self._secrets, self._root, "")
-        paths = {seed.path for seed in hidden}
-        pending = [
-            Seed(path, "gone") if content is None else Seed(path, "file", content)
-            for path, content in contents.items()
-            if path not in paths
-        ]
-        return [*hidden, *pending], tuple(contents)
+        seeds = await asyncio.to_thread(self._judged, contents)
+        await self._say_what_is_shown()
+        return seeds, tuple(contents)
+
+    def _judged(self, contents: Mapping[str, bytes | None]) -> list[Seed]:
+        from tui_agent.trial.hidden import sent_by_person
+
+        state = self._journal.store.state
+        renamed: dict[str, str] = {}
+        for change in state.review.changes:
+            if change.kind != "rename" or not change.rename_to:
+                continue
+            if change.waits:
+                renamed[change.rename_to] = change.path
+            elif change.state == "applied" and self._judge.is_known(change.path):
+                self._judge.add_origin(change.rename_to, change.path)
+        known = self._known
+        masked = str if known is None else known.look(state.secrets).masked
+        return self._of(self._root).pending(
+            contents,
+            renamed,
+            self._settings.reveal,
+            sent_by_person(self._root, state.secrets),
+            masked if known is None else lambda text: masked(text)[0],
+        )
+
+    async def _say_what_is_shown(self) -> None:
+        """Which secrets a setting shows to commands, and in which files keys are masked for them; each once."""
+        from tui_agent.trial.hidden import is_revealed
+
+        found = self._judge.last
+        for glob in self._settings.reveal:
+            paths = [shown(one.path) for one in found if is_revealed(one, (glob,))]
+            if paths:
+                await self.say_once(
+                    f"Commands may read {_listed(paths)}, since trial.reveal has {shown(glob)}"
+                )
+        paths = [shown(path) for path in self._of(self._root).masked]
+        if paths:
+            await self.say_once(
+                f"Commands see the keys in {_listed(paths)} masked; trial.reveal shows them", "warning"
+            )
 
     async def say_once(self, sentence: str, level: Literal["info", "warning"] = "info") -> None:
         if sentence not in self._said:
             self._said.add(sentence)
             await self._journal.record(e.NoticeGiven(level, sentence))
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = len(paths) - MOST_NAMED
+    return ", ".join(paths[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _digest(seeds: Sequence[Seed]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.trial.inside.mounts import plant
-from tui_agent.trial.plan import NoView, ViewPlan, own_folder
+from tui_agent.trial.plan import NoView, ViewPlan, is_below, own_folder
 
 #: The first version with overlays whose layer can be read afterwards.
 LEAST = (0, 11)
@@ -59,9 +59,12 @@ def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
     told += [] if plan.network else ["--unshare-net"]
     for path, target in plan.links.items():
         told += ["--symlink", target, path]
-    for path, mode, size in plan.folders:
-        told += ["--perms", f"{mode:o}", "--size", str(size), "--tmpfs", path]
-    for path in (*plan.binds, *package):
+    covering = [one for one in plan.folders if is_below(one[0], plan.binds)]
+    told += _in_memory([one for one in plan.folders if one not in covering])
+    for path in plan.binds:
+        told += ["--ro-bind", path, path]
+        told += _in_memory([one for one in covering if is_below(one[0], [path])])
+    for path in package:
         told += ["--ro-bind", path, path]
     for path, source in plan.stores.items():
         told += ["--ro-bind", source, path]
@@ -77,6 +80,14 @@ def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
             continue
         told += ["--tmpfs", path, "--remount-ro", path] if own_folder(path) else ["--ro-bind", empty, path]
     return [*told, "--proc", "/proc", "--remount-ro", "/proc", "--remount-ro", "/"]
+
+
+def _in_memory(folders: Sequence[tuple[str, int, int]]) -> list[str]:
+    return [
+        word
+        for path, mode, size in folders
+        for word in ("--perms", f"{mode:o}", "--size", str(size), "--tmpfs", path)
+    ]
 
 
 def _kept(plan: ViewPlan, name: str, content: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
@@ -9,6 +10,7 @@ from fnmatch import fnmatchcase
 from tui_agent.files.judge import SecretFile, SecretFiles
 from tui_agent.files.key_formats import hits, hits_masked
 from tui_agent.files.key_search import in_letters, read_text
+from tui_agent.files.sensitive import is_sample, is_secret
 from tui_agent.trial.plan import MEGABYTE, Seed
 
 #: Of how many files and bytes of somebody else a view has copies.
@@ -28,7 +30,17 @@ class HiddenFiles:
     def found(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
         """The secrets without those that a glob of `revealed` fits, or of which the person has said that they are
         `sent`. Blocking."""
-        return [one for one in self.secrets.found() if not (is_revealed(one, revealed) or sent(one))]
+        self.secrets.found()
+        return self.last(revealed, sent)
+
+    def last(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
+        """The same as it was when somebody last looked."""
+        return [one for one in self.secrets.last if not (is_revealed(one, revealed) or sent(one))]
+
+    @property
+    def masked(self) -> list[str]:
+        """The files whose keys were masked the last time."""
+        return [path for path, _ in self._masked]
 
     def paths(self, revealed: Collection[str] = ()) -> list[str]:
         """Their relative paths. Blocking."""
@@ -50,6 +62,66 @@ class HiddenFiles:
         text = in_letters(data or b"")
         return hits_masked(text, hits(text)).encode(errors="replace")
 
+    def pending(
+        self,
+        contents: Mapping[str, bytes | None],
+        renamed: Mapping[str, str],
+        revealed: Collection[str] = (),
+        sent: Shown = lambda secret: False,
+        masked: Callable[[str], str] = str,
+    ) -> list[Seed]:
+        """All that a view has instead of what is in the folder, where files are to become `contents`. Blocking.
+
+        renamed: new paths with the old ones. masked: a text without the values of secrets, for text that was moved.
+        """
+        every = self.secrets.found()
+        known = {one.path: one for one in every}
+        hidden = {one.path: one for one in every if not (is_revealed(one, revealed) or sent(one))}
+        seeds: list[Seed] = []
+        for path, content in contents.items():
+            before = hidden.get(path)
+            if content is None:
+                hidden.pop(path, None)
+                seeds.append(Seed(path, "gone"))
+            elif before is not None and before.why != "content":
+                continue
+            elif path in known and before is None:
+                seeds.append(Seed(path, "file", content))
+            elif (of := self._comes_from(path, content, renamed, known)) and not _fits((path, of), revealed):
+                hidden.pop(path, None)
+                seeds.append(Seed(path, "hidden"))
+            else:
+                hidden.pop(path, None)
+                text = in_letters(content)
+                clean = hits_masked(text, hits(text))
+                if not _fits((path,), revealed):
+                    clean = self._without_values(path, clean, masked)
+                    seeds.append(_seed_of(path, content, clean, text))
+                else:
+                    seeds.append(Seed(path, "file", content))
+        return [*self.seeds([*hidden.values()]), *seeds]
+
+    def _comes_from(
+        self, path: str, content: bytes, renamed: Mapping[str, str], known: Mapping[str, SecretFile]
+    ) -> str:
+        """The secret that a pending file is, by its name, the one that it had, or its bytes; "" where it is none."""
+        old = path
+        for _ in range(len(renamed) + 1):
+            if is_secret(old) or (old in known and known[old].why != "content"):
+                return old
+            if old not in renamed:
+                break
+            old = renamed[old]
+        return self.secrets.told_by_bytes(content) if not is_sample(path) else ""
+
+    def _without_values(self, path: str, text: str, masked: Callable[[str], str]) -> str:
+        """The text without values of secrets that the file on the disk does not have either."""
+        clean = masked(text)
+        if clean == text:
+            return text
+        there = in_letters(read_text(os.path.join(self.secrets.root, path)) or b"")
+        return text if masked(there) != there else clean
+
     def owned(self) -> tuple[list[Seed], str]:
         """Files and folders of somebody else, as `found` has seen them, which a layer holds only as one's own.
 
@@ -66,7 +138,18 @@ class HiddenFiles:
 
 def is_revealed(secret: SecretFile, globs: Collection[str]) -> bool:
     """Whether a glob fits it, or the name that makes it a secret."""
-    return any(fnmatchcase(secret.path, glob) or fnmatchcase(secret.by, glob) for glob in globs)
+    return _fits((secret.path, secret.by), globs)
+
+
+def _fits(paths: Collection[str], globs: Collection[str]) -> bool:
+    return any(fnmatchcase(path, glob) for glob in globs for path in paths)
+
+
+def _seed_of(path: str, content: bytes, clean: str, text: str) -> Seed:
+    """A pending file as a view has it; one with a mask in it is none that can be written back."""
+    return (
+        Seed(path, "file", content) if clean == text else Seed(path, "hidden", clean.encode(errors="replace"))
+    )
 
 
 def sent_by_person(root: str, decisions: Mapping[str, str]) -> Shown:
@@ -83,7 +166,5 @@ def sent_by_person(root: str, decisions: Mapping[str, str]) -> Shown:
 
 
 def _digest(path: str) -> str:
-    import hashlib
-
     data = read_text(path)
     return "" if data is None else hashlib.sha256(data).hexdigest()

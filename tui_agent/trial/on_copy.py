@@ -168,15 +168,30 @@ def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
     readable: list[str] = []
     listed: list[str] = []
     environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]
-    of_git = {seed.overlay for seed in plan.seeds}
+    of_git = _git_folders(plan)
     caches = [path for path in plan.overlays[:-1] if path not in of_git]
-    for path in (*plan.binds, *caches, *filter(own_folder, environments)):
-        _without(path, plan.masks, readable, listed)
+    hidden = [f"{seed.overlay or plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind == "hidden"]
+    masks = [*plan.masks, *hidden]
+    apart = [path for path in (plan.home, plan.workspace, *of_git) if path != "/"]
+    for path in plan.binds:
+        inner = [one for one in apart if is_below(one, [path])]
+        _without(path, [*masks, *inner], readable, listed)
+    for path in (*caches, *filter(own_folder, environments)):
+        _without(path, masks, readable, listed)
     return {
         "readable": [*readable, *plan.stores.values(), *(f"/proc/{name}" for name in _PROC)],
         "listed": listed,
         "devices": [f"/dev/{name}" for name in _DEVICES],
         "writable": [plan.folder],
+    }
+
+
+def _git_folders(plan: ViewPlan) -> set[str]:
+    """Folders of git's, of which there is nothing beside the copy."""
+    return {
+        path
+        for path in plan.overlays[:-1]
+        if os.path.isfile(f"{path}/HEAD") or os.path.lexists(f"{path}/.git")
     }
 
 
@@ -200,7 +215,8 @@ def mac_profile(plan: ViewPlan) -> str:
         f"(subpath {_quoted(path)})" for path in (*plan.binds, "/System", "/Library", "/private/etc")
     )
     network = "(allow network*)\n" if plan.network else ""  # the loopback is everybody's
-    masked = "".join(f"(deny file-read* (subpath {_quoted(path)}))\n" for path in plan.masks)
+    denied = [*plan.masks, plan.workspace]
+    masked = "".join(f"(deny file-read* (subpath {_quoted(path)}))\n" for path in denied)
     return (
         '(version 1)\n(deny default)\n(import "system.sb")\n'
         "(allow process-fork)\n(allow process-exec)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n"

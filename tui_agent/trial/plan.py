@@ -14,6 +14,7 @@ from typing import BinaryIO, Literal
 
 from tui_agent.store.commands import Isolated
 from tui_agent.trial import git_settings, system_calls
+from tui_agent.trial.stores import ToolFolders
 
 #: What every program may read. Nothing else of the machine is there.
 _SYSTEM = (
@@ -30,6 +31,8 @@ _SYSTEM = (
     "/snap",
     "/sys",
 )
+#: Those that cannot be empty, whoever has it for a home.
+_OF_MACHINE = tuple(path for path in _SYSTEM if path not in ("/opt", "/snap"))
 #: Folders of tools below the home, and variables that name others.
 _TOOLS = (".local/bin", ".local/lib", ".local/share/uv", ".local/share/mise", ".local/share/pnpm", "bin")
 _NAMED = (
@@ -124,7 +127,8 @@ class ViewPlan:
     """One view.
 
     binds: absolute paths that can be read, in order. links: symbolic links by path.
-    folders: empty ones in memory, with mode and size. masks: what of all this nobody sees.
+    folders: empty ones in memory, with mode and size; one in a folder of `binds` covers what is there.
+    masks: what of all this nobody sees.
     overlays: what can be written, each write into a layer; the workspace is the last. network: that of the machine.
     texts: files that can be read, by path. stores: folders that can be read, by where they are shown. isolated: what
     keeps it apart. folder: of this run alone, on the disk, for what needs one.
@@ -222,18 +226,25 @@ def plan(
         raise NoView("workspace", 0, why)
     limits = limits or _fitting(Limits())
     binds, links = _system()
-    more = _tools(root, home, environ, tools)
-    caches = _caches(home, environ, [*binds, *more, root])
+    programs = _programs(environ)
+    own_home = home not in (*_OF_MACHINE, *programs) and not any(
+        is_below(path, [home]) for path in _OF_MACHINE
+    )
+    more = _tools(root, home if own_home else "", environ, tools)
+    caches = _caches(home, environ, [*(() if own_home else binds), *more, root])
     covered = (*binds, *more)
     folders = [("/tmp", 0o1777, limits.layer), ("/var/tmp", 0o1777, limits.layer), ("/run", 0o755, MEGABYTE)]
     texts: dict[str, bytes] = {}
-    if not is_below(home, covered):
+    if own_home:
         folders.append((home, 0o700, limits.layer))
         there = [f"{home}/{name}" for name in git_settings.OF_PERSON if os.path.isfile(f"{home}/{name}")]
         texts = {path: git_settings.shown(path) for path in there}
     apart = [path for path in git_folders if not is_below(path, [root])]
     overlays = (*caches, *apart, root)
-    masks = [*_private_settings(), *_credentials(caches)]
+    inside = _STORES.hidden(caches)
+    masks = [] if own_home else _dotted(home)
+    masks += _STORES.hidden(covered, [*programs, *more])
+    masks = [path for path in masks if not (own_home and is_below(path, [home]) and not is_below(path, more))]
     masks += [path for path in map(os.path.realpath, hidden) if not is_below(root, [path])]
     masks += [path for path in _sockets() if is_below(path, (*covered, *caches))]
     return ViewPlan(
@@ -244,7 +255,7 @@ def plan(
         tuple(folders),
         tuple(masks),
         overlays,
-        (*seeds, *_scrubbed(root, apart)),
+        _once((*seeds, *_scrubbed(root, apart), *_emptied(caches, inside))),
         network,
         limits,
         texts,
@@ -324,20 +335,24 @@ def _system() -> tuple[list[str], dict[str, str]]:
 
 
 def _tools(root: str, home: str, environ: dict[str, str], more: Iterable[str]) -> list[str]:
-    """Folders of the person's tools that are neither the machine's nor the workspace's, the outer ones alone."""
+    """Folders of the person's tools that are neither the machine's nor the workspace's, the outer ones alone.
+
+    Those in the `home`, which is not shown ("": it is), even where that is in a folder of the machine.
+    """
     wanted = [*environ.get("PATH", "").split(":"), sys.base_prefix, sys.prefix, *more]
     wanted += [environ[name] for name in _NAMED if environ.get(name)]
-    wanted += [f"{home}/{name}" for name in (*_TOOLS, *_USUAL)]
+    wanted += [f"{home}/{name}" for name in (*_TOOLS, *_USUAL) if home]
     found: list[str] = []
     for path in sorted({os.path.realpath(path) for path in wanted if path.startswith("/")}, key=len):
         outside = (
             path == "/"
-            or is_below(home, [path])
+            or (home and is_below(home, [path]))
             or is_below(root, [path])
             or path in ("/tmp", "/run", "/var")
         )
         there = os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK)
-        if outside or not there or is_below(path, (*_SYSTEM, root, *found)):
+        shown = is_below(path, _SYSTEM) and not (home and is_below(path, [home]))
+        if outside or not there or shown or is_below(path, (root, *found)):
             continue
         found.append(path)
     return found
@@ -355,28 +370,36 @@ def own_folder(path: str) -> bool:
         return False
 
 
-@cache
-def _private_settings() -> tuple[str, ...]:
-    return tuple(_private_parts("/etc"))
+#: Knows the stores in folders of tools, for all views of the program.
+_STORES = ToolFolders()
 
 
-def _private_parts(folder: str) -> Iterator[str]:
-    """What of a folder only its owner may read, at most two levels down: keys of servers, passwords, sudo's rules."""
-    for entry in os.scandir(folder):
-        if entry.is_symlink():
-            continue
-        mode = entry.stat(follow_symlinks=False).st_mode
-        if entry.is_dir(follow_symlinks=False):
-            if not mode & 0o001:
-                yield entry.path
-            elif entry.path.count("/") < 3:
-                yield from _private_parts(entry.path)
-        elif stat.S_ISREG(mode) and not mode & 0o004:
-            yield entry.path
+def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
+    """Stores of keys in caches, with nothing in them; of git's settings what holds no credential."""
+    for path in paths:
+        cache = next(cache for cache in caches if is_below(path, [cache]))
+        content = git_settings.shown(path) if os.path.basename(path) == "config" else b""
+        yield Seed(os.path.relpath(path, cache), "hidden", content, None, cache)
 
 
-def _credentials(caches: Iterable[str]) -> Iterator[str]:
-    for folder in caches:
-        for name in (".npmrc", "settings.xml", "settings-security.xml", "credentials", "credentials.toml"):
-            if os.path.lexists(f"{folder}/{name}"):
-                yield f"{folder}/{name}"
+def _once(seeds: Iterable[Seed]) -> tuple[Seed, ...]:
+    """The last of those for the same file."""
+    return tuple({(seed.overlay, seed.path): seed for seed in seeds}.values())
+
+
+def _programs(environ: Mapping[str, str]) -> list[str]:
+    """Folders with programs of the person and of ours, with what belongs to them."""
+    wanted = [sys.base_prefix, sys.prefix, *(environ[name] for name in _NAMED if environ.get(name))]
+    for path in environ.get("PATH", "").split(":"):
+        above = os.path.dirname(path.rstrip("/"))
+        wanted += [path, *([above] if os.path.basename(path) in ("bin", "sbin") else ())]
+    found = {os.path.realpath(path) for path in wanted if path.startswith("/")}
+    return sorted(path for path in found if path not in ("/", *_SYSTEM, "/usr/local"))
+
+
+def _dotted(home: str) -> list[str]:
+    """All hidden files and folders of a home that is shown: settings, histories and keys."""
+    try:
+        return [entry.path for entry in os.scandir(home) if entry.name.startswith(".")]
+    except OSError:
+        return []

@@ -52,10 +52,14 @@ class ViewMounts:
         for path, target in plan["links"].items():
             os.symlink(target, self._below(path))
         for path, mode, _ in plan["folders"]:
-            self._in_memory(path, mode)
+            if not any(_is_below(path, bind) for bind in plan["binds"]):
+                self._in_memory(path, mode)
         for path, mount in shown:
             restrict(mount, READ_ONLY | NO_SUID | NO_DEVICES, f"read-only {path}")
             self._attach(mount, path)
+            for inner, mode, _ in plan["folders"]:
+                if _is_below(inner, path):
+                    self._in_memory(inner, mode)
         for path, length in plan["texts"]:
             self._make_folder(os.path.dirname(path))
             with open(self._below(path), "wb") as file:
@@ -185,6 +189,10 @@ class ViewMounts:
         syscall("pivot", PIVOT_ROOT, ".", ".")
         call("leave the old root", libc.umount2, ".", DETACH)
         os.chdir("/")
+
+
+def _is_below(path, folder):
+    return path.startswith(f"{folder}/") or path == folder
 
 
 def _be_like(original, copy):

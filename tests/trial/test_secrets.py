@@ -1,0 +1,274 @@
+"""No command reads a secret of the folder, whatever name it has and wherever it lies, but what the person shows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.disguises import CANARY, DISGUISES, PRIVATE_KEY
+from support.sessions import open_session, reply
+from support.views import in_view, on_a_copy, text
+
+from tui_agent.files import judge as judge_module
+from tui_agent.files.judge import SecretFiles
+from tui_agent.session.session import Session
+from tui_agent.trial.hidden import HiddenFiles
+from tui_agent.trial.rungs import WITHOUT
+
+SETTINGS = f"USER=me\nPASSWORD={CANARY}\n"
+TOKEN = f"first = 1\ntoken = 'ghp_{CANARY}x9'\n"
+#: Prints all that can be read below a folder, plain, turned round and in Base64.
+EVERYTHING = "find . -type f -print -exec cat {} + ; find . -type f -exec rev {} + ; cat $(find . -type f)"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / "a.py").write_text("print(1)\n")
+    return root
+
+
+async def output(session: Session, command: str) -> str:
+    await session.commands.run(command, allowed=True)
+    await session.commands.ended()
+    return session.state.commands.results[-1].output
+
+
+def notices(session: Session) -> str:
+    return "\n".join(notice.text for notice in session.state.notices.items)
+
+
+# ── names, links, contents ───────────────────────────────────────────────────────────────────────────────
+
+
+def _put(path: str, content: str = SETTINGS) -> Callable[[Path], object]:
+    def make(root: Path) -> None:
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+
+    return make
+
+
+def _link_to_folder(root: Path) -> None:
+    _put("plain/values.txt")(root)
+    (root / ".aws").symlink_to("plain")
+
+
+def _linked_from_elsewhere(root: Path) -> None:
+    _put("values.dat")(root)
+    (root / "deep").mkdir()
+    (root / "deep" / ".env").symlink_to("../values.dat")
+
+
+def _hard_link_out(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / ".env").write_text(SETTINGS)
+    os.link(outside / ".env", root / "notes.txt")
+
+
+def _stray_environment(root: Path) -> None:
+    _put("conf/.env")(root)
+    _put("conf/pyvenv.cfg", "home = /usr\n")(root)
+
+
+PLACES: dict[str, Callable[[Path], object]] = {
+    **{kind: lambda root, put=put: put(root, "notes.txt") for kind, put in DISGUISES.items()},
+    "a link to its folder": _link_to_folder,
+    "a link from elsewhere": _linked_from_elsewhere,
+    "a hard link from outside": _hard_link_out,
+    "beside pyvenv.cfg": _stray_environment,
+    "a token in wide letters": lambda root: (root / "notes.txt").write_bytes(TOKEN.encode("utf-16")),
+    "a token in other letters": lambda root: (root / "notes.txt").write_bytes(b"\xe4\xf6\n" + TOKEN.encode()),
+    **{
+        path: _put(path)
+        for path in (
+            "vendor/.env",
+            "node_modules/one/deep/.npmrc",
+            "target/id_rsa",
+            ".venv/lib/python3.11/site-packages/.pypirc",
+            ".git/git-crypt/keys/default",
+            ".git/.git-credentials",
+            ".git/annex/creds/here",
+        )
+    },
+    "a token in vendor": _put("vendor/notes.txt", TOKEN),
+    "a token in .git": _put(".git/info/notes", TOKEN),
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+async def test_no_command_reads_a_secret_under_any_disguise(root: Path, kind: str) -> None:
+    PLACES[kind](root)
+    printed = text(await in_view(root, EVERYTHING))
+    assert "a.py" in printed
+    assert CANARY not in printed and CANARY[::-1] not in printed
+
+
+async def test_nor_on_a_copy(root: Path) -> None:
+    for number, put in enumerate(DISGUISES.values()):
+        (root / f"{number}").mkdir()
+        put(root / f"{number}", "notes.txt")
+    _hard_link_out(root)
+    printed = text(await on_a_copy(root, EVERYTHING))
+    assert "a.py" in printed
+    assert CANARY not in printed and CANARY[::-1] not in printed
+
+
+async def test_what_dependencies_ship_can_be_read(root: Path) -> None:
+    for folder in (
+        "node_modules/tls/test",
+        "vendor/tls/testdata",
+        ".venv/lib/python3.11/site-packages/certifi",
+    ):
+        for name in ("cacert.pem", "test.key", "server.p12"):
+            _put(f"{folder}/{name}", PRIVATE_KEY)(root)
+    assert text(await in_view(root, "cat $(find . -name '*.*' -type f) | grep -c BEGIN")) == "9\n"
+
+
+# ── what changes ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_what_is_written_later_is_found(root: Path, monkeypatch: pytest.MonkeyPatch, watched: bool) -> None:
+    """In place, with an older time too; by another name; taken out again."""
+    monkeypatch.setattr(judge_module, "WATCHED_FROM", 1 if watched else 1_000_000)
+    monkeypatch.setattr(judge_module, "CHILD_FROM", 1 if watched else 1_000_000)
+    (root / "deep").mkdir()
+    for name in ("notes.txt", "deep/other.txt"):
+        (root / name).write_text("nothing in here at all\n" * 5)
+        os.utime(root / name, (1, 1))
+    files = HiddenFiles(str(root))
+    assert files.paths() == []
+    assert files.paths() == []
+    for name in ("notes.txt", "deep/other.txt"):
+        there = (root / name).stat()
+        with open(root / name, "r+") as file:
+            file.write(TOKEN)
+        os.utime(root / name, ns=(there.st_atime_ns, there.st_mtime_ns))
+    assert files.paths() == ["deep/other.txt", "notes.txt"]
+    (root / "deep").rename(root / "moved")
+    (root / "notes.txt").write_text("nothing in here at all\n" * 5)
+    assert files.paths() == ["moved/other.txt"]
+    (root / "moved" / "other.txt").rename(root / "moved" / "again.txt")
+    assert files.paths() == ["moved/again.txt"]
+
+
+def test_a_secret_that_was_moved_or_copied_stays_one_under_its_new_name(root: Path) -> None:
+    (root / ".env").write_text(SETTINGS)
+    (root / ".env.example").write_text(SETTINGS)
+    files = SecretFiles(root)
+    assert [one.path for one in files.found()] == [".env"]
+    (root / ".env").rename(root / "x.txt")
+    shutil.copy(root / "x.txt", root / "y.txt")
+    assert [(one.path, one.why, one.by) for one in files.found()] == [
+        ("x.txt", "origin", ".env"),
+        ("y.txt", "origin", ".env"),
+    ]
+
+
+# ── what is pending ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", [".env", "id_rsa", "conf/passwords.txt"])
+async def test_a_pending_or_applied_rename_shows_no_secret(root: Path, name: str) -> None:
+    """In the turn that renames it, in the next one, in a check, and after somebody changed it."""
+    _put(name)(root)
+    renames = reply("Renamed.", fileChanges=[{"path": name, "renameTo": "x.txt"}])
+    replies = [renames, reply("Nothing.")]
+    async with open_session(root, replies) as session:
+        await session.chat.submit("rename it")
+        await session.chat.finished()
+        assert [change.kind for change in session.state.review.open] == ["rename"]
+        show = f"cat x.txt {name}; rev x.txt; base64 x.txt; ls"
+        told = [await output(session, show)]
+        await session.chat.submit("and now?")
+        await session.chat.finished()
+        told.append(await output(session, show))
+        result, _ = await session.commands.for_check(show, "trial", 20.0)
+        told.append(result.output)
+        await session.review.apply([*picks_of(session)])
+        assert (root / "x.txt").exists()
+        (root / "x.txt").write_text(f"{SETTINGS}MORE=1\n")
+        told.append(await output(session, show))
+        for printed in told:
+            assert "x.txt" in printed
+            assert CANARY not in printed and CANARY[::-1] not in printed
+
+
+def picks_of(session: Session) -> list:
+    from tui_agent.edits.change import Pick
+
+    return [Pick(change.id, None, change.version) for change in session.state.review.open]
+
+
+async def test_pending_text_with_a_key_is_masked_and_its_rest_is_there(root: Path) -> None:
+    change = {"path": "new.txt", "content": TOKEN}
+    async with open_session(root, [reply("Adds it.", fileChanges=[change])]) as session:
+        await session.chat.submit("add it")
+        await session.chat.finished()
+        printed = await output(session, "cat new.txt; rev new.txt")
+        assert "first = 1" in printed
+        assert CANARY not in printed and CANARY[::-1] not in printed
+
+
+# ── what the person shows ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_the_person_reveals_is_there_and_each_glob_says_what_it_shows(root: Path) -> None:
+    for path in (".env", "deep/.env.test", "deep/id_rsa"):
+        _put(path)(root)
+    _put("notes.txt", TOKEN)(root)
+    _put("other.txt", TOKEN)(root)
+    (root / "link.dat").symlink_to(".env")
+    async with open_session(root, overrides=('trial.reveal=["**/.env*", ".env", "notes.txt"]',)) as session:
+        printed = await output(
+            session, "rev .env deep/.env.test link.dat notes.txt; echo; rev deep/id_rsa other.txt"
+        )
+        shown, hidden = printed.split("\n\n") if "\n\n" in printed else (printed, "")
+        assert shown.count(CANARY[::-1]) == 4
+        assert CANARY[::-1] not in hidden
+        told = notices(session)
+        assert "Commands may read deep/.env.test, since trial.reveal has **/.env*" in told
+        assert "Commands may read notes.txt, since trial.reveal has notes.txt" in told
+        assert "Commands see the keys in other.txt masked" in told
+        await output(session, "true")
+        assert notices(session).count("since trial.reveal has notes.txt") == 1
+
+
+# ── the home, tools, and the machine ─────────────────────────────────────────────────────────────────────
+
+
+async def test_on_a_copy_the_folder_itself_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even below a folder of the machine that commands may read."""
+    monkeypatch.setenv(WITHOUT, "overlay,bubblewrap")
+    with opt_folder() as base:
+        root = base / "work"
+        root.mkdir()
+        _put(".env")(root)
+        _put("a.txt", "plain\n")(root)
+        async with open_session(root) as session:
+            printed = await output(session, f"cat a.txt; cat {root}/.env {root}/a.txt; ls {base}")
+            assert printed.startswith("plain\n")
+            assert CANARY not in printed
+
+
+def opt_folder():
+    import tempfile
+
+    if not os.access("/opt", os.W_OK):
+        pytest.skip("only root may write to /opt")
+    from contextlib import contextmanager
+
+    @contextmanager
+    def made():
+        with tempfile.TemporaryDirectory(dir="/opt", prefix="tui-agent-test-") as name:
+            os.chmod(name, 0o755)
+            yield Path(name)
+
+    return made()
