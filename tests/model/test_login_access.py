@@ -28,7 +28,9 @@ from support.privileges import unprivileged
 from tui_agent.debug_log import redacted
 from tui_agent.errors import BadKey, FileError, LoginEnded, LoginFailed, RequestRejected, Unreachable
 from tui_agent.model import litellm_client, uploading
-from tui_agent.model.client import ModelRequest
+from tui_agent.model.client import ModelRequest, RetryChunk
+from tui_agent.model.completion import Refusals, complete
+from tui_agent.model.direct_client import DirectTransport
 from tui_agent.model.event_stream import Wire
 from tui_agent.model.login import flow
 from tui_agent.model.login.access import Logins, missing
@@ -36,6 +38,7 @@ from tui_agent.model.login.copilot import _own_address
 from tui_agent.model.login.openrouter import code_in
 from tui_agent.model.login.store import Login, LoginStore
 from tui_agent.model.login.web import WebAnswer
+from tui_agent.model.retrying import with_retries
 from tui_agent.settings.layers import environment_layer
 
 COPILOT, CHATGPT, ROUTER = "github_copilot/gpt-5.4", "chatgpt/gpt-5.4", "openrouter/any"
@@ -339,3 +342,31 @@ async def test_litellm_is_not_asked_for_a_model_of_a_login(model: str) -> None:
     ):
         with pytest.raises(RequestRejected, match="tui-agent login"):
             await asked
+
+
+@pytest.mark.parametrize("name", EXPIRED)
+async def test_a_request_waits_for_a_service_that_refreshes_nothing_now(
+    server: LoginServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_HOME", str(tmp_path))
+    LoginStore().put(name, EXPIRED[name])
+    server.refreshes = [503, 429]
+    request, waits = ModelRequest(MODELS[name], ({"role": "user", "content": "Hi"},)), []
+
+    async def slept(seconds: float) -> None: ...
+
+    with pytest.raises(Unreachable, match="also after asking again once"):
+        transport = DirectTransport()
+        async for chunk in with_retries(lambda: complete(transport, request, Refusals()), 1, slept):
+            waits.append(chunk)  # noqa: PERF401
+    assert server.count(REFRESHES[name]) == 2
+    assert isinstance(waits[0], RetryChunk) and "status 503" in waits[0].why
+
+
+async def test_a_token_that_still_serves_is_used_if_nothing_is_refreshed_now(
+    server: LoginServer, store: LoginStore
+) -> None:
+    store.put("copilot", Login(GITHUB_TOKEN, "still-good", expires=time.time() + 30))
+    server.refreshes = [503]
+    assert await Logins(store).variables(COPILOT, {}) == {"GITHUB_COPILOT_TOKEN": "still-good"}
+    assert server.count(REFRESHES["copilot"]) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent.model.client import Abilities, EndChunk, Message, ModelRequest, UsageChunk
+from tui_agent.model.client import Abilities, EndChunk, LeftOutChunk, Message, ModelRequest, UsageChunk
 from tui_agent.model.completion import Refusals, complete
 from tui_agent.model.direct_client import RejectedRequest
 from tui_agent.model.event_stream import Wire
@@ -144,3 +144,17 @@ async def test_half_characters_in_a_refused_reply() -> None:
         request = ModelRequest("x/m", (*LOOP[:2], half))
         assert [chunk async for chunk in complete(server, request, refusals)]
     assert len(server.asked) == 3
+
+
+async def test_a_person_is_told_once_of_a_value_that_is_left_out() -> None:
+    server, refusals = Refusing("effort", words="Unsupported value: 'reasoning.effort'."), Refusals()
+    request = ModelRequest("openai/gpt-5.4", LOOP, effort="high")
+    for told in (True, False):
+        chunks = [chunk async for chunk in complete(server, request, refusals)]
+        words = [chunk.words for chunk in chunks if isinstance(chunk, LeftOutChunk)]
+        assert bool(words) == told
+        assert all(
+            "openai/gpt-5.4 is asked without effort high" in one and "Unsupported" in one for one in words
+        )
+    plan = ModelRequest("openai/gpt-5.4", LOOP, "plan", effort="none")
+    assert not any([isinstance(chunk, LeftOutChunk) async for chunk in complete(server, plan, refusals)])

@@ -17,6 +17,7 @@ from tui_agent.model.client import (
     CallChunk,
     Chunk,
     EndChunk,
+    LeftOutChunk,
     ModelRequest,
     RetryChunk,
     SentChunk,
@@ -269,3 +270,13 @@ async def test_a_child_that_starts_late_is_progress_of_its_own(workspace: Path) 
         await turn(session)
         at = phases.index("starting")
         assert phases[at : at + 3] == ["starting", "asking", "streaming"]
+
+
+async def test_what_a_provider_refuses_and_is_left_out_is_told_once(workspace: Path) -> None:
+    refused = LeftOutChunk("openai/m is asked without effort high, which its provider refuses (no)")
+    said = [SentChunk(), refused, TextChunk(json.dumps(reply())), EndChunk("stop")]
+    async with open_session(workspace, [said, said]) as session:
+        await turn(session)
+        await turn(session)
+        assert session.state.turn.ok, session.state.turn.error
+        assert [one.text for one in session.state.notices.items].count(refused.words) == 1

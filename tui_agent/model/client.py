@@ -112,6 +112,13 @@ class SentChunk(Struct, frozen=True, tag="sent"):
     """The request goes out now; until then, what answers was getting ready."""
 
 
+class LeftOutChunk(Struct, frozen=True, tag="left out"):
+    """The provider refused a value that the person may have chosen, and the request was sent again without it: `words`
+    is a sentence without its full stop."""
+
+    words: str
+
+
 class EndChunk(Struct, frozen=True, tag="end"):
     """The stream is over. `parts` is the whole reply in its order, with what the provider wants back; without parts
     it is the text and the calls that came.
@@ -126,7 +133,15 @@ class EndChunk(Struct, frozen=True, tag="end"):
 
 
 Chunk = (
-    SentChunk | TextChunk | ReasoningChunk | CallChunk | UsageChunk | ProgressChunk | RetryChunk | EndChunk
+    SentChunk
+    | TextChunk
+    | ReasoningChunk
+    | CallChunk
+    | UsageChunk
+    | ProgressChunk
+    | RetryChunk
+    | LeftOutChunk
+    | EndChunk
 )
 
 

@@ -21,6 +21,7 @@ from tui_agent.model.client import (
     Chunk,
     EndChunk,
     EndReason,
+    LeftOutChunk,
     Message,
     ModelRequest,
     ProgressChunk,
@@ -28,8 +29,10 @@ from tui_agent.model.client import (
     TextChunk,
     UsageChunk,
 )
+from tui_agent.model.effort import level_of
 from tui_agent.model.event_stream import BrokenStream, Wire, watch
 from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
+from tui_agent.model.failures import Failure
 from tui_agent.model.parts import Origin, calls_of
 from tui_agent.model.retrying import NotNow
 from tui_agent.model.wires.reader import ReplyReader
@@ -199,6 +202,7 @@ async def complete(
     elif request.schema is not None and not (request.schema_form or known.schema or not known.known):
         request = replace(request, schema=None)  # one that is not known is tried with a schema
     tried = refusals.copy()
+    told: list[Chunk] = []
     while True:
         request = tried.left_out(request)
         refused = ""
@@ -206,20 +210,32 @@ async def complete(
             try:
                 async for chunk in attempt:
                     refusals.take(tried)
+                    while told:
+                        yield told.pop(0)
                     yield chunk
             except _PartRefused as error:
                 refused = error.part
+                if refused in _VALUES and request.purpose == "main":  # the others are nobody's choice
+                    told.append(LeftOutChunk(_left_out_in_words(request, error)))
         if not refused:
             return
         tried.add(request, refused)
 
 
-class _PartRefused(Exception):
-    """The server refuses an optional part of a request, and has said nothing else."""
+def _left_out_in_words(request: ModelRequest, refusal: _PartRefused) -> str:
+    """What a person is told of an effort or a temperature that the provider refuses."""
+    value = f"temperature {request.temperature:g}" if refusal.part == "temperature" else ""
+    value = value or f"effort {level_of(table.rules_for(request.model), request.effort) or request.effort}"
+    return f"{request.model} is asked without {value}, which its provider refuses ({refusal.said})"
 
-    def __init__(self, part: str) -> None:
+
+class _PartRefused(Exception):
+    """The server refuses an optional part of a request, and has said nothing else but why."""
+
+    def __init__(self, part: str, said: str) -> None:
         super().__init__(part)
         self.part = part
+        self.said = said
 
 
 async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
@@ -228,7 +244,7 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
     shape = None if "schema" in request.without else request.schema
     try:
         stream = await _open(transport, request, wire, shape)
-    except ModelError:
+    except (ModelError, NotNow):
         raise
     except Exception as error:
         _raise_refusal(error, request, wire)
@@ -270,7 +286,7 @@ def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
         ) from error
     if part:
         _log.info("the server refuses the %s", part, exc_info=True)
-        raise _PartRefused(part) from error
+        raise _PartRefused(part, Failure(error, wire.error).said) from error
 
 
 async def _next(stream: Answering, request: ModelRequest, wire: Wire) -> list[Chunk] | None:

@@ -13,15 +13,18 @@ from uuid import uuid4
 import httpx
 from msgspec.structs import replace
 
-from tui_agent.errors import ModelError
+from tui_agent.errors import ModelError, Unreachable
 from tui_agent.model import catalogue, connections, table
 from tui_agent.model.certificates import LateContext, verification
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.event_stream import BrokenStream, Wire, watch_transports
+from tui_agent.model.explain import Meaning
 from tui_agent.model.joining import merged
 from tui_agent.model.login.access import Logins
+from tui_agent.model.login.flow import LoginBusy
 from tui_agent.model.parts import Origin
+from tui_agent.model.retrying import NotNow
 from tui_agent.model.rules import Rules, WireName
 from tui_agent.model.table import KnownModel, Route
 from tui_agent.model.wires import chat, generate, messages, responses
@@ -56,7 +59,7 @@ class DirectTransport:
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> DirectStream:
         """The reply. A token of a login that is refused is refreshed once."""
-        variables = await self._logins.variables(request.model, os.environ)
+        variables = await self._variables(request.model)
         route = _route(request.model, variables)
         try:
             return await self._open(request, route, wire, shape)
@@ -64,8 +67,16 @@ class DirectTransport:
             if error.status_code != 401 or not variables:
                 raise
         wire.error = None
-        variables = await self._logins.variables(request.model, os.environ, refused=route.key)
+        variables = await self._variables(request.model, refused=route.key)
         return await self._open(request, _route(request.model, variables), wire, shape)
+
+    async def _variables(self, model: str, refused: str = "") -> dict[str, str]:
+        """Those of the login. Raises `NotNow` if its service refreshes nothing now."""
+        try:
+            return await self._logins.variables(model, os.environ, refused)
+        except LoginBusy as error:
+            again = Meaning(Unreachable(error.what, error.remedy), again=True, seconds=error.seconds or None)
+            raise NotNow(again) from error
 
     async def _open(
         self, request: ModelRequest, route: Route, wire: Wire, shape: dict[str, Any] | None

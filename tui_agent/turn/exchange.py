@@ -16,6 +16,7 @@ from tui_agent.model.client import (
     CallChunk,
     Chunk,
     EndChunk,
+    LeftOutChunk,
     ModelRequest,
     ProgressChunk,
     ReasoningChunk,
@@ -134,6 +135,9 @@ async def exchange(
                             await reading.tell(read, of, waits)
                     case UsageChunk(given, came, cached, cost):
                         usage = Usage(given, came, cached, cost, thinking=chunk.thinking)
+                    case LeftOutChunk(words):
+                        if all(words != notice.text for notice in context.state().notices.items):
+                            await emit(e.NoticeGiven("info", words))
                     case RetryChunk(attempt, seconds, why):
                         if answer.letters:
                             if await asyncio.to_thread(answer.is_worth_keeping):

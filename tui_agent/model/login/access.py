@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import BadKey, FileError, LoginEnded, LoginFailed, Unreachable
 from tui_agent.model.login import chatgpt, copilot, openrouter
-from tui_agent.model.login.flow import LoggedIn, LoginProgress, ended
+from tui_agent.model.login.flow import LoggedIn, LoginBusy, LoginProgress, ended
 from tui_agent.model.login.services import LoginService, needed
 from tui_agent.model.login.store import Login, LoginStore
 from tui_agent.model.login.web import LoginWeb
@@ -88,7 +88,12 @@ class Logins:
             login = await self._read(service)  # another process may have refreshed it meanwhile
             if login is None or _serves(login, refused):
                 return login
-            return await self._refresh(service, login)
+            try:
+                return await self._refresh(service, login)
+            except LoginBusy:
+                if login.access and login.access != refused and time.time() < login.expires:
+                    return login  # it serves for some seconds more
+                raise
 
     async def _read(self, service: LoginService) -> Login | None:
         """The login as it is kept, or as it was refreshed here if that is newer. Raises `LoginEnded`."""

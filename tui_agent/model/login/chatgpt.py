@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tui_agent.errors import LoginFailed, Unreachable
+from tui_agent.errors import LoginFailed
 from tui_agent.files.numbers import amount
 from tui_agent.model.login import flow
 from tui_agent.model.login.flow import AwaitApproval, LoggedIn, LoginProgress, ShowCode, SlowDown
@@ -104,9 +104,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
         case 400 | 401 | 403:
             raise flow.ended(CHATGPT)
         case 429 | 500 | 502 | 503 | 504:
-            raise Unreachable(
-                f"OpenAI does not refresh the login now ({answer.said})", "send the request again later"
-            )
+            raise flow.LoginBusy(f"OpenAI does not refresh the login now ({answer.said})", answer.seconds)
     raise answer.garbage()
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from tui_agent.errors import BadKey, LoginFailed, Unreachable
+from tui_agent.errors import BadKey, LoginFailed
 from tui_agent.model.login import flow
 from tui_agent.model.login.flow import AwaitApproval, LoggedIn, LoginProgress, ShowCode, SlowDown
 from tui_agent.model.login.services import COPILOT, base, is_replaced
@@ -97,9 +97,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
                 "check the account's plan at https://github.com/settings/copilot, or log in with another account",
             )
         case 429 | 500 | 502 | 503 | 504:
-            raise Unreachable(
-                f"GitHub gives no token for Copilot now ({answer.said})", "send the request again later"
-            )
+            raise flow.LoginBusy(f"GitHub gives no token for Copilot now ({answer.said})", answer.seconds)
     raise answer.garbage()
 
 

@@ -43,6 +43,14 @@ class LoggedIn(Struct, frozen=True):
     login: Login
 
 
+class LoginBusy(Unreachable):
+    """The service refreshes nothing now; `seconds` is how long it asks us to wait, 0 if it does not say."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(what, "send the request again later")
+        self.seconds = seconds
+
+
 Found = TypeVar("Found")
 LoginProgress = ShowCode | OpenPage | AwaitApproval | LoggedIn
 #: Seconds between two questions if the service does not say, and what is added if it wants fewer (RFC 8628).
