@@ -115,6 +115,26 @@ def _pieces(secret: str) -> list[bytes]:
     return [value.data for value in values_in(f"TOKEN={secret}", named=True)] or [secret.encode()]
 
 
+DUMPS = {
+    "xxd": lambda row: row.hex(" ", 2) + "  " + row.decode(),
+    "hexdump -C": lambda row: row[:8].hex(" ") + "  " + row[8:].hex(" ") + f"  |{row.decode()}|",
+    "hexdump": lambda row: " ".join(row[at : at + 2][::-1].hex() for at in range(0, len(row), 2)),
+    "od -c": lambda row: "  ".join(row.decode()),
+}
+
+
+@pytest.mark.parametrize("form", DUMPS)
+def test_a_dump_of_a_value_is_masked_by_its_rows(form: str) -> None:
+    data = b"PORT=8080, DB_PASSWORD=quokka-7431-Vermilion, APP_ENV=production, and other things\n".replace(
+        b"\n", b" "
+    )
+    rows = [f"{at:08x}: {DUMPS[form](data[at : at + 16])}" for at in range(0, len(data), 16)]
+    secrets = SecretValues({".env": [Value(b"quokka-7431-Vermilion")]})
+    clean, names = secrets.masked("before\n" + "\n".join(rows) + "\nafter")
+    assert names == {".env"}
+    assert clean == "\n".join(["before", rows[0], MASK, MASK, *rows[3:], "after"])
+
+
 def test_a_word_of_the_project_is_masked_only_as_a_word_of_its_own() -> None:
     secrets = SecretValues({".env": [Value(b"correcthorse", plain=True)]})
     assert secrets.masked("incorrecthorses")[0] == "incorrecthorses"

@@ -414,10 +414,11 @@ class SecretValues:
         """The text with `MASK` in place of each value, in each of its lines, and the names of what held them."""
         if not self._needles or len(text) < SHORTEST_SAID:
             return text, frozenset()
+        text, dumped = self._without_dumps(text)
         data = text.encode("utf-8", "surrogatepass")
         found = self._spans(data)
         if not found:
-            return text, frozenset()
+            return text, dumped
         parts: list[bytes] = []
         at = 0
         for start, end in _joined([(start, end) for start, end, _ in found]):
@@ -425,7 +426,32 @@ class SecretValues:
             parts += [data[at:start], _LINE.sub(MASK, inside).encode()]
             at = end
         names = frozenset(self._names[value] for _, _, value in found)
-        return b"".join([*parts, data[at:]]).decode("utf-8", "surrogatepass"), names
+        return b"".join([*parts, data[at:]]).decode("utf-8", "surrogatepass"), names | dumped
+
+    def _without_dumps(self, text: str) -> tuple[str, frozenset[str]]:
+        """The text with `MASK` in place of the rows of a dump, as of `xxd`, `hexdump` and `od`, that hold a value."""
+        if not _DUMPED.search(text):
+            return text, frozenset()
+        parts: list[str] = []
+        names: set[str] = set()
+        at = 0
+        for dump in _DUMPED.finditer(text):
+            rows = [
+                (row.start() + dump.start(), row.end() + dump.start(), row) for row in _ROW.finditer(dump[0])
+            ]
+            for read in (_in_hexadecimal, _in_words, _in_letters):
+                bounds, data = [0], b""
+                for _, _, row in rows:
+                    data += read(row[1])
+                    bounds.append(len(data))
+                for start, end, value in self._spans(data):
+                    names.add(self._names[value])
+                    first, last = bisect_right(bounds, start) - 1, bisect_right(bounds, end - 1) - 1
+                    for begin, stop, _ in rows[first : last + 1]:
+                        if begin >= at:
+                            parts += [text[at:begin], MASK]
+                            at = stop
+        return "".join([*parts, text[at:]]), frozenset(names)
 
     def masked_json(self, value: Any) -> Any:
         """A value of JSON with each string in it masked, and nothing else changed."""
@@ -469,6 +495,37 @@ class SecretValues:
             if needle.apart and (_is_letter(data[first - 1 : first]) or _is_letter(data[last : last + 1])):
                 continue
             yield first, last, needle.value
+
+
+#: Rows that begin with where they are, and such a row.
+_DUMPED = late(
+    r"^[0-9a-fA-F]{5,15}[08]:?[ \t]+\S[^\r\n]*(?:\r?\n[0-9a-fA-F]{5,15}[08]:?[ \t]+\S[^\r\n]*)*", re.MULTILINE
+)
+_ROW = late(r"^[0-9a-fA-F]{5,15}[08]:?[ \t]+(\S[^\r\n]*)", re.MULTILINE)
+_BYTES = late(r"(?:[0-9a-fA-F]{2}){1,16}(?!\S)")
+_ROW_BYTES = 16
+
+
+def _in_hexadecimal(row: str) -> bytes:
+    """The bytes of a row of a dump, as far as they are before its letters."""
+    data = b""
+    for word in row.split():
+        if len(data) >= _ROW_BYTES or not _BYTES.fullmatch(word):
+            break
+        data += bytes.fromhex(word)
+    return data
+
+
+def _in_words(row: str) -> bytes:
+    """The same where each two bytes are one number, the lower of them behind."""
+    words = [word for word in row.split() if _BYTES.fullmatch(word) and len(word) == 4]
+    return b"".join(bytes.fromhex(word)[::-1] for word in words)
+
+
+def _in_letters(row: str) -> bytes:
+    """The letters of a row of `od -c`; one for each byte that is none."""
+    words = row.split()
+    return "".join(word if len(word) == 1 else " " for word in words).encode("ascii", "replace")
 
 
 _ORDER = "little" if memoryview(b"\1\0\0\0").cast("I")[0] == 1 else "big"
