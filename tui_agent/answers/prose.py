@@ -422,9 +422,17 @@ class _Scan:
         return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
+        """The block that line `at` opens, and those below it that only blank lines part from it."""
         label = self._label(at)
-        block = markers.read_block(self.lines.all, at, self.lines.hot_from(at + 1))
-        self.findings.blocks(names.in_label(label) or names.mentioned(label), [block])
+        found: list[markers.Block] = []
+        while True:
+            block = markers.read_block(self.lines.all, at, self.lines.hot_from(at + 1))
+            found.append(block)
+            below = self.lines.below(block.end)
+            if block.open or below == len(self.lines) or not markers.begins_block(self.lines.all[below]):
+                break
+            at = below
+        self.findings.blocks(names.in_label(label) or names.mentioned(label), found)
         return at + 1 if block.open else block.end
 
     def _say_what_resembles(self, at: int, line: str) -> None:

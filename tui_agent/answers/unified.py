@@ -16,7 +16,7 @@ SectionKind = Literal["update", "add", "delete"]
 Closes = Callable[[int], bool]
 
 #: The header of a hunk; the second `@@` may be missing where nothing stands behind it.
-HUNK = re.compile(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|$)")
+HUNK = re.compile(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
 _COMBINED = re.compile(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
 #: How the hash of an empty file begins.
 _EMPTY = "e69de29"
@@ -264,14 +264,24 @@ class _Reader:
         self.file.short = old > 0 or new > 0
         if old == 0 and new == 0:
             return self._after_hunk()
-        if self.bare:
-            self.file.fault = (
-                "its diff has fewer lines than its `@@` line says, so where it ends is not certain"
-            )
-            return at < self.end and (lines[at].startswith(("@@", "diff --git ")) or self._is_header())
         while body and not body[-1]:
             body.pop()
+        if self.bare:
+            goes_on = at < self.end and (lines[at].startswith(("@@", "diff --git ")) or self._is_header())
+            if not goes_on and (at >= self.end or lines[at - 1].strip() or self._marked_below(at)):
+                self.file.fault = (
+                    "its diff has fewer lines than its `@@` line says, so where it ends is not certain"
+                )
+            return goes_on
         return at < self.end
+
+    def _marked_below(self, at: int) -> bool:
+        """Whether a line before the next blank one looks like one of a diff, and not like one of a list."""
+        while at < self.end and (line := self.lines[at]).strip():
+            if line[0] in ("+", "-") and not _BULLET.match(line):
+                return True
+            at += 1
+        return False
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
         """Where the hunk ends if the line that could close the fence is one of its own; 0 where it is not.
@@ -305,6 +315,8 @@ class _Reader:
             return self._more(at)
         if self._goes_on():
             return True
+        if lines[at][:1] in ("+", "-", " ") and self._marked_run(at, adjacent=True):
+            return self._uncounted(at)
         if self._marked_run(self._below(at), adjacent=bool(lines[at].strip())):
             self.file.fault = (
                 "its diff has more lines than its `@@` line says, so where it ends is not certain"
@@ -360,7 +372,7 @@ class _Reader:
         while body and not body[-1]:
             body.pop()
         self.at = at
-        if self.bare and at >= self.end:
+        if self.bare and self._below(at) >= self.end:
             self.file.fault = (
                 "its diff has no line counts, so where it ends is not certain; put it into a fence"
             )

@@ -12,8 +12,8 @@ from tui_agent.answers.values import ChangeRequest, SearchReplace
 from tui_agent.files.numbers import whole_number
 
 _END_OF_FILE = "*** End of File"
-#: Behind `@@`: a place that a model left out, such as `...` or `-XX,7 +XX,8`.
-_NO_ANCHOR = re.compile(r"[\s.…]*$|-\S*(?:,\S*)?[ \t]+\+\S*\s*$")
+#: Behind `@@`: no line of the file, but `...`, or numbers that cannot be read, such as `-XX,7 +XX,8`.
+_NO_ANCHOR = re.compile(r"[\s.…]*$|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)")
 
 
 class EditHunk(Struct, frozen=True, gc=False):

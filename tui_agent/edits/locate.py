@@ -70,7 +70,7 @@ def found(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[
         if matches:
             if rung is not _exact:
                 preconditions.check_unmade(source, bare, matches)
-            elif wanted.old not in source.raw:
+            elif (source.has_returns or "\r" in wanted.old) and wanted.old not in source.raw:
                 return [with_(match, rung="line-endings") for match in matches]
             return matches
     raise preconditions.nowhere(source, bare)
@@ -166,7 +166,7 @@ def _shared_lines_from_end(old: str, new: str) -> int:
 
 def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
     if wanted.old:
-        for start in source.every(wanted.old):
+        for start in source.every(wanted.old, wanted.whole):
             end = start + len(wanted.old)
             span = Span(start, end, source.line_of(start))
             if _is_place(source, wanted, span):

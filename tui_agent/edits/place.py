@@ -18,8 +18,8 @@ from tui_agent.errors import Ambiguous, EditFailed
 
 #: More hunks of one file take too long to be found one by one.
 MOST_HUNKS = 10_000
-#: More equal hunks than this are not counted against the places that they fit.
-_MOST_REPEATS = 1000
+#: Edits times characters: each edit may have to look through all of the file.
+_MOST_LOOKED_THROUGH = 5_000_000_000
 
 
 def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float) -> tuple[str, str]:
@@ -31,6 +31,10 @@ def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float
     if len(hunks) > MOST_HUNKS:
         raise EditFailed(
             f"the change has {len(hunks):,} hunks", f"send at most {MOST_HUNKS:,}, or the whole file"
+        )
+    if not in_order and len(hunks) * len(base) > _MOST_LOOKED_THROUGH:
+        raise EditFailed(
+            f"{len(hunks):,} edits are too many for so long a file", "send a diff, or the whole file"
         )
     source = SourceText(base)
     final_newline = None
@@ -93,7 +97,7 @@ def _one_by_one(
             continue
         if not hunk.old:
             raise EditFailed(f"{hunk.name} is empty", "copy the text that should change from the file")
-        here = _places_of(source, hunk, times if len(hunks) < _MOST_REPEATS else 1, made, threshold)
+        here = _places_of(source, hunk, times, made, threshold)
         if here is None:
             written = _written(made)
             source, made = SourceText(_finished(source, made)), []

@@ -154,6 +154,7 @@ class SourceText:
 
     def __init__(self, raw: str) -> None:
         self.raw = raw
+        self.has_returns = "\r" in raw
         self.bom = BOM if raw.startswith(BOM) else ""
         text = plain(raw.removeprefix(BOM))
         self.ended = not text or text.endswith("\n")
@@ -165,13 +166,17 @@ class SourceText:
     def line_of(self, offset: int) -> int:
         return bisect_right(self.starts, offset) - 1
 
-    def every(self, wanted: str) -> list[int]:
-        """Where `wanted` begins in the text; a line that it holds whole leads there without a search."""
+    def every(self, wanted: str, whole: bool = False) -> list[int]:
+        """Where `wanted` begins in the text; a line that it holds whole leads there without a search.
+
+        With `whole` all its lines are whole ones, and only places where lines begin count.
+        """
         parts = wanted.split("\n")
-        longest = max(parts[1:-1], key=len, default="")
+        lines = (parts[:-1] if len(parts) > 1 and not parts[-1] else parts) if whole else parts[1:-1]
+        longest = max(lines, key=len, default="")
         if not longest:
             return every(self.text, wanted)
-        before = sum(len(part) + 1 for part in parts[: parts.index(longest, 1)])
+        before = sum(len(part) + 1 for part in parts[: parts.index(longest, not whole)])
         starts = (self.starts[number] - before for number in self.by_line.get(longest, ()))
         return [start for start in starts if start >= 0 and self.text.startswith(wanted, start)][:MOST_PLACES]
 
