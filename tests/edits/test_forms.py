@@ -226,8 +226,6 @@ def test_an_elision_is_refused_in_every_form(remark: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "...",
-        "    ...",
         "# keep the rest for later",
         "x = f(...)  # see below",
         "# the same as before? no: faster",

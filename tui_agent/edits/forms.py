@@ -6,6 +6,7 @@ import re
 
 from msgspec import Struct
 
+from tui_agent.answers.placeholders import placeholder
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import file_edit
 from tui_agent.edits.change import ChangeKind
@@ -104,8 +105,8 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
     text, rung = _further(edit, base, text, rung)
     if text is None and not edit.move:
         raise EditFailed(f"the change of {edit.path} is empty", "say what should become of the file")
-    if base is not None and text is not None:
-        _refuse_elision(edit.path, base, text)
+    if text is not None:
+        _refuse_elision(edit, base, text)
     kind: ChangeKind = "create" if base is None else "rename" if edit.move else "edit"
     return Proposal(kind, text, edit.move, rung)
 
@@ -166,11 +167,13 @@ def _merged(path: str, base: str | None, one: str | None, other: str | None) -> 
     return merged.text
 
 
-def _refuse_elision(path: str, base: str, text: str) -> None:
-    remark = elision(base, text)
+def _refuse_elision(edit: FileEdit, base: str | None, text: str) -> None:
+    remark = elision(base or "", text)
+    if edit.whole is not None:
+        remark = remark or placeholder(edit.path, base, text)
     if remark:
         raise EditFailed(
-            f"the new text of {path} leaves something out (`{remark}`)",
+            f"the new text of {edit.path} leaves something out (`{remark}`)",
             "send the whole text, or edits of the places that change",
         )
 

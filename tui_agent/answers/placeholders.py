@@ -1,0 +1,174 @@
+"""Lines that stand for text that was left out, in the words of models and the comments of languages."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+_DOTS = r"(?:\.{3,}|…+|\. \. \.)"
+_THING = (
+    r"(?:the |your |all |this |of )*(?:file|code|class|function|method|implementation|module|content"
+    r"|component|logic"
+    r"|document|script|config|page|template|section|table|list|imports?|methods|functions|tests"
+    r"|handlers|definitions|routes|styles|fields|lines|body)s?"
+)
+_TAIL = (
+    r"(?:here|above|below|unchanged|omitted|goes|stays?|remains?|(?:is|are) (?:the same|unchanged|as"
+    r"|kept|omitted|here|left|not)|as|for|of|from|follows|etc)\b.{0,40}"
+)
+#: What is said of text that is not there, by language. Each is all that a line says, signs around it aside.
+_WORDS = (
+    # English
+    rf"(?:remains? |is |are |left |stays? |kept )?unchanged(?: {_THING})?|no changes?(?: (?:here"
+    rf"|needed|below|above))?",
+    rf"(?:{_THING} )?(?:is |are |remains? |stays? )*(?:the )?same as (?:before|above|original\w*"
+    rf"|previous\w*|existing)",
+    rf"(?:as|like) (?:before|above|in the original)|{_THING} (?:stays?|remains?|is|are|goes)(?: the)? "
+    r"(?:same|unchanged|as before|here|as is|omitted)",
+    rf"(?:keep |and |with )?(?:the )?(?:rest|remainder)(?: of)? {_THING}(?: .{{0,60}})?"
+    rf"|(?:the )?rest (?:is |remains |stays )?"
+    r"(?:unchanged|omitted|as before|the same|here|follows|goes here)|rest of .{1,60} (?:unchanged"
+    r"|as before|the same|here)",
+    rf"(?:keep |all |the |your |other |with )*(?:existing|remaining|previous|original"
+    rf"|unchanged) {_THING}(?: {_TAIL})?",
+    rf"(?:all |the )*other {_THING} .{{0,30}}(?:unchanged|same|as before|here|omitted|stay|remain).{{0,20}}",
+    r"snip(?:ped)?|cut(?: here)?|etc|and so on|truncated|omitted(?: .{0,40})?|(?:code|content"
+    r"|lines) (?:omitted|truncated)"
+    r"(?: .{0,40})?|keep (?:as is|everything|the rest|existing)(?: (?:as is|unchanged|the same|as before|as it is))?|\d+ (?:more "
+    r"|unchanged )*lines(?: .{0,30})?",
+    # German, French, Spanish and Portuguese, Chinese and Japanese, Russian
+    r"(?:der )?rest (?:der|des) (?:datei|codes?|klasse|funktion|methoden?|seite|imports)(?: .{0,40})?"
+    r"|(?:(?:der )?(?:restliche|bestehende|übrige)r? (?:code|.{2,20} )?)?(?:bleibt )?(?:unverändert|gleich|wie bisher)"
+    r"|(?:bestehender|restlicher|übriger|vorhandener) code(?: .{0,30})?"
+    r"|wie (?:zuvor|vorher|oben)|usw|ausgelassen|gekürzt",
+    r"(?:le )?reste (?:du|de la|de l'|des) (?:fichier|code|classe|fonction|page|imports)(?: .{0,40})?|inchangée?s?"
+    r"|comme (?:avant|ci-dessus)|code existant(?: .{0,30})?|sans changement",
+    r"(?:el |o )?resto d(?:el?|o|a)(?: la)? (?:archivo|código|clase|función|arquivo|classe|função)(?: .{0,40})?"
+    r"|sin cambios|igual que antes|código existente(?: .{0,30})?|sem alterações",
+    r"(?:其余|其他|剩余|剩下|以下|上面|原有|现有|已有|之前).{0,16}(?:不变|相同|代码|省略|部分|一致)"
+    r"|省略.{0,16}|保持(?:原样|不变)|不变|同上|(?:以下|残り|既存).{0,16}(?:同じ|変更なし|省略|そのまま|コード)",
+    r"остальн\w+ (?:код|файл|часть|методы)\w*.{0,30}|без изменений|как (?:раньше|прежде|и было)",
+)
+_SAYS = re.compile(rf"(?i)(?:{'|'.join(_WORDS)})")
+#: What these say is certain in a file that does not exist yet too: nobody begins a file so.
+_SAYS_OF_OTHER = re.compile(
+    rf"(?i)(?:keep |all |the |your )*(?:existing|remaining|previous|unchanged) {_THING}(?: {_TAIL})?"
+    rf"|(?:the )?rest of {_THING}(?: .{{0,60}})?"
+)
+_LEADER = (
+    r"(?:#+!?|//+!?|/\*+|\*|<!--|--+(?:\[\[)?|;+|%+|\{/\*|\{#|\{\{!--|<%--|\"\"\"|'''|\(\*|\{-|REM\b|'|\.\.)"
+)
+_TRAILER = r"(?:\*/\}?|-->|--%>|\*\)|-\}|\"\"\"|'''|\]\]|#\}|--\}\})"
+_COMMENT = re.compile(rf"{_LEADER}[ \t]*(?P<text>.*?)[ \t]*{_TRAILER}?", re.IGNORECASE)
+#: A remark that is all of a body: `{ /* unchanged */ }`, `pass  # same as before`.
+_BODY = re.compile(
+    rf".*?(?:[{{:][ \t]*|\bpass[ \t]*|{_DOTS}[ \t]*)(?P<leader>/\*|//"
+    rf"|#)[ \t]*(?P<text>[^#/*]{{2,80}}?)[ \t]*(?:\*/[ \t]*\}}?[ \t;,)]*)?"
+)
+_BRACKETS = re.compile(r"[<\[({]{1,2}[ \t]*(?P<text>[^<>\[\](){}=:;]{3,80}?)[ \t]*[>\])}]{1,2}[.;]?")
+_RULED = re.compile(r"[-=*~_ ✂8<>]{2,}[ \t]*(?P<text>\w[^-=*~]{1,60}?)[ \t]*[-=*~_ ✂8<>]{2,}")
+_DOTTED = re.compile(rf"{_DOTS}[ \t]*(?P<text>[^=;{{}}]{{2,80}}?)[ \t]*{_DOTS}?[ \t]*")
+_ONLY_DOTS = re.compile(rf"{_DOTS}[,;]?")
+_SIGNS = " \t-–—=*~_.…()[]{}<>:!,;✂"
+_LONGEST = 200
+#: Files in which dots on a line of their own are words, or the end of a document.
+_OF_WORDS = (
+    ".md",
+    ".markdown",
+    ".mdx",
+    ".rst",
+    ".txt",
+    ".adoc",
+    ".yml",
+    ".yaml",
+    ".tex",
+    ".pyi",
+    ".raku",
+    ".po",
+    ".csv",
+)
+_PYTHON = (".py", ".pyw", ".ipynb")
+
+
+def placeholder(path: str, base: str | None, new: str) -> str:
+    """The first line of a whole new text that stands for text that was left out; empty where none does.
+
+    What the file has already is none, nor are dots that are valid code.
+    """
+    own = Counter(line.strip() for line in (base or "").splitlines())
+    lines = new.splitlines()
+    for number in _suspects(lines):
+        bare = lines[number].strip()
+        if own[bare] and not _ONLY_DOTS.fullmatch(bare):
+            continue
+        if _stands_for_more(path, lines, number, base is None or not base.strip()):
+            if own[bare] and own[bare] >= sum(line.strip() == bare for line in lines):
+                continue
+            return bare
+    return ""
+
+
+_SUSPECT = re.compile(
+    r"(?i)\.\.\.|…|\. \. \.|unchanged|no change|same as|as before|as above|like before|\brest\b"
+    r"|remain|existing|previous"
+    r"|original|\bother\b|snip|\bcut\b|\betc\b|and so on|truncated|omitted|keep|\blines\b|stays?"
+    r"|goes here|unverändert|wie "
+    r"|usw|ausgelassen|gekürzt|bestehend|restlich|reste|inchang|comme|existant|sans ch|resto"
+    r"|sin cambios|igual|existente"
+    r"|sem alt|[其剩以上原现已之省保不同残既]|остальн|без изм|как "
+)
+
+
+def _suspects(lines: Sequence[str]) -> Iterator[int]:
+    for number, line in enumerate(lines):
+        if len(line) <= _LONGEST and _SUSPECT.search(line):
+            yield number
+
+
+def _stands_for_more(path: str, lines: Sequence[str], number: int, fresh: bool) -> bool:
+    bare = lines[number].strip()
+    says = _SAYS_OF_OTHER if fresh else _SAYS
+    if _ONLY_DOTS.fullmatch(bare):
+        return not fresh and not _is_code(path, lines, number)
+    if not fresh and _is_prose(path) and not bare.startswith(("<!--", "[", "(", "<", "…", "...")):
+        return False
+    if comment := _COMMENT.fullmatch(bare):
+        text = comment["text"].strip(_SIGNS)
+        if not text:
+            return not fresh and bool(re.search(_DOTS, bare))
+        return says.fullmatch(text) is not None
+    for form in (_BRACKETS, _RULED, _DOTTED):
+        if (found := form.fullmatch(bare)) and says.fullmatch(found["text"].strip(_SIGNS)):
+            return True
+    body = None if fresh else _BODY.fullmatch(bare)
+    if body is None:
+        return False
+    text = body["text"].strip(_SIGNS)
+    return says.fullmatch(text) is not None or (not text and "..." in bare)
+
+
+def _is_prose(path: str) -> bool:
+    return path.lower().endswith(_OF_WORDS[:6])
+
+
+def _is_code(path: str, lines: Sequence[str], number: int) -> bool:
+    """Whether dots on a line of their own are the body of something, or words."""
+    low = path.lower()
+    if low.endswith(_OF_WORDS):
+        return True
+    if not low.endswith(_PYTHON):
+        return False
+    depth = _depth(lines[number])
+    before = next((line for line in reversed(lines[:number]) if line.strip()), "")
+    after = next((line for line in lines[number + 1 :] if line.strip()), "")
+    head = before.split("#", 1)[0].rstrip()
+    if before.lstrip().startswith((">>>", "...")) or head.endswith(("(", "[", ",")):
+        return True
+    opens = head.endswith(":") and _depth(before) < depth
+    told = head.endswith(('"""', "'''", '"', "'")) and _depth(before) == depth and depth > 0
+    return (opens or told) and (not after or _depth(after) < depth)
+
+
+def _depth(line: str) -> int:
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
