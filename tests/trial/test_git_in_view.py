@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+from support.sessions import open_session
 
 from tests.support.repositories import git, repository
-from tests.support.sessions import open_session
 from tests.support.views import text
 from tui_agent.files.sensitive import is_secret
 from tui_agent.git.without_secrets import SENTENCE

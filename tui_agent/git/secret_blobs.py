@@ -111,9 +111,9 @@ def borrowed(store: str) -> bytes:
 
 
 def stamp(folder: GitFolder) -> tuple[object, ...]:
-    """The same as long as no object came or went, and nothing was staged: about 300 looks at the disk."""
+    """The same as long as no object came or went, and nothing was staged or packed: about 300 looks at the disk."""
     told: list[object] = []
-    index = os.path.join(folder.git_dir, "index")
+    files = [os.path.join(folder.git_dir, "index"), os.path.join(folder.common_dir, "packed-refs")]
     for store in object_stores(folder.common_dir):
         told += [
             store,
@@ -125,8 +125,7 @@ def stamp(folder: GitFolder) -> tuple[object, ...]:
         folder.git_dir,
         folder.head,
         *told,
-        _changed(index),
-        *(_changed(path) for path in in_progress(folder)),
+        *(_changed(path) for path in (*files, *in_progress(folder))),
     )
 
 

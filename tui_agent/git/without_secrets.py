@@ -39,7 +39,8 @@ from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
 #: What is in the place of a secret blob.
 SENTENCE: Final = b"(this is a secret, which is not shown in a trial view)\n"
 #: For so many secret blobs git knows that another is in their place; it calls the others damaged if they are asked for.
-MOST_REPLACED: Final = 100
+MOST_REPLACED: Final = 5_000
+_MOST_REFS: Final = 1 << 23
 #: Bytes of a file of the work tree, and of a text in the git folder, that are compared.
 _MOST_READ: Final = 1 << 20
 #: For so many seconds a pack that nobody uses is kept.
@@ -62,8 +63,8 @@ class Replaced(Struct):
     """What is different in one repository (paths are absolute).
 
     gone: files and folders that are missing. emptied: files without what is in them. stores: folders of objects to
-    borrow from. ids: of secret blobs that another one, `by`, takes the place of. index: its content; None if it stays.
-    tracked: secret paths that are in the index or were in it.
+    borrow from. refs: `packed-refs` with what git takes instead of secrets. index: its content. Both are None if
+    they stay. tracked: secret paths that are in the index or were in it.
     """
 
     git_dir: bytes
@@ -71,10 +72,9 @@ class Replaced(Struct):
     gone: list[bytes] = []
     emptied: list[bytes] = []
     stores: list[bytes] = []
-    ids: list[str] = []
+    refs: bytes | None = None
     index: bytes | None = None
     tracked: list[bytes] = []
-    by: str = ""
 
 
 class Answer(Struct):
@@ -175,9 +175,37 @@ def _leave_out(folder: GitFolder, ids: set[str], cache: Path, made: Replaced, cu
                 there.add(each)
                 made.gone.append(os.fsencode(path))
     if there:
-        made.by = blobs.blob_id(folder, SENTENCE)
-        made.ids = sorted(there, key=lambda each: (each not in current, each))[:MOST_REPLACED]
-        made.stores.append(os.fsencode(_stand_ins({*there, made.by}, cache)))
+        by = blobs.blob_id(folder, SENTENCE)
+        replaced = sorted(there, key=lambda each: (each not in current, each))[:MOST_REPLACED]
+        made.refs = _refs(folder, replaced, by)
+        made.stores.append(os.fsencode(_stand_ins({*there, by}, cache)))
+
+
+def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
+    """Git's refs, in one file, with its own way to say that another object is in the place of one; None where refs are
+    kept in another way, or are too many."""
+    if os.path.isdir(os.path.join(folder.common_dir, "reftable")):
+        return None
+    try:
+        before = read_regular(os.path.join(folder.common_dir, "packed-refs"), _MOST_REFS)
+    except FileNotFoundError:
+        before = b"# pack-refs with: peeled fully-peeled sorted \n"
+    except OSError:
+        return None
+    head, told = (
+        b"",
+        {f"refs/replace/{each}".encode(): f"{by} refs/replace/{each}\n".encode() for each in ids},
+    )
+    name = b""
+    for line in before.splitlines(keepends=True):
+        if line.startswith(b"#"):
+            head += line
+        elif line.startswith(b"^"):  # what the tag before it names
+            told[name] += line
+        else:
+            name = line.rstrip(b"\n").partition(b" ")[2]
+            told.setdefault(name, line)
+    return head + b"".join(told[name] for name in sorted(told))
 
 
 def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[str], cache: Path) -> str:

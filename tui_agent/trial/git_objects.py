@@ -168,19 +168,13 @@ def _laid(plan: ViewPlan, found: Answer) -> ViewPlan:
         if lines:
             others = borrowed(f"{common}/objects").rstrip(b"\n")
             put(f"{common}/objects/info/alternates", (others + b"\n" if others else b"") + b"".join(lines))
-        if each.ids and not os.path.isdir(f"{common}/reftable"):
-            _replace(each, common, put)
+        if each.refs is not None:
+            put(f"{common}/packed-refs", each.refs)
         if each.index is not None:
             put(f"{own}/index", each.index)
         if each.tracked:
             _leave_out(each, common, own, seeds, put)
     return replace(plan, seeds=tuple(seeds.values()), masks=tuple(masks), stores=stores)
-
-
-def _replace(each: Replaced, common: str, put: Callable[[str, bytes | None], None]) -> None:
-    """Git's own way to have another object in the place of one: no command fails that comes across a secret."""
-    for secret in each.ids:
-        put(f"{common}/refs/replace/{secret}", f"{each.by}\n".encode())
 
 
 def _leave_out(
