@@ -30,7 +30,7 @@ async def masked(context: TurnContext, messages: Sequence[Message]) -> list[Mess
 
 
 async def masked_apart(context: TurnContext, request: ModelRequest) -> ModelRequest:
-    """The same for a request that is no part of the conversation; of one that goes on after it, what it adds."""
+    """The same for a request apart from the conversation; of one that goes on after it, what it adds."""
     if request.purpose in ("main", "subtask"):
         return request
     begun = await asyncio.to_thread(_begun, context, request) if request.purpose == "plan" else 0
