@@ -38,6 +38,7 @@ from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.terminal_input import OPEN_PASTE
 from tui_agent.ui.widgets import pane
 from tui_agent.ui.widgets.editor import Editor
+from tui_agent.ui.widgets.file_tabs import FileTabs
 from tui_agent.ui.widgets.file_tree import FileTree
 from tui_agent.ui.widgets.find_bar import FindBar
 
@@ -173,6 +174,43 @@ async def keys_behind_the_one_that_makes_the_screen_plain_go_to_the_pane_that_ha
         assert driven.session.state.layout.focus == "review"
 
 
+async def an_action_behind_that_key_finds_its_pane(driven: Driven, hands: Typist) -> None:
+    for _ in range(2):
+        await hands.types(F5)
+        hands.read(LEADER + "9" + LEADER + "*")
+        await driven.until(lambda: driven.app.keyboard.at_rest, "the keys to be handled")
+        await hands.settle()
+        assert "find_regex" in driven.one(FindBar)._switched, "the pane of the action was not there yet"
+        await hands.types(LEADER + "*" + ESC)
+
+
+async def a_tab_is_the_one_that_was_pressed(driven: Driven, hands: Typist) -> None:
+    for path in ("api.py", "models.py", "notes/plan.md"):
+        await driven.session.files.open(path)
+    await hands.types(F4)
+    tabs, session = driven.one(FileTabs), driven.session
+    before = [
+        tabs._label(buffer).cell_length + 3 for buffer in tabs._shown() if buffer.path != "notes/plan.md"
+    ]
+    press, _, release = click(tabs.content_region.x + sum(before) + 1, tabs.region.y + 1).partition("M")
+    await hands.types(f"{press}M")
+    text = f"# {'a longer title' * 3}\n"
+    for path in ("api.py", "models.py"):  # a mark comes or goes beside the name
+        buffer = session.state.buffers.get(path)
+        assert buffer is not None
+        if buffer.unsaved:
+            await session.files.reload(path)
+        else:
+            session.files.edit(path, text, (0, 0), (0, 0))
+    await hands.settle()
+    after = [
+        tabs._label(buffer).cell_length + 3 for buffer in tabs._shown() if buffer.path != "notes/plan.md"
+    ]
+    assert after != before
+    await hands.types(release)
+    assert session.state.buffers.active == "notes/plan.md"
+
+
 async def a_key_waits_for_messages_that_are_under_way(driven: Driven, hands: Typist) -> None:
     await hands.types(F7)
 
@@ -277,5 +315,7 @@ CASES = (
     keys_behind_one_that_opens_a_dialog_are_for_the_dialog,
     what_is_replaced_was_looked_for_in_what_was_typed,
     words_are_looked_for_from_where_the_cursor_was,
+    a_tab_is_the_one_that_was_pressed,
     keys_behind_the_one_that_makes_the_screen_plain_go_to_the_pane_that_had_the_focus,
+    an_action_behind_that_key_finds_its_pane,
 )

@@ -8,6 +8,7 @@ import signal
 import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -144,17 +145,23 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     def show_plainly(self, plain: bool) -> None:
         if self.session is not None and self.workspace_screen.ready:
-            self.run_worker(self._show_plainly(self.session, plain), exclusive=True, group="plain")
+            keys = ExitStack()  # from now on, not from when the worker begins
+            keys.enter_context(self.workspace_screen.keys_wait())
+            self.run_worker(self._show_plainly(self.session, plain, keys), exclusive=True, group="plain")
 
-    async def _show_plainly(self, session: Session, plain: bool) -> None:
-        """Nothing true lives in a widget: the same session gets new ones."""
-        await self.workspace_screen.leave()
-        self._draw_plainly(plain)
-        before = self.workspace_screen
-        before._push_result_callback(before, None)  # switching takes one away, and the first screen has none
-        await self.switch_screen(WorkspaceScreen())
-        await self.workspace_screen.fill(session, opened=False)
-        await self.workspace_screen.complete(session)
+    async def _show_plainly(self, session: Session, plain: bool, keys: ExitStack) -> None:
+        """Nothing true lives in a widget: the same session gets new ones, and `keys` wait for them."""
+        with keys:
+            await self.workspace_screen.leave()
+            self._draw_plainly(plain)
+            before, after = self.workspace_screen, WorkspaceScreen()
+            before._push_result_callback(
+                before, None
+            )  # switching takes one away, and the first screen has none
+            keys.enter_context(after.keys_wait())
+            await self.switch_screen(after)
+            await after.fill(session, opened=False)
+            await after.complete(session)
         said = "Plain screen, one pane at a time" if plain else "The usual screen again"
         self.notify(f"{said}; screen.plain in settings.toml keeps it.", markup=False)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from contextlib import contextmanager
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -68,6 +69,8 @@ class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
         #: The pane that keys wait for, by its id or (while it is not known yet) empty, and what tells that it is there.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None
+        #: Ends when one screen has taken the place of another.
+        self._replacing: asyncio.Future[None] | None = None
 
     def compose(self) -> Iterable[Widget]:
         self.workspace.one_at_a_time = self.host.plain
@@ -117,7 +120,7 @@ class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
         assert bridge is not None, "it is filled first"
         seen = self.workspace.front_panes()
         for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
-            if self._arriving is None:  # else keys wait for one of these panes
+            if self._arriving is None and self._replacing is None:  # else keys wait for these panes
                 await self.host.keyboard.rested(KEYS_FIRST)
             # An import on the loop would hold up the keys; meanwhile what is there is drawn.
             pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
@@ -162,11 +165,23 @@ class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
 
     # ── keys that something has to be there for ──────────────────────────────────────────────────────────
 
+    @contextmanager
+    def keys_wait(self) -> Generator[None]:
+        """While this screen gives way to another, or takes the place of one, keys wait for all that they may be for."""
+        self._replacing = asyncio.get_running_loop().create_future()
+        try:
+            yield
+        finally:
+            self._replacing.set_result(None)
+            self._replacing = None
+
     def on_mount(self) -> None:
         self._arriving = asyncio.get_running_loop().create_future()
 
     def busy(self, event: Typed) -> asyncio.Future[None] | None:
         """The pane that this key is for may not be there yet, or be doing what an earlier key asked of it."""
+        if self._replacing is not None:
+            return self._replacing
         if self._arriving is not None:
             return self._arriving
         mouse = isinstance(event, events.MouseEvent)  # any pane may be under it

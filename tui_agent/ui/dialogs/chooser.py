@@ -123,7 +123,8 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._narrow(self.query_one(Input).value)
 
     def needs_content(self, event: events.Event) -> bool:
-        return isinstance(event, events.Key) and event.key in ("enter", "up", "down", "pageup", "pagedown")
+        moves = isinstance(event, events.Key) and event.key in ("enter", "up", "down", "pageup", "pagedown")
+        return moves or isinstance(event, events.MouseEvent)
 
     def retitle(self, title: str) -> None:
         self.query_one(Static).update(label(title))

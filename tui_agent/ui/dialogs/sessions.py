@@ -117,7 +117,8 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def needs_content(self, event: events.Event) -> bool:
-        return isinstance(event, events.Key) and not event.is_printable and event.key != "escape"
+        moves = isinstance(event, events.Key) and not event.is_printable and event.key != "escape"
+        return moves or isinstance(event, events.MouseEvent)
 
     def _look(self) -> None:
         self.fill(self._list())

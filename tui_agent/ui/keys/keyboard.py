@@ -106,7 +106,7 @@ class Keyboard:
         while True:
             event = await self._next()
             self._handling = True
-            if _by_place(event) and self._app.screen._layout_required:
+            if _by_place(event) and self._is_to_be_drawn(event):
                 await self.drawn()
             await self._effects(self._dispatch(event))
             self._handling = False
@@ -182,6 +182,11 @@ class Keyboard:
                 self._pumps[0], self._pumps[at] = pump, self._pumps[0]
                 return False
         return True
+
+    def _is_to_be_drawn(self, event: Typed) -> bool:
+        """Whether things will be elsewhere once the screen is drawn; what waits for that may move them for a click."""
+        screen = self._app.screen
+        return screen._layout_required or (isinstance(event, events.MouseDown) and bool(screen._callbacks))
 
     async def drawn(self) -> None:
         """Wait until what came into view is laid out."""

@@ -68,6 +68,8 @@ class TabLine(Widget):
         self._tabs: list[tuple[str, str | Content]] = []
         self._front = ""
         self._focused = False
+        #: The pane whose title the button was pressed on: the title may have moved when it is let go.
+        self._pressed = ""
 
     def show(self, tabs: list[tuple[str, str | Content]], front: str, focus: str) -> None:
         """`tabs` are (pane, title); `front` is the one in front, `focus` the pane that has the focus."""
@@ -111,13 +113,18 @@ class TabLine(Widget):
         """Cells that all titles need side by side."""
         return sum(len(title) + _GAP for _, title in self._tabs) - _GAP
 
-    def on_click(self, event: events.Click) -> None:
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._pressed = ""
         x = event.get_content_offset_capture(self).x
         for (pane, _), shown in zip(self._tabs, self._labels(), strict=True):
             x -= shown.cell_length + self._gap
             if x < 0:
-                self.post_message(self.TabPressed(pane))
+                self._pressed = pane
                 return
+
+    def on_click(self) -> None:
+        if self._pressed:
+            self.post_message(self.TabPressed(self._pressed))
 
 
 #: Rows of the screen under the workspace: the status line.

@@ -30,6 +30,8 @@ class FileTabs(Widget):
     def __init__(self) -> None:
         super().__init__(classes="-empty")
         self._buffers = BuffersSlice()
+        #: The file whose tab the button was pressed on: its title may have moved when it is let go.
+        self._pressed = ""
 
     def show(self, buffers: BuffersSlice) -> None:
         before, self._buffers = self.render(), buffers
@@ -63,10 +65,15 @@ class FileTabs(Widget):
         twins = [b for b in self._buffers.open if PurePosixPath(b.path).name == name]
         return name if len(twins) < 2 else "/".join(PurePosixPath(path).parts[-2:])
 
-    def on_click(self, event: events.Click) -> None:
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._pressed = ""
         x = event.get_content_offset_capture(self).x
         for buffer in self._shown():
             x -= self._label(buffer).cell_length + _GAP
             if x < 0:
-                self.post_message(self.FilePressed(buffer.path))
+                self._pressed = buffer.path
                 return
+
+    def on_click(self) -> None:
+        if self._pressed:
+            self.post_message(self.FilePressed(self._pressed))
