@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent.edits import near
+from tui_agent.edits.escapes import unescaped
 from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.source import Match, SourceText, Span, cuts, key
 from tui_agent.errors import EditFailed
@@ -125,6 +126,11 @@ def _stands_at(source: SourceText, new: str, line: int) -> bool:
 
 def nowhere(source: SourceText, wanted: EditHunk) -> EditFailed:
     """Why nothing fits, and what to do about it."""
+    if any(text.strip() and text in source.text for text in unescaped(wanted.old)):
+        return EditFailed(
+            f"{wanted.name} is escaped once too often: the file has it with the characters themselves",
+            "send it and what replaces it without `\\n` for line breaks and `&lt;` for `<`",
+        )
     at = source.text.find(wanted.old) if wanted.old.strip() else -1
     if at >= 0:
         line = source.line_of(at)

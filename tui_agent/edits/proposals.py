@@ -12,6 +12,7 @@ from tui_agent.answers import markers
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms
 from tui_agent.edits.change import Change, ChangeKind
+from tui_agent.edits.escapes import escaped
 from tui_agent.edits.forms import leftover
 from tui_agent.edits.hunks import counts, hunks
 from tui_agent.edits.lines import plain
@@ -25,8 +26,10 @@ CHANGES_NOTHING = "changes nothing"
 
 #: A fence that keeps fewer of the file's lines than this share is an excerpt of it.
 _EXCERPT_SHARE = 0.5
-#: Whole content from a fence that does not itself name the file may drop so many of its lines without being asked.
+#: An excerpt keeps more than so many lines fewer, however short the file is.
 _MOST_DROPPED = 3
+#: Of a file of so many lines whole content may drop half of them without being asked about.
+_LONG = 40
 
 
 def propose(
@@ -69,9 +72,13 @@ def propose(
 
 def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
     """Whether content from a fence in prose is only a part of the file that is there, and so not a change."""
-    if not request.fenced or request.content is None or not (base_text or "").strip():
+    if not request.fenced or request.labelled or request.content is None or not (base_text or "").strip():
         return False
-    dropped, total = _dropped(base_text or "", request.content)
+    return _is_part(base_text or "", request.content)
+
+
+def _is_part(base: str, content: str) -> bool:
+    dropped, total = _dropped(base, content)
     return dropped > max(_MOST_DROPPED, total * (1 - _EXCERPT_SHARE))
 
 
@@ -93,6 +100,11 @@ def _kind(request: ChangeRequest, base_text: str | None) -> ChangeKind:
 def _check_text(path: str, base_text: str | None, new_text: str | None) -> None:
     if new_text is not None and "\0" in new_text and "\0" not in (base_text or ""):
         raise EditFailed(f"the new text of {path} holds a NUL character", "send it as text")
+    if new_text and (sign := escaped(path, base_text or "", new_text)):
+        raise EditFailed(
+            f"the new text of {path} is escaped once too often: it holds `{sign}` outside of a string",
+            "send it with the characters themselves",
+        )
 
 
 def _changes_nothing(proposal: forms.Proposal, base_text: str | None) -> bool:
@@ -111,7 +123,8 @@ def _ready(
     new = "" if proposal.kind == "delete" else base if proposal.new_text is None else proposal.new_text
     parts = hunks(base, new)
     added, removed = counts(parts)
-    ask = _why_ask(request, base_text, new, seen) if proposal.kind != "delete" else ""
+    ask = _why_ask(request, base_text, new, seen) if proposal.kind != "delete" else request.offered
+    only_drops = bool(new.strip()) and not request.offered and seen == "whole"
     return Change(
         id=change.id,
         turn=change.turn,
@@ -127,6 +140,7 @@ def _ready(
         reason=ask,
         ask=ask,
         todo=change.todo,
+        drops=dropped_lines(request, base, new) if ask and only_drops else 0,
     )
 
 
@@ -134,17 +148,28 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
     """Why only the person's own pick may apply the new text; empty where it may be applied with all others."""
     if not markers.may_hold_patches(request.path) and (marker := leftover(base_text or "", new)):
         return f"its new text holds what looks like the marker of an edit or a conflict, `{marker}`"
+    if request.offered:
+        return request.offered
     if request.content is None or base_text is None:
         return ""
     if base_text.strip() and not new.strip():
         return "it empties the file"
-    dropped, _ = _dropped(base_text, new)
-    if request.labelled and dropped > _MOST_DROPPED:
-        return f"it would drop {dropped} lines of the file, and its fence does not name the file itself"
+    if dropped := dropped_lines(request, base_text, new):
+        return f"it drops {dropped} of the {len(base_text.splitlines())} lines of the file"
+    if request.labelled and _is_part(base_text, new):
+        return "most lines of the file are not in it, and its fence does not name the file itself"
     if seen != "whole":
         how = "only in part" if seen == "part" else "not at all"
         return f"whole content over a file that the model has seen {how}"
     return ""
+
+
+def dropped_lines(request: ChangeRequest, base: str, new: str) -> int:
+    """How many lines whole content drops of a long file, where that is more than half of them; else 0."""
+    if request.content is None or len(base.splitlines()) < _LONG:
+        return 0
+    dropped, total = _dropped(base, new)
+    return dropped if 2 * dropped > total else 0
 
 
 def _moved(change: Change, state: Literal["failed"], reason: str) -> Change:

@@ -1,0 +1,42 @@
+"""Text that was escaped once too often: `\\n` for a line break, `&lt;` for `<`."""
+
+from __future__ import annotations
+
+import html
+import re
+
+#: A string of most languages, or what is left of a line after a quote that nobody closes.
+_STRING = re.compile(r"\"(?:\\.|[^\"\\])*(?:\"|$)|'(?:\\.|[^'\\])*(?:'|$)|`(?:\\.|[^`\\])*(?:`|$)")
+_ENTITY = re.compile(r"[\w)\]\"'-] ?&(?:lt|gt|amp);|&(?:lt|gt|amp);=|&amp;&amp;|&lt;&lt;|&gt;&gt;")
+_BREAK = re.compile(r"\\n(?=\s{2,}|\\n|\s*$|[\w@#}\])])")
+_REMARK = ("#", "//", "/*", "*", "--", "%", ";", "<!--")
+#: Files in which both are ordinary.
+_ORDINARY = (
+    *(".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte", ".astro", ".jsx", ".tsx", ".xsl", ".php"),
+    *(".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".tex", ".sty", ".cls", ".bib", ".ipynb", ".json"),
+    *(".properties", ".po", ".pot", ".csv", ".tsv", ".log", ".patch", ".diff", ".resx", ".xaml", ".plist"),
+    *(".erb", ".ejs", ".hbs", ".j2", ".jinja", ".tmpl", ".tpl", ".cshtml", ".razor", ".roff", ".l", ".lex"),
+)
+
+
+def escaped(path: str, base: str, new: str) -> str:
+    """What a new line holds in its escaped form outside of strings; empty where nothing is certain."""
+    if ("\\n" not in new and "&" not in new) or path.lower().endswith(_ORDINARY):
+        return ""
+    there = set(base.split("\n"))
+    for line in new.split("\n"):
+        if ("\\n" not in line and "&" not in line) or line in there or line.lstrip().startswith(_REMARK):
+            continue
+        code = _STRING.sub("''", line)
+        if found := _ENTITY.search(code):
+            return found[0][found[0].index("&") :].rstrip("=")
+        if len(_BREAK.findall(code)) > 1:
+            return "\\n"
+    return ""
+
+
+def unescaped(text: str) -> list[str]:
+    """What the text may have been before it was escaped."""
+    return [
+        one for one in (text.replace("\\n", "\n").replace('\\"', '"'), html.unescape(text)) if one != text
+    ]
