@@ -13,7 +13,7 @@ from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent.files.key_formats import MASK
-from tui_agent.headless.sessions import export_session
+from tui_agent.headless.sessions import export_session, show_session
 from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_json, as_markdown, known_secrets, parsed
 from tui_agent.session.session import Session
@@ -66,7 +66,7 @@ def notices(session: Session) -> list[str]:
 
 
 async def test_what_a_command_prints_of_a_secret_is_in_no_request_and_no_export(
-    work: Path, home: Path, tmp_path: Path
+    work: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commands = [calls(("run_command", {"command": command})) for command in PRINTED.values()]
     asked = {"path": "notes.txt", "renameTo": "other.txt"}
@@ -97,6 +97,9 @@ async def test_what_a_command_prints_of_a_secret_is_in_no_request_and_no_export(
         assert export_session(name, form, tmp_path / f"out.{form}") == 0  # type: ignore[arg-type]
         text = (tmp_path / f"out.{form}").read_text()
         assert "PORT=8080" in text and not holds_a_secret(text)
+    assert show_session(name, as_json=False) == 0 and show_session(name, as_json=True) == 0
+    text = capsys.readouterr().out
+    assert "PORT=8080" in text and not holds_a_secret(text)
 
 
 async def test_an_output_that_was_kept_before_is_masked_in_exports(work: Path) -> None:
@@ -143,6 +146,23 @@ async def test_what_was_sent_stays_and_what_the_person_sends_is_not_masked(work:
         await session.chat.submit("Look around")
         await session.chat.finished()
         assert holds_a_secret(sent(session)[-1]) and not notices(session)
+
+
+async def test_a_value_in_another_file_is_masked_and_that_file_is_known_in_part(work: Path) -> None:
+    make_tree(work, {"compose.yml": f"environment:\n  DB: {SECRET}\n  PORT: 8080\n"})
+    whole = {"path": "compose.yml", "content": "environment: {}\n"}
+    edit = {"path": "compose.yml", "edits": [{"search": "PORT: 8080", "replace": "PORT: 9090"}]}
+    replies = [reply(fileChanges=[whole]), reply(fileChanges=[edit])]
+    async with open_session(work, replies) as session:
+        await session.chat.submit("Look at compose.yml")
+        await session.chat.finished()
+        assert MASK in sent(session)[0] and not holds_a_secret(sent(session)[0])
+        assert "were not shown to you" in session.state.review.changes[-1].reason
+        await session.chat.submit("Now as an edit")
+        await session.chat.finished()
+        await session.review.apply()
+        assert session.state.turn.ok
+    assert (work / "compose.yml").read_text() == f"environment:\n  DB: {SECRET}\n  PORT: 9090\n"
 
 
 EDITS = {

@@ -74,6 +74,7 @@ class KnownSecrets:
         self._ever: dict[str, tuple[str, _Held]] = {}
         self._lock = threading.Lock()
         self._key: object = None
+        self._sent: set[str] = set()
         self._values = SecretValues()
         self._met: set[str] = set()
         self._told = False
@@ -98,7 +99,7 @@ class KnownSecrets:
         hides nothing. Blocking; of what did not change only the times are read."""
         with self._lock:
             held, others = self._held()
-            sent = {digest for digest, choice in (decisions or {}).items() if choice == "send"}
+            self._sent = sent = _sent(decisions or {})
             key = (
                 frozenset((name, one.digest) for name, one in held),
                 frozenset(sent & {one.digest for _, one in held}),
@@ -108,6 +109,11 @@ class KnownSecrets:
                 self._values = self._made(held, others, sent)
                 self._key = key
             return self._values
+
+    def begin(self, decisions: Mapping[str, str]) -> None:
+        """Look, unless that was done since the person decided last. Blocking."""
+        if self._key is None or _sent(decisions) != self._sent:
+            self.look(decisions)
 
     def masked(self, text: str) -> str:
         """The text without values of the last look; where one was met, `untold` says so."""
@@ -213,6 +219,10 @@ class KnownSecrets:
         for name, one in held:
             sources.setdefault(name, []).extend(value for value in one.values if value.data not in hidden)
         return SecretValues(sources)
+
+
+def _sent(decisions: Mapping[str, str]) -> set[str]:
+    return {digest for digest, choice in decisions.items() if choice == "send"}
 
 
 def _any_plain(held: Iterable[tuple[str, _Held]]) -> bool:

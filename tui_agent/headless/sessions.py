@@ -13,6 +13,7 @@ import msgspec
 from tui_agent.errors import FileError, SessionError, UsageError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.private import replace_private
+from tui_agent.files.secret_values import SecretValues
 from tui_agent.headless.output import document, json_line, note, row, say
 from tui_agent.log import catalog, directory
 from tui_agent.log.catalog import FoundLine, Sort, delete, rename, search
@@ -52,20 +53,24 @@ def show_session(session: str, as_json: bool, sent: bool = False) -> int:
     """What was said, in words, or a JSON object a message; with `sent`, what the model was sent and answered."""
     if sent:
         return _show_sent(session, as_json)
-    lost: list[str] = []
-    for message in in_order(events_of(_log(session), lost)):
-        json_line(message) if as_json else say(_message_text(message))
-    _say_lost(lost)
+    events = _events(session)
+    secrets = known_secrets(events)
+    for message in in_order(events):
+        _show(message, _message_text(message), as_json, secrets)
     return 0
 
 
 def _show_sent(session: str, as_json: bool) -> int:
-    blobs = Blobs(user_folders().data / "blobs")
-    lost: list[str] = []
-    for exchange in exchanges(events_of(_log(session), lost), blobs):
-        json_line(exchange) if as_json else say(_exchange_text(exchange))
-    _say_lost(lost)
+    events = _events(session)
+    secrets = known_secrets(events)
+    for exchange in exchanges(events, Blobs(user_folders().data / "blobs")):
+        _show(exchange, _exchange_text(exchange), as_json, secrets)
     return 0
+
+
+def _show(value: Any, text: str, as_json: bool, secrets: SecretValues) -> None:
+    """A message in words or as JSON, without secret values: what is shown is passed on."""
+    json_line(secrets.masked_json(msgspec.to_builtins(value))) if as_json else say(secrets.masked(text)[0])
 
 
 def search_sessions(words: str, workspace: Path, everywhere: bool, as_json: bool) -> int:

@@ -85,18 +85,26 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     judged = await asyncio.to_thread(judge_file, context.workspace.gate, path, MAX_BYTES, newer)
-    text, hidden = judged.shown(context.state().secrets)
+    decisions = context.state().secrets
+    text, hidden = judged.shown(decisions)
+
+    def without_values() -> str:
+        """Values of other files may be in it too."""
+        context.secrets.begin(decisions)
+        return context.secrets.masked(text)
+
+    clean = await asyncio.to_thread(without_values)
     await asyncio.to_thread(context.blobs.hold, judged.data)
     return LoadedFile(
         path=path,
         md5=md5(judged.data),
-        text=text,
+        text=clean,
         size=len(judged.data),
         loaded_by=loaded_by,
         language=language(path),
         unsaved=newer is not None,
         action=action,
-        masked=bool(hidden),
+        masked=bool(hidden) or clean != text,
         inode=inode_of(context.workspace.root / path),
     )
 
