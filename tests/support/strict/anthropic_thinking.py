@@ -7,8 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from support.strict.counting import digest
-
-from tui_agent.model.rules import family_of
+from support.strict.given_back import family_of, is_bound
 
 if TYPE_CHECKING:
     from support.strict.anthropic import Anthropic
@@ -44,13 +43,12 @@ class ThinkingMemory:
 
     def remember(self, items: list[dict[str, Any]], body: dict[str, Any]) -> None:
         """Keep the blocks of a reply to a request."""
-        rules = self._dialect.rules(body["model"])
         family = family_of("anthropic", body["model"])
         reply = tuple(items)
         for index, item in enumerate(items):
             if item["type"] in THINKING:
                 prefix = prefix_of(body, body["messages"], items[:index])
-                self._issued[_proof(item)] = Issued(item, family, prefix, rules.thinking_bound, reply)
+                self._issued[_proof(item)] = Issued(item, family, prefix, is_bound(body["model"]), reply)
             self._replies.setdefault(_name(item), []).append(reply)
 
     def forget(self, items: list[dict[str, Any]]) -> None:
@@ -78,7 +76,7 @@ class ThinkingMemory:
         self, body: dict[str, Any], index: int, blocks: list[dict[str, Any]], latest: bool
     ) -> None:
         family = family_of("anthropic", body["model"])
-        bound = self._dialect.rules(body["model"]).thinking_bound
+        bound = is_bound(body["model"])
         for place, block in enumerate(blocks):
             if block["type"] not in THINKING:
                 continue

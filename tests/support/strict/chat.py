@@ -10,12 +10,11 @@ from support.strict.chat_memory import ThoughtMemory
 from support.strict.counting import Counted, PrefixCache, canonical, tokens_of
 from support.strict.dialect import Answering, Dialect, token
 from support.strict.frames import MEGABYTE, Frame
+from support.strict.given_back import family_of, thinking_field
 from support.strict.names import names
 from support.strict.openai_words import effort_of
 from support.strict.reply import Call, Say, Think, View, words
 from support.strict.serving import StrictRequest
-
-from tui_agent.model.rules import family_of
 
 #: The words of OpenAI for broken rules of messages; "" if a rule is not enforced.
 WORDS = {
@@ -127,7 +126,7 @@ class Chat(Dialect):
     def thinks(self, request: StrictRequest) -> bool:
         rules = self.rules(request.body["model"])
         effort = effort_of(request.body.get("reasoning_effort"), request.body["model"])
-        return bool(rules.effort or rules.thinking_field) and effort != "none"
+        return bool(rules.effort or thinking_field(self.provider, request.body["model"])) and effort != "none"
 
     def view(self, body: dict[str, Any]) -> View:
         messages = body["messages"]

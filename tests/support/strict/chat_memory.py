@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.model.rules import family_of
+from support.strict.given_back import family_of, thinking_field
 
 if TYPE_CHECKING:
     from support.strict.chat import Chat
@@ -41,8 +41,7 @@ class ThoughtMemory:
 
     def check(self, body: dict[str, Any]) -> None:
         """Notes thinking that is left out or changed, and raises the refusal where it is demanded."""
-        rules = self._dialect.rules(body["model"])
-        field = rules.thinking_field if isinstance(rules.thinking_field, str) else ""
+        field = thinking_field(self._dialect.provider, body["model"])
         if field not in ("reasoning_content", "reasoning"):
             return
         for index, message in enumerate(body["messages"]):

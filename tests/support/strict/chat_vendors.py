@@ -10,6 +10,7 @@ from support.strict import schemas
 from support.strict.chat import WORDS, Chat
 from support.strict.dialect import Answering, token
 from support.strict.frames import Frame
+from support.strict.given_back import thinking_field
 from support.strict.names import names
 from support.strict.reply import Call
 from support.strict.serving import StrictRequest
@@ -165,9 +166,9 @@ class Moonshot(_Lenient):
         super().say(key, param=param, code=code, **values)
 
     def check_thinking(self, body: dict[str, Any]) -> None:
-        if (body.get("thinking") or {}).get("type") != "disabled" and self.rules(
-            body["model"]
-        ).thinking_field:
+        if (body.get("thinking") or {}).get("type") != "disabled" and thinking_field(
+            self.provider, body["model"]
+        ):
             super().check_thinking(body)
 
     def check_effort(self, body: dict[str, Any]) -> None:

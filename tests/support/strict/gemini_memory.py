@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.model.rules import family_of
+from support.strict.given_back import family_of
 
 if TYPE_CHECKING:
     from support.strict.gemini import Gemini

@@ -9,12 +9,11 @@ from support.strict import responses_rules
 from support.strict.counting import Counted, PrefixCache, canonical, tokens_of
 from support.strict.dialect import Answering, Dialect, seal, token
 from support.strict.frames import MEGABYTE, Frame
+from support.strict.given_back import family_of
 from support.strict.openai_words import effort_of
 from support.strict.reply import Call, Say, Think, View, words
 from support.strict.responses_memory import ItemMemory
 from support.strict.serving import StrictRequest
-
-from tui_agent.model.rules import family_of
 
 _FINISH = {"length": "max_output_tokens", "filtered": "content_filter"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tui_agent.model.rules import family_of
+from support.strict.given_back import family_of
 
 if TYPE_CHECKING:
     from support.strict.dialect import Dialect
