@@ -18,9 +18,11 @@ from typing import Final
 from msgspec import Struct
 
 from tui_agent.files import sensitive
-from tui_agent.files.git_folder import GitFolder, find_git_folder, parse_config, read_regular
+from tui_agent.files.git_folder import GitFolder, read_regular
 from tui_agent.files.key_formats import may_hold_key
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.sensitive import is_secret
+from tui_agent.git.object_stores import names_in_git, object_stores
 from tui_agent.git.process import Result, started
 from tui_agent.git.repository import LONG_SECONDS, git
 
@@ -39,7 +41,6 @@ _HEX: Final = re.compile(r"[0-9a-f]+")
 _SAMPLE: Final = re.compile(
     rb"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults)(?:[._-]|$)", re.IGNORECASE
 )
-_MODULES: Final = 200
 
 
 class GitUnreadable(Exception):
@@ -61,93 +62,6 @@ class SecretNames(Struct):
     asked: dict[bytes, set[str]]
     nameless: set[str]
     public: set[str]
-
-
-def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
-    """The repository whose work tree is `top` and those of its submodules; object stores in there of no work tree."""
-    found = find_git_folder(top)
-    if found is None or found.work_tree != top:
-        return [], []
-    folders, others = [found], []
-    waiting = [os.path.join(found.common_dir, "modules"), os.path.join(found.git_dir, "modules")]
-    seen: set[str] = set()
-    while waiting and len(seen) < _MODULES:
-        folder = waiting.pop()
-        if folder in seen or os.path.islink(folder):
-            continue
-        seen.add(folder)
-        names = _names(folder)
-        if "HEAD" in names and "objects" in names:
-            inner = _of_submodule(folder)
-            if inner is not None:
-                folders.append(inner)
-            else:
-                others.append(os.path.join(folder, "objects"))
-            names = ["modules"] if "modules" in names else []
-        waiting += [os.path.join(folder, name) for name in names if os.path.isdir(os.path.join(folder, name))]
-    return folders, others
-
-
-def object_stores(common_dir: str) -> list[str]:
-    """Where the objects of a repository are: its own folder, and those that it borrows from."""
-    found: list[str] = []
-    waiting = [os.path.realpath(os.path.join(common_dir, "objects"))]
-    while waiting and len(found) < 10:
-        store = waiting.pop(0)
-        if store in found or not os.path.isdir(store):
-            continue
-        found.append(store)
-        lines = (os.fsdecode(line) for line in borrowed(store).split(b"\n") if line)
-        waiting += [os.path.realpath(os.path.join(store, line)) for line in lines if line[0] not in '#"']
-    return found
-
-
-def borrowed(store: str) -> bytes:
-    """The text in which a store names those that it borrows from; b"" if there is none."""
-    try:
-        return read_regular(os.path.join(store, "info/alternates"), 1 << 16)
-    except OSError:
-        return b""
-
-
-def stamp(folder: GitFolder) -> tuple[object, ...]:
-    """The same as long as no object came or went, and nothing was staged or packed: about 300 looks at the disk."""
-    told: list[object] = []
-    files = [os.path.join(folder.git_dir, "index"), os.path.join(folder.common_dir, "packed-refs")]
-    for store in object_stores(folder.common_dir):
-        told += [
-            store,
-            _changed(os.path.join(store, "pack")),
-            _changed(os.path.join(store, "info/alternates")),
-        ]
-        told += [_changed(f"{store}/{number:02x}") for number in range(256)]
-    return (
-        folder.git_dir,
-        folder.head,
-        *told,
-        *(_changed(path) for path in (*files, *in_progress(folder))),
-    )
-
-
-def in_progress(folder: GitFolder) -> list[str]:
-    """Texts of a git folder that may hold contents of files: messages with a diff, patches, conflicts."""
-    names = [
-        "COMMIT_EDITMSG",
-        "MERGE_MSG",
-        "SQUASH_MSG",
-        "TAG_EDITMSG",
-        "ADD_EDIT.patch",
-        "addp-hunk-edit.diff",
-    ]
-    found = [os.path.join(folder.git_dir, name) for name in names]
-    for inner in ("rebase-apply", "rebase-merge"):
-        found += [
-            os.path.join(folder.git_dir, inner, name) for name in _names(os.path.join(folder.git_dir, inner))
-        ]
-    conflicts = os.path.join(folder.common_dir, "rr-cache")
-    for inner in _names(conflicts):
-        found += [os.path.join(conflicts, inner, name) for name in _names(os.path.join(conflicts, inner))]
-    return [path for path in found if os.path.isfile(path)]
 
 
 def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[bytes]) -> SecretNames:
@@ -184,7 +98,7 @@ def run(folder: GitFolder, *words: str, feed: bytes | None = None, index: str = 
 def packs_of(store: str) -> list[bytes]:
     """The indexes of the packs of a store."""
     folder = os.path.join(store, "pack")
-    return [os.fsencode(os.path.join(folder, name)) for name in _names(folder) if name.endswith(".idx")]
+    return [os.fsencode(os.path.join(folder, name)) for name in names_in_git(folder) if name.endswith(".idx")]
 
 
 def ids_of(folder: GitFolder, pack: bytes) -> list[str]:
@@ -226,7 +140,7 @@ def contents(folder: GitFolder, ids: Iterable[str]) -> Iterator[tuple[str, bytes
     small = []
     for line in listed.split(b"\n"):
         words = line.split(b" ")
-        if len(words) == 3 and words[1] == b"blob" and len(words[2]) <= 6 and int(words[2]) <= _MOST_READ:
+        if len(words) == 3 and words[1] == b"blob" and whole_number(words[2]) <= _MOST_READ:
             small.append(words[0])
     if not small:
         return
@@ -234,9 +148,10 @@ def contents(folder: GitFolder, ids: Iterable[str]) -> Iterator[tuple[str, bytes
     at = 0
     while at < len(told):
         end = told.index(b"\n", at)
-        name, _, size = told[at:end].split(b" ")
-        yield name.decode(), told[end + 1 : end + 1 + int(size)]
-        at = end + 2 + int(size)
+        name, _, told_size = told[at:end].split(b" ")
+        size = whole_number(told_size)
+        yield name.decode(), told[end + 1 : end + 1 + size]
+        at = end + 2 + size
 
 
 def among_secrets(folder: GitFolder, ids: Iterable[str], lines: set[bytes]) -> set[str]:
@@ -283,7 +198,7 @@ _RAW: Final = ("-r", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-dif
 
 
 def staged(folder: GitFolder, known: SecretNames) -> dict[bytes, tuple[str, bool]]:
-    """What is in the index by path: the id, and whether it is no conflict; secret names in it that no commit has are
+    """What is in the index by path: the id, and whether it is merged; secret names in it that no commit has are
     among the names then."""
     found: dict[bytes, tuple[str, bool]] = {}
     for line in run(folder, "ls-files", "--stage", "-z").out.split(b"\0"):
@@ -351,36 +266,8 @@ def _rules() -> str:
 
 
 def _loose(store: str) -> Iterator[str]:
-    for folder in _names(store):
+    for folder in names_in_git(store):
         if len(folder) == 2 and _HEX.fullmatch(folder):
-            for name in _names(os.path.join(store, folder)):
+            for name in names_in_git(os.path.join(store, folder)):
                 if len(name) in (38, 62) and _HEX.fullmatch(name):
                     yield folder + name
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _changed(path: str) -> tuple[int, int, int] | None:
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ino, status.st_size
-
-
-def _of_submodule(folder: str) -> GitFolder | None:
-    """The repository of a submodule whose git folder this is, if its work tree is there and names it."""
-    try:
-        settings = dict(
-            parse_config(read_regular(os.path.join(folder, "config"), 1 << 20).decode(errors="replace"))
-        )
-    except (OSError, ValueError):
-        return None
-    work_tree = os.path.realpath(os.path.join(folder, settings.get("core.worktree", "/nonexistent")))
-    found = find_git_folder(work_tree) if os.path.isdir(work_tree) else None
-    return found if found is not None and found.git_dir == os.path.realpath(folder) else None

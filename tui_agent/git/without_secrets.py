@@ -2,7 +2,7 @@
 
     python -P -m tui_agent.git.without_secrets
 
-A process of its own, which reads an `Asked` and writes an `Answer` (msgpack), and does so at low priority: of a long
+A process of its own, which reads a `HistoryAsked` and writes a `HistoryAnswer` (msgpack), at low priority: of a long
 history it takes seconds. A pack that holds a secret blob is written again without it, once, into a folder of ours, and
 shown instead. All other objects are there. In the place of a secret blob is a sentence under the same id, since git
 makes no commit of a tree in which an object is missing.
@@ -25,13 +25,20 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import Entries, GitFolder, format_config, read_regular
 from tui_agent.files.private import make_private, write_private
 from tui_agent.files.systems import remove_folder
 from tui_agent.git import secret_blobs as blobs
+from tui_agent.git.object_stores import (
+    HistoryAnswer,
+    HistoryAsked,
+    WithoutSecrets,
+    in_progress,
+    object_stores,
+    repositories,
+)
 from tui_agent.git.process import run_git, temporary_folder
 from tui_agent.git.repository import LONG_SECONDS
 from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
@@ -48,47 +55,10 @@ _KEPT_SECONDS: Final = 14 * 86400.0
 _STORED_ELSEWHERE: Final = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
 
 
-class Asked(Struct):
-    """top: the top of a repository's work tree. cache: a folder of ours. hidden: paths below the top whose files
-    nobody sees. reveal: globs of the person's, for paths below the top and below `prefix` in it."""
-
-    top: str
-    cache: str
-    hidden: list[bytes]
-    reveal: list[str] = []
-    prefix: str = ""
-
-
-class Replaced(Struct):
-    """What is different in one repository (paths are absolute).
-
-    gone: files and folders that are missing. emptied: files without what is in them. stores: folders of objects to
-    borrow from. refs: `packed-refs` with what git takes instead of secrets. index: its content. Both are None if
-    they stay. tracked: secret paths that are in the index or were in it.
-    """
-
-    git_dir: bytes
-    common_dir: bytes
-    gone: list[bytes] = []
-    emptied: list[bytes] = []
-    stores: list[bytes] = []
-    refs: bytes | None = None
-    index: bytes | None = None
-    tracked: list[bytes] = []
-
-
-class Answer(Struct):
-    """repositories: those in which something is different. why: a sentence if git cannot be shown at all."""
-
-    repositories: list[Replaced] = []
-    gone: list[bytes] = []
-    why: str = ""
-
-
-def answer(asked: Asked) -> Answer:
+def answer(asked: HistoryAsked) -> HistoryAnswer:
     """All of a work tree's repositories: its own, and its submodules'."""
-    folders, others = blobs.repositories(asked.top)
-    told = Answer(gone=[os.fsencode(path) for path in others])
+    folders, others = repositories(asked.top)
+    told = HistoryAnswer(gone=[os.fsencode(path) for path in others])
     for folder in folders:
         try:
             found = _replaced(folder, asked)
@@ -101,7 +71,7 @@ def answer(asked: Asked) -> Answer:
     return told
 
 
-def _replaced(folder: GitFolder, asked: Asked) -> Replaced | None:
+def _replaced(folder: GitFolder, asked: HistoryAsked) -> WithoutSecrets | None:
     below = _below(folder.work_tree, asked.top)
     hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
     kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])
@@ -126,19 +96,21 @@ def _replaced(folder: GitFolder, asked: Asked) -> Replaced | None:
         stored += _STORED_ELSEWHERE.findall(data) if data.startswith(b"version https://git-lfs") else []
     if lines:
         ids |= blobs.among_secrets(folder, names.nameless - harmless, lines)
-    made = Replaced(os.fsencode(folder.git_dir), os.fsencode(folder.common_dir))
+    made = WithoutSecrets(os.fsencode(folder.git_dir), os.fsencode(folder.common_dir))
     _leave_out(folder, ids, Path(asked.cache), made, {each for each, _ in index.values()})
     for each in map(bytes.decode, stored):
         path = os.path.join(folder.common_dir, "lfs/objects", each[:2], each[2:4], each)
         made.gone += [os.fsencode(path)] if os.path.lexists(path) else []
-    made.emptied = [os.fsencode(path) for path in blobs.in_progress(folder) if _tells(path, lines)]
+    made.emptied = [os.fsencode(path) for path in in_progress(folder) if _tells(path, lines)]
     made.tracked = sorted(tracked)
     if in_index := sorted(path for path in tracked if index.get(path, ("", False))[1]):
         made.index = _index(folder, in_index)
     return made if made.gone or made.emptied or made.index is not None else None
 
 
-def _is_hidden(path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: Asked) -> bool:
+def _is_hidden(
+    path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: HistoryAsked
+) -> bool:
     """A file that is there is hidden in git if it is hidden in the view; one that is not, by its name."""
     if path in hidden:
         return True
@@ -151,9 +123,11 @@ def _is_hidden(path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: b
     )
 
 
-def _leave_out(folder: GitFolder, ids: set[str], cache: Path, made: Replaced, current: set[str]) -> None:
+def _leave_out(
+    folder: GitFolder, ids: set[str], cache: Path, made: WithoutSecrets, current: set[str]
+) -> None:
     there: set[str] = set()
-    for store in blobs.object_stores(folder.common_dir):
+    for store in object_stores(folder.common_dir):
         rewritten = False
         for pack in blobs.packs_of(store):
             inside = blobs.ids_of(folder, pack)
@@ -341,7 +315,7 @@ def _keep(place: Path, names: SecretNames) -> None:
 def main() -> None:
     """Answer one question."""
     os.nice(10)
-    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Asked)
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=HistoryAsked)
     with suppress(OSError):
         sweep(Path(asked.cache))
     told = answer(asked)

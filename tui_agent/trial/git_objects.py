@@ -21,8 +21,14 @@ import msgspec
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import GitFolder, find_git_folder, is_true, parse_config, read_regular
-from tui_agent.git.secret_blobs import borrowed, repositories, stamp
-from tui_agent.git.without_secrets import Answer, Asked, Replaced
+from tui_agent.git.object_stores import (
+    HistoryAnswer,
+    HistoryAsked,
+    WithoutSecrets,
+    borrowed,
+    repositories,
+    stamp,
+)
 from tui_agent.processes.environment import for_any, for_workspace
 from tui_agent.trial import git_settings
 from tui_agent.trial.plan import Seed, ViewPlan, is_below
@@ -50,7 +56,7 @@ class GitObjects:
         self._root, self._cache, self._reveal = root, cache, list(reveal)
         self._finding = asyncio.Lock()
         self._stamp: tuple[object, ...] = ()
-        self._answer = Answer()
+        self._answer = HistoryAnswer()
 
     async def laid_into(self, plan: ViewPlan, secret: Sequence[Seed]) -> tuple[ViewPlan, str]:
         """The view with git as commands may see it; a sentence if there is none. Raises OSError.
@@ -73,11 +79,11 @@ class GitObjects:
             async with self._finding:
                 await self._find(found.work_tree, _hidden(found, secret, self._root))
 
-    async def _find(self, top: str, hidden: list[bytes]) -> Answer:
+    async def _find(self, top: str, hidden: list[bytes]) -> HistoryAnswer:
         now = await asyncio.to_thread(_stamp, top, hidden)
         if now != self._stamp:
             prefix = f"{self._root}/"[len(top) + 1 :]
-            asked = Asked(top, str(self._cache), hidden, self._reveal, prefix)
+            asked = HistoryAsked(top, str(self._cache), hidden, self._reveal, prefix)
             try:
                 self._answer = await _answered(asked)
                 self._stamp = now
@@ -85,11 +91,11 @@ class GitObjects:
                 why = "Commands have no git here: its history could not be searched for secrets"
                 folders, _ = await asyncio.to_thread(repositories, top)
                 gone = [os.fsencode(f"{folder.common_dir}/objects") for folder in folders]
-                return Answer(gone=gone, why=why)
+                return HistoryAnswer(gone=gone, why=why)
         return self._answer
 
 
-async def _answered(asked: Asked) -> Answer:
+async def _answered(asked: HistoryAsked) -> HistoryAnswer:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "tui_agent.git.without_secrets"),
         stdin=asyncio.subprocess.PIPE,
@@ -108,7 +114,7 @@ async def _answered(asked: Asked) -> Answer:
             await process.wait()
     if process.returncode:
         raise ChildFailed("The search for secrets in git's history ended early", _REMEDY)
-    return msgspec.msgpack.decode(told, type=Answer)
+    return msgspec.msgpack.decode(told, type=HistoryAnswer)
 
 
 def _of_view(plan: ViewPlan, secret: Sequence[Seed]) -> tuple[str, list[bytes]]:
@@ -139,7 +145,7 @@ def _stamp(top: str, hidden: list[bytes]) -> tuple[object, ...]:
     return (top, tuple(hidden), tuple(others), *(stamp(folder) for folder in folders))
 
 
-def _laid(plan: ViewPlan, found: Answer) -> ViewPlan:
+def _laid(plan: ViewPlan, found: HistoryAnswer) -> ViewPlan:
     seeds = {f"{seed.overlay or plan.workspace}/{seed.path}": seed for seed in plan.seeds}
     masks, stores = list(plan.masks), dict(plan.stores)
 
@@ -178,7 +184,11 @@ def _laid(plan: ViewPlan, found: Answer) -> ViewPlan:
 
 
 def _leave_out(
-    each: Replaced, common: str, own: str, seeds: dict[str, Seed], put: Callable[[str, bytes | None], None]
+    each: WithoutSecrets,
+    common: str,
+    own: str,
+    seeds: dict[str, Seed],
+    put: Callable[[str, bytes | None], None],
 ) -> None:
     """A sparse checkout without the secret files: git neither writes them nor looks whether they changed."""
     sparse = False

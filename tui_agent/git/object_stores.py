@@ -1,0 +1,168 @@
+"""Where a repository keeps its objects, and how the search for secrets in it is asked and answers."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from msgspec import Struct
+
+from tui_agent.files.git_folder import GitFolder, find_git_folder, parse_config, read_regular
+
+#: Folders that are looked at for submodules.
+_MODULES: Final = 200
+
+
+class HistoryAsked(Struct):
+    """top: the top of a repository's work tree. cache: a folder of ours. hidden: paths below the top whose files
+    nobody sees. reveal: globs of the person's, for paths below the top and below `prefix` in it."""
+
+    top: str
+    cache: str
+    hidden: list[bytes]
+    reveal: list[str] = []
+    prefix: str = ""
+
+
+class WithoutSecrets(Struct):
+    """What is different in one repository (paths are absolute).
+
+    gone: files and folders that are missing. emptied: files without what is in them. stores: folders of objects to
+    borrow from. refs: `packed-refs` with what git takes instead of secrets. index: its content. Both are None if
+    they stay. tracked: secret paths that are in the index or were in it.
+    """
+
+    git_dir: bytes
+    common_dir: bytes
+    gone: list[bytes] = []
+    emptied: list[bytes] = []
+    stores: list[bytes] = []
+    refs: bytes | None = None
+    index: bytes | None = None
+    tracked: list[bytes] = []
+
+
+class HistoryAnswer(Struct):
+    """repositories: those in which something is different. why: a sentence if git cannot be shown at all."""
+
+    repositories: list[WithoutSecrets] = []
+    gone: list[bytes] = []
+    why: str = ""
+
+
+def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
+    """The repository whose work tree is `top` and those of its submodules; object stores in there of no work tree."""
+    found = find_git_folder(top)
+    if found is None or found.work_tree != top:
+        return [], []
+    folders, others = [found], []
+    waiting = [os.path.join(found.common_dir, "modules"), os.path.join(found.git_dir, "modules")]
+    seen: set[str] = set()
+    while waiting and len(seen) < _MODULES:
+        folder = waiting.pop()
+        if folder in seen or os.path.islink(folder):
+            continue
+        seen.add(folder)
+        names = names_in_git(folder)
+        if "HEAD" in names and "objects" in names:
+            inner = _of_submodule(folder)
+            if inner is not None:
+                folders.append(inner)
+            else:
+                others.append(os.path.join(folder, "objects"))
+            names = ["modules"] if "modules" in names else []
+        waiting += [os.path.join(folder, name) for name in names if os.path.isdir(os.path.join(folder, name))]
+    return folders, others
+
+
+def object_stores(common_dir: str) -> list[str]:
+    """Where the objects of a repository are: its own folder, and those that it borrows from."""
+    found: list[str] = []
+    waiting = [os.path.realpath(os.path.join(common_dir, "objects"))]
+    while waiting and len(found) < 10:
+        store = waiting.pop(0)
+        if store in found or not os.path.isdir(store):
+            continue
+        found.append(store)
+        lines = (os.fsdecode(line) for line in borrowed(store).split(b"\n") if line)
+        waiting += [os.path.realpath(os.path.join(store, line)) for line in lines if line[0] not in '#"']
+    return found
+
+
+def borrowed(store: str) -> bytes:
+    """The text in which a store names those that it borrows from; b"" if there is none."""
+    try:
+        return read_regular(os.path.join(store, "info/alternates"), 1 << 16)
+    except OSError:
+        return b""
+
+
+def stamp(folder: GitFolder) -> tuple[object, ...]:
+    """The same as long as no object came or went, and nothing was staged or packed: about 300 looks at the disk."""
+    told: list[object] = []
+    files = [os.path.join(folder.git_dir, "index"), os.path.join(folder.common_dir, "packed-refs")]
+    for store in object_stores(folder.common_dir):
+        told += [
+            store,
+            _changed(os.path.join(store, "pack")),
+            _changed(os.path.join(store, "info/alternates")),
+        ]
+        told += [_changed(f"{store}/{number:02x}") for number in range(256)]
+    return (
+        folder.git_dir,
+        folder.head,
+        *told,
+        *(_changed(path) for path in (*files, *in_progress(folder))),
+    )
+
+
+def in_progress(folder: GitFolder) -> list[str]:
+    """Texts of a git folder that may hold contents of files: messages with a diff, patches, conflicts."""
+    names = [
+        "COMMIT_EDITMSG",
+        "MERGE_MSG",
+        "SQUASH_MSG",
+        "TAG_EDITMSG",
+        "ADD_EDIT.patch",
+        "addp-hunk-edit.diff",
+    ]
+    found = [os.path.join(folder.git_dir, name) for name in names]
+    for inner in ("rebase-apply", "rebase-merge"):
+        found += [
+            os.path.join(folder.git_dir, inner, name)
+            for name in names_in_git(os.path.join(folder.git_dir, inner))
+        ]
+    conflicts = os.path.join(folder.common_dir, "rr-cache")
+    for inner in names_in_git(conflicts):
+        found += [
+            os.path.join(conflicts, inner, name) for name in names_in_git(os.path.join(conflicts, inner))
+        ]
+    return [path for path in found if os.path.isfile(path)]
+
+
+def _of_submodule(folder: str) -> GitFolder | None:
+    """The repository of a submodule whose git folder this is, if its work tree is there and names it."""
+    try:
+        settings = dict(
+            parse_config(read_regular(os.path.join(folder, "config"), 1 << 20).decode(errors="replace"))
+        )
+    except (OSError, ValueError):
+        return None
+    work_tree = os.path.realpath(os.path.join(folder, settings.get("core.worktree", "/nonexistent")))
+    found = find_git_folder(work_tree) if os.path.isdir(work_tree) else None
+    return found if found is not None and found.git_dir == os.path.realpath(folder) else None
+
+
+def names_in_git(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _changed(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
