@@ -40,9 +40,9 @@ async def _run(options: RunOptions, ahead: RunAhead) -> int:
         record=options.record,
     )
     session = await open_session(opening, ahead=ahead.workspace, model_ahead=ahead.model)
-    teller = (
-        JsonTeller(sys.stdout, session.secrets) if options.as_json else WordsTeller(sys.stdout, sys.stderr)
-    )
+    teller: Teller = WordsTeller(sys.stdout, sys.stderr)
+    if options.as_json:
+        teller = JsonTeller(sys.stdout, session.secrets)
     session.subscribe(teller.on_event)
     out: list[str] = []
     session.subscribe(lambda event, state: out.extend(_left_out(event)))
