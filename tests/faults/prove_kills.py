@@ -24,6 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `support`, as in the tests
 
+from support.faults import before_each_call
 from support.repositories import git, repository
 from support.sessions import ScriptedModel, model_of, open_session, reply
 from support.subtasks import GoalModel
@@ -47,17 +48,24 @@ KILLS = {
     "typing": 150,
     "saving": 150,
     "applying": 150,
+    "in a batch": 100,
     "undoing": 150,
     "streaming": 150,
     "forking": 130,
     "committing": 60,
     "sub-tasks": 60,
 }
-NAMES = {"sub-tasks": "running sub-tasks"}
+NAMES = {"sub-tasks": "running sub-tasks", "in a batch": "putting files in their places"}
 #: Kills in one folder and session, one after the other: what was acknowledged before the first is checked at the last.
 IN_ONE = 10
+#: What tells of each key or piece, and not of what is done.
+STEADY = ("typing", "streaming")
+#: What breaks the promise that these cases try; each is noticed.
+SABOTAGES = ("half batches of other sessions left", "own half batches left", "draft not kept")
 #: What is acknowledged only so many seconds later: the keys of such facts.
 WITHIN, ON_ITS_WAY = 1.0, {"typed", "streamed"}
+#: Calls by which an apply puts files in their places, and one more than it makes of them.
+PLACING, CALLS = ("rename", "link", "unlink"), 6
 FILES = ("a.txt", "made/b.txt", "c.txt")
 Fact = dict[str, Any]
 Tell = Callable[..., None]
@@ -102,6 +110,11 @@ def _begin(kind: str, work: Path) -> None:
     work.mkdir()
     if kind in ("committing", "sub-tasks"):
         repository(work, dict.fromkeys(FILES, "version 0\n"))
+        for key, value in (
+            ("user.name", "A"),
+            ("user.email", "a@example.com"),
+        ):  # there need be none of this machine
+            git(work, "config", key, value)
     else:
         for name in FILES[::2]:
             (work / name).write_text("version 0\n")
@@ -111,7 +124,7 @@ def _run_and_kill(kind: str, work: Path, name: str, chance: random.Random) -> li
     """Go on with the session in a fork and kill it at a random moment; what it had acknowledged by then."""
     reading, writing = os.pipe()
     after, delay = chance.randrange(1, 8), chance.random() * 0.03
-    if kind in ("typing", "streaming"):
+    if kind in STEADY:
         after, delay = 2, chance.random() * 1.5
     child = os.fork()
     if child == 0:
@@ -206,6 +219,22 @@ async def _applying(session: Session, tell: Tell) -> None:
         tell(applied=session.state.review.checkpoints[-1].turn)
 
 
+async def _in_a_batch(session: Session, tell: Tell) -> None:
+    """Killed while some of its files are in their places: few kills at random moments meet that."""
+    while True:
+        if not session.state.review.open:
+            await _turn(session, fileChanges=_batch(session.state.turn.number + 1))
+        last = random.SystemRandom().randrange(1, CALLS)
+
+        def killed(at: int, _: str, last: int = last) -> None:
+            if at == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with before_each_call(killed, PLACING):
+            await session.review.apply(_picks(session))
+        tell(applied=session.state.review.checkpoints[-1].turn)
+
+
 def _picks(session: Session) -> list[Pick]:
     return [Pick(change.id) for change in session.state.review.open]
 
@@ -286,6 +315,7 @@ _ACTIVITIES: dict[str, Callable[[Session, Tell], Awaitable[None]]] = {
     "typing": _typing,
     "saving": _saving,
     "applying": _applying,
+    "in a batch": _in_a_batch,
     "undoing": _undoing,
     "streaming": _streaming,
     "forking": _forking,
@@ -303,6 +333,8 @@ async def _check(kind: str, work: Path, name: str, facts: list[Fact]) -> None:
     facts[:] = [fact for fact in facts if "fault" not in fact]
     assert not faults, f"it ended by itself: {faults}"
     assert name, "killed before it had a name"
+    if kind in ("applying", "undoing", "in a batch"):
+        await _check_by_another(work)
     async with _opened(kind, work, name) as session:
         assert not session.storage.lost, session.storage.lost
         assert not session.state.turn.running
@@ -312,6 +344,13 @@ async def _check(kind: str, work: Path, name: str, facts: list[Fact]) -> None:
         if kind == "sub-tasks":
             copies = session.folders.data / "worktrees"
             await until(lambda: not list(copies.glob("*/*")), "the copies of killed sub-tasks to go")
+
+
+async def _check_by_another(work: Path) -> None:
+    """Another session that is begun in the folder leaves no half of a batch."""
+    async with open_session(work, services=False):
+        texts = {(work / name).read_text() if (work / name).exists() else "version 0\n" for name in FILES}
+        assert len(texts) == 1, f"half a batch, and another session is open: {texts}"
 
 
 @asynccontextmanager
@@ -403,6 +442,7 @@ _CHECKS: dict[str, Callable[[Session, Path, list[Fact]], None]] = {
     "typing": _check_typing,
     "saving": _check_saving,
     "applying": _check_batch,
+    "in a batch": _check_batch,
     "undoing": _check_batch,
     "streaming": _check_streaming,
     "forking": _check_forking,

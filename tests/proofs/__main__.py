@@ -4,6 +4,9 @@ Each module `tests/<proof>/prove_*.py` has a function `prove(tally, scale)` that
 the figures that the documents promise; less is a quick look. The table of each module is written into the proof's
 document, between its two markers, with the scale it was made at. The exit status is 1 if any case failed.
 
+With the name `sabotage`, each module is tried with each deliberate break in its `SABOTAGES`, which it must notice; the
+exit status is 1 if it does not notice one.
+
 Where `prove` takes a part, too, `--part 3/25` tries the third of 25 parts and keeps its figures in `build/proofs`; the
 table is written once there are those of all parts.
 """
@@ -15,13 +18,17 @@ import importlib
 import inspect
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from tests.proofs.sabotage import sabotaged
 from tests.proofs.tally import SHOWN, WHOLE, Part, Tally
 
 ROOT = Path(__file__).parents[2]
+#: The name that tries the proofs themselves, and the share of their cases that must be enough to notice a break.
+SABOTAGE, SABOTAGED_SCALE = "sabotage", 0.1
 DOCUMENTS = {
     "attacks": ROOT / "docs" / "security.md",
     "faults": ROOT / "docs" / "reliability.md",
@@ -35,6 +42,8 @@ DOCUMENTS = {
 def main() -> int:
     asked = _arguments()
     names = sorted(path.stem for path in (ROOT / "tests" / asked.proof).glob("prove_*.py"))
+    if asked.name == SABOTAGE:
+        return _sabotage(asked.proof, names, asked.scale)
     chosen = [name for name in names if asked.name in name]
     total = Tally()
     for name in chosen:
@@ -65,10 +74,33 @@ def main() -> int:
     return 1 if total.failures or not chosen else 0
 
 
+def _sabotage(proof: str, names: Sequence[str], scale: float) -> int:
+    """Try each module with each break that it must notice; whether one was not."""
+    missed: list[str] = []
+    for name in names:
+        module = importlib.import_module(f"tests.{proof}.{name}")
+        for broken in getattr(module, "SABOTAGES", ()):
+            tally = Tally()
+            with sabotaged(broken):
+                module.prove(tally, min(scale, SABOTAGED_SCALE))
+            if not tally.tried:
+                said = "left out"
+            else:
+                said = (
+                    f"noticed by {len(tally.failures)} of {tally.tried}" if tally.failures else "NOT NOTICED"
+                )
+                missed += [] if tally.failures else [f"{name}: {broken}"]
+            print(f"{name}: {broken}: {said}", flush=True)
+    print(f"\n{len(missed)} not noticed: {missed}" if missed else "\nall noticed")
+    return 1 if missed else 0
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.proofs")
     parser.add_argument("proof", choices=DOCUMENTS)
-    parser.add_argument("name", nargs="?", default="", help="only the modules whose names hold this")
+    parser.add_argument(
+        "name", nargs="?", default="", help="only the modules whose names hold this; or sabotage"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="share of the cases to try")
     parser.add_argument("--part", type=_part, default=WHOLE, help="I/N: the first of ten is 1/10")
     return parser.parse_args()

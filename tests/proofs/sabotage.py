@@ -1,0 +1,73 @@
+"""Deliberate breaks of what the proofs try, by name: a proof that does not notice one of its own proves little.
+
+A module `prove_*.py` lists in `SABOTAGES` those that it must notice; `make faults ARGS=sabotage` tries them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+#: By name: what is replaced, as module and attribute, and how what takes its place is made of it.
+BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "log not synced": ("tui_agent.log.database.connect", lambda real: lambda path: _unsynced(real(path))),
+    "files not synced": ("tui_agent.files.systems.sync", lambda real: lambda descriptor: None),
+    "half batches of other sessions left": (
+        "tui_agent.session.session.settle_others",
+        lambda real: lambda *given: [],
+    ),
+    "own half batches left": ("tui_agent.files.batch.heal", lambda real: lambda *given, **named: []),
+    "draft not kept": ("tui_agent.session.chat.Chat.set_draft", lambda real: lambda self, text: None),
+    "keys wait for nothing": (
+        "tui_agent.ui.keys.keyboard.Keyboard._busy",
+        lambda real: lambda self, event: None,
+    ),
+    "answers of the terminal are keys": (
+        "tui_agent.ui.terminal_input._key_sequence",
+        lambda real: lambda text: real(text) or text[2:3],
+    ),
+}
+
+
+def _unsynced(connection: Any) -> Any:
+    connection.execute("PRAGMA synchronous = OFF")
+    return connection
+
+
+@contextmanager
+def sabotaged(name: str) -> Generator[None]:
+    """Break that; nothing if `name` is empty. Processes that are begun meanwhile find the name in their environment."""
+    with ExitStack() as broken:
+        if name:
+            target, made = BREAKS[name]
+            real = _found(target)
+            broken.enter_context(patch(target, made(real)))
+            for other in _users(real):
+                broken.enter_context(patch.object(*other, made(real)))
+            broken.enter_context(patch.dict(os.environ, PROOF_SABOTAGE=name))
+        yield
+
+
+def _found(target: str) -> Any:
+    module, _, name = target.rpartition(".")
+    try:
+        found = __import__(module, fromlist=[name])
+    except ModuleNotFoundError:  # of a class
+        found = _found(module)
+    return getattr(found, name)
+
+
+def _users(real: Any) -> list[tuple[Any, str]]:
+    """Modules that have imported it by its name."""
+    import sys
+
+    modules = [module for name, module in sys.modules.items() if name.startswith("tui_agent.")]
+    return [
+        (module, name)
+        for module in modules
+        for name, value in list(vars(module).items())
+        if value is real and callable(real)
+    ]
