@@ -62,7 +62,7 @@ class Ledger:
         return Left(self, pieces)
 
 
-def _begin(span: Span) -> int:
+def _begin(span: UsedText) -> int:
     return span.begin
 
 

@@ -35,7 +35,8 @@ _WORDS = (
     rf"(?:all |the )*other {_THING} .{{0,30}}(?:unchanged|same|as before|here|omitted|stay|remain).{{0,20}}",
     r"snip(?:ped)?|cut(?: here)?|etc|and so on|truncated|omitted(?: .{0,40})?|(?:code|content"
     r"|lines) (?:omitted|truncated)"
-    r"(?: .{0,40})?|keep (?:as is|everything|the rest|existing)(?: (?:as is|unchanged|the same|as before|as it is))?|\d+ (?:more "
+    r"(?: .{0,40})?|keep (?:as is"
+    r"|everything|the rest|existing)(?: (?:as is|unchanged|the same|as before|as it is))?|\d+ (?:more "
     r"|unchanged )*lines(?: .{0,30})?",
     # German, French, Spanish and Portuguese, Chinese and Japanese, Russian
     r"(?:der )?rest (?:der|des) (?:datei|codes?|klasse|funktion|methoden?|seite|imports)(?: .{0,40})?"

@@ -446,7 +446,7 @@ def _edits(item: Item) -> tuple[SearchReplace, ...]:
 
 def _lines_of(change: ChangeRequest, mark: str, edits: bool = False) -> Iterator[str]:
     """The lines that a change would write, and with `edits` those that it searches for too, blank ones aside."""
-    lines: list[str] = (change.content or "").split("\n")
+    lines: list[str] = [*(change.content or "").split("\n")]
     for edit in change.edits:
         lines += [*edit.replace.split("\n"), *(edit.search.split("\n") if edits else ())]
     for line in (change.diff or "").split("\n"):

@@ -64,6 +64,8 @@ class Change(Struct, frozen=True):
     checks: tuple[str, ...] = ()
     #: How often the model was asked again for it, because what it proposed before conflicted.
     asked: int = 0
+    #: How many lines it drops of a long file, where that is why it is asked about; else 0.
+    drops: int = 0
 
     @property
     def called(self) -> str:

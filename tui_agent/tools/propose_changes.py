@@ -51,6 +51,9 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
             change, again = await _change(context, turn, number, request, todo, spelled)
             change = replace(change, asked=context.progress.asked.get(change.path, 0))
             change = await _beside_sub_tasks(context, change)
+            if entry.offered and change.state == "failed":
+                await emit(e.NoticeGiven("info", f"{change.path} was not taken, for {entry.offered}"))
+                continue
         await emit(e.ChangeProposed(change))
         if change.state == "failed" and not call.is_wire and not isinstance(entry, Refusal):
             await emit(e.ModelOwesNews(f"Your change to {change.path} was not taken: {change.reason}"))

@@ -41,6 +41,7 @@ from tui_agent.turn.exchange import (
     open_request,
 )
 from tui_agent.turn.request import Composed, Draft
+from tui_agent.turn.shown import resembling
 from tui_agent.turn.window import Earlier, fit
 
 #: What share of a request that was too long the next one may have, attempt by attempt.
@@ -146,6 +147,8 @@ async def _ask_once(context: TurnContext, composed: Composed, earlier: Earlier, 
     await exchange(context, composed.request, paid, answer, emit)
     earlier.add(composed.event)
     reply = await asyncio.to_thread(answer.finish, model)
+    if shown := await resembling(context, reply):
+        reply = replace(reply, offered=(*reply.offered, *shown))
     (sent,), _ = await keep(context, [answer.message(reply)])
     first = changes_of(context) + 1
     count = len(reply.changes) + len(reply.refused)
@@ -169,7 +172,11 @@ class _ReplyAnswer(Answer):
         schema, turn = self._context.schema, self._context.state().turn
         self.reader = (
             ToolsReader(
-                schema, self._context.functions, f"call_{turn.number}_{turn.step}", self._earlier_calls
+                schema,
+                self._context.functions,
+                f"call_{turn.number}_{turn.step}",
+                self._earlier_calls,
+                calls_as_text=_sends_calls_as_text(self._context),
             )
             if self._tools
             else StructuredReader(schema, self._context.functions)
@@ -235,6 +242,12 @@ class _ReplyAnswer(Answer):
                 parts.append(_as_read(part, calls.pop(0)))
         parts += [CallPart(call.id, call.name, call.arguments) for call in calls]
         return message_of(parts, self.end.origin if self.end else None)
+
+
+def _sends_calls_as_text(context: TurnContext) -> bool:
+    """Whether a model's calls may come as text: those of local servers do, where its template is not known there."""
+    state = context.state()
+    return bool(state.model.server or state.session.replay)
 
 
 def _as_read(part: CallPart, call: ToolCall) -> CallPart:

@@ -133,16 +133,24 @@ class ReviewDecisions:
                 self._pane.go(next_waiting(self._pane.changes, position))
 
     async def _apply_all(self) -> None:
-        """Apply all; where checks have not passed, say so first and wait for the key again."""
+        """Apply all; where checks have not passed, or a change drops most of its file, say so and wait for the key
+        again."""
         state = self._session.state
+        dropping = [change for change in state.review.open if change.drops]
+        says = [f"{change.path} loses {change.drops} lines" for change in dropping]
         content = content_of(state.review.changes, state.buffers.open)
-        doubt = (state.check_doubt, content)
+        doubt = (". ".join(filter(None, (state.check_doubt, *says))), content)
         if doubt[0] and doubt != self._doubted:
             self._doubted = doubt
             await self._session.notice(f"{doubt[0]}. Press again to apply all the same", "warning")
             return
         self._doubted = None
-        await self._decide_all(self._session.review.apply)
+        apply = self._session.review.apply
+        if dropping:
+            async with self._deciding:
+                await apply([whole(change) for change in dropping])
+                self._show()
+        await self._decide_all(apply)
 
     async def _decide_all(self, call: _Call) -> None:
         async with self._deciding:
@@ -204,7 +212,8 @@ class ReviewDecisions:
             return
         if choosing := self._pane.body.choosing:
             about = f"{change.path}: conflict {choosing.place + 1} of {choosing.count}"
-            app.push_screen(TextDialog(about, choosing.draft), self._wrote_place)
+            kept = (self._session, f"place:{change.id}:{choosing.place}")
+            app.push_screen(TextDialog(about, choosing.draft, kept=kept), self._wrote_place)
             return
         diff = self._pane.body.diff(change)
         if diff is None or position is None or position not in waiting([change]):
@@ -213,19 +222,20 @@ class ReviewDecisions:
             return
         text = "".join(diff.hunks[position.hunk].added)
         about, which = f"{change.path}: what hunk {position.hunk + 1} puts there", pick(change, position)
+        kept = (self._session, f"hunk:{change.id}:{position.hunk}")
 
         async def keep(new: str) -> None:
             try:
                 await self._session.review.edit_hunk(which, new)
             except TuiAgentError:
-                app.push_screen(TextDialog(about, new), edited)  # what was written stays there
+                app.push_screen(TextDialog(about, new, kept=kept), edited)  # what was written stays there
                 raise
 
         def edited(new: str | None) -> None:
             if new is not None and new != text:
                 self._act(keep(new))
 
-        app.push_screen(TextDialog(about, text), edited)
+        app.push_screen(TextDialog(about, text, kept=kept), edited)
 
     def _wrote_place(self, text: str | None) -> None:
         choosing = self._pane.body.choosing

@@ -1,0 +1,79 @@
+"""Fences of a reply that name no file, and resemble one that the model has seen: the person may take them as that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+
+from tui_agent.answers import names
+from tui_agent.answers.values import ChangeRequest, Reply, ShownText
+from tui_agent.edits import forms
+from tui_agent.edits.change import text_under
+from tui_agent.errors import EditFailed
+from tui_agent.turn.context import TurnContext
+
+#: So many fences are compared with so many files, none of which has more letters.
+MOST_FENCES, MOST_FILES, MOST_LETTERS = 20, 200, 200_000
+#: A file of fewer lines resembles too many others.
+FEWEST_LINES = 4
+WHY = "a fence in the answer that names no file resembles it"
+
+
+async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest, ...]:
+    """What the reply shows as changes of the files that it resembles, for the person to decide about."""
+    if not reply.shown:
+        return ()
+    known = context.state().known.files
+    taken = {names.plain(one.path) for one in (*reply.changes, *reply.refused, *reply.offered)}
+    seen = {
+        path: entry.md5
+        for path, entry in known.items()
+        if not entry.masked and entry.md5 and path not in taken
+    }
+
+    def compare() -> tuple[ChangeRequest, ...]:
+        files: dict[str, str] = {}
+        for path, md5 in list(seen.items())[-MOST_FILES:]:
+            text = text_under(context.blobs, md5) if context.blobs.has(md5) else None
+            if text and len(text) <= MOST_LETTERS:
+                files[path] = text
+        found = (_request(one, files) for one in reply.shown[:MOST_FENCES])
+        return tuple({one.path: one for one in found if one}.values())
+
+    return await asyncio.to_thread(compare)
+
+
+def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None:
+    """The change of the one file that a fence resembles, or whose lines a diff has."""
+    if len(shown.text) > MOST_LETTERS:
+        return None
+    if shown.diff:
+        requests = [ChangeRequest(path, diff=shown.text, offered=WHY) for path in files]
+        fitting = [request for request in requests if _fits(request, files[request.path])]
+    else:
+        lines = _lines(shown.text)
+        likest = [path for path, text in files.items() if _resembles(lines, _lines(text))]
+        fitting = [
+            ChangeRequest(path, content=shown.text, fenced=True, labelled=True, offered=WHY)
+            for path in likest
+        ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fits(request: ChangeRequest, text: str) -> bool:
+    try:
+        return forms.propose(request, text, forms.NEVER_NEAR).new_text not in (None, text)
+    except EditFailed:
+        return False
+
+
+def _lines(text: str) -> Counter[str]:
+    return Counter(bare for line in text.splitlines() if (bare := line.strip()))
+
+
+def _resembles(fence: Counter[str], file: Counter[str]) -> bool:
+    """Whether most lines of the file are in the fence, and not all of them are all of it."""
+    if fence == file or file.total() < FEWEST_LINES:
+        return False
+    return 2 * (file & fence).total() > max(file.total(), fence.total() // 2)
