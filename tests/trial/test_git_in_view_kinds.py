@@ -11,6 +11,8 @@ import pytest
 from tests.support.repositories import git, repository
 from tests.support.views import text
 from tests.trial.test_git_in_view import SECRET, Views
+from tui_agent.files.judge import SecretFiles
+from tui_agent.trial.plan import Seed, plan
 
 LOOK = "git log -p --all; git show HEAD:.env; git status -s; git cat-file --batch-all-objects --batch --unordered"
 
@@ -198,3 +200,21 @@ async def test_odd_names_stay_out_of_the_way(tmp_path: Path) -> None:
     )
     assert "hush" not in text(result)
     assert [each.path for each in result.changes] == ["x.txt"]
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+async def test_a_repository_in_the_folder(tmp_path: Path, is_repository: bool) -> None:
+    root = tmp_path / "work"
+    history(root / "deep/inner")
+    git(root / "deep/inner", "repack", "-adq")
+    if is_repository:
+        repository(root, {"a.txt": "a\n", ".gitignore": "deep\n"})
+    judge = SecretFiles(root)
+    judge.found()
+    assert judge.repositories() == [str(root / "deep/inner")]
+    views = Views(root, tmp_path / "cache")
+    seeds = [Seed("deep/inner/.env", "hidden")]
+    made, _ = await views.git.laid_into(plan(root, seeds=seeds), seeds, judge.repositories())
+    result = await views.run(f"cd deep/inner; {LOOK}; git commit -q --allow-empty -m x && echo done", made)
+    assert "hush" not in text(result)
+    assert text(result).endswith("done\n")

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from tui_agent.files.folder_looks import FolderLook, Identity, Kind, kind_below, look
 from tui_agent.files.key_search import Keys, KeySearch, keys_in, read_text
+from tui_agent.files.names import is_git
 from tui_agent.files.sensitive import is_sample, is_secret, is_store
 from tui_agent.files.touched import TouchedFolders
 
@@ -182,6 +183,12 @@ class SecretFiles:
     def _named(self) -> list[str]:
         with self._walking:
             return [path for seen in self._folders.values() for path in seen.named]
+
+    def repositories(self) -> list[str]:
+        """Absolute paths of folders below the root that have a `.git` of their own, as they were last seen."""
+        with self._walking:
+            folders = [folder.rpartition("/") for folder in self._folders]
+        return sorted(os.path.join(self.root, above) for above, _, name in folders if above and is_git(name))
 
     def _walk(self) -> list[tuple[str, str]]:
         """Look at every folder that has other entries, and every file that was written; what has to be searched."""

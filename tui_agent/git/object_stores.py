@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -14,14 +15,17 @@ _MODULES: Final = 200
 
 
 class HistoryAsked(Struct):
-    """top: the top of a repository's work tree. cache: a folder of ours. hidden: paths below the top whose files
-    nobody sees. reveal: globs of the person's, for paths below the top and below `prefix` in it."""
+    """top: the top of a repository's work tree, or a folder with repositories in it. nested: the work trees of those.
+    cache: a folder of ours. hidden: paths below the top whose files nobody sees. reveal: globs of the person's, for
+    paths below the top and below `prefix` in it.
+    """
 
     top: str
     cache: str
     hidden: list[bytes]
     reveal: list[str] = []
     prefix: str = ""
+    nested: list[str] = []
 
 
 class WithoutSecrets(Struct):
@@ -48,6 +52,20 @@ class HistoryAnswer(Struct):
     repositories: list[WithoutSecrets] = []
     gone: list[bytes] = []
     why: str = ""
+
+
+def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], list[str]]:
+    """What `repositories` finds at the top and in the folders below it that have a `.git` of their own."""
+    folders, others = repositories(top)
+    for place in nested:
+        inner, more = repositories(place)
+        known = {folder.git_dir for folder in folders}
+        folders += [folder for folder in inner if folder.git_dir not in known]
+        others += more
+        objects = os.path.join(place, ".git", "objects")
+        if not inner and os.path.isdir(objects):
+            others.append(objects)  # one that we do not take, but git might
+    return folders, others
 
 
 def repositories(top: str) -> tuple[list[GitFolder], list[str]]:

@@ -35,9 +35,9 @@ from tui_agent.git.object_stores import (
     HistoryAnswer,
     HistoryAsked,
     WithoutSecrets,
+    all_repositories,
     in_progress,
     object_stores,
-    repositories,
 )
 from tui_agent.git.process import run_git, temporary_folder
 from tui_agent.git.repository import LONG_SECONDS
@@ -57,7 +57,7 @@ _STORED_ELSEWHERE: Final = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTIL
 
 def answer(asked: HistoryAsked) -> HistoryAnswer:
     """All of a work tree's repositories: its own, and its submodules'."""
-    folders, others = repositories(asked.top)
+    folders, others = all_repositories(asked.top, asked.nested)
     told = HistoryAnswer(gone=[os.fsencode(path) for path in others])
     for folder in folders:
         try:

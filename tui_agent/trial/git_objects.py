@@ -25,8 +25,8 @@ from tui_agent.git.object_stores import (
     HistoryAnswer,
     HistoryAsked,
     WithoutSecrets,
+    all_repositories,
     borrowed,
-    repositories,
     stamp,
 )
 from tui_agent.processes.environment import for_any, for_workspace
@@ -58,38 +58,42 @@ class GitObjects:
         self._stamp: tuple[object, ...] = ()
         self._answer = HistoryAnswer()
 
-    async def laid_into(self, plan: ViewPlan, secret: Sequence[Seed]) -> tuple[ViewPlan, str]:
+    async def laid_into(
+        self, plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str] = ()
+    ) -> tuple[ViewPlan, str]:
         """The view with git as commands may see it; a sentence if there is none. Raises OSError.
 
-        `secret` names the files of the disk that are hidden, also those that are pending under another name.
+        `secret` names the files of the disk that are hidden, also those that are pending under another name; `nested`
+        are folders below the workspace that have a repository of their own.
         """
-        top, hidden = await asyncio.to_thread(_of_view, plan, secret)
+        top, hidden = await asyncio.to_thread(_of_view, plan, secret, nested)
         if not top:
             return plan, ""
         async with self._finding:
-            found = await self._find(top, hidden)
+            found = await self._find(top, hidden, nested)
         if not found.repositories and not found.gone:
             return plan, ""
         return await asyncio.to_thread(_laid, plan, found), found.why
 
-    async def look_ahead(self, secret: Sequence[Seed]) -> None:
+    async def look_ahead(self, secret: Sequence[Seed], nested: Sequence[str] = ()) -> None:
         """Find out what the first command would wait for, where these are the hidden files. Raises OSError."""
         found = await asyncio.to_thread(find_git_folder, self._root)
-        if found is not None:
+        if found is not None or nested:
+            top = self._root if found is None else found.work_tree
             async with self._finding:
-                await self._find(found.work_tree, _hidden(found, secret, self._root))
+                await self._find(top, _hidden(found, secret, self._root), nested)
 
-    async def _find(self, top: str, hidden: list[bytes]) -> HistoryAnswer:
-        now = await asyncio.to_thread(_stamp, top, hidden)
+    async def _find(self, top: str, hidden: list[bytes], nested: Sequence[str]) -> HistoryAnswer:
+        now = await asyncio.to_thread(_stamp, top, hidden, nested)
         if now != self._stamp:
             prefix = f"{self._root}/"[len(top) + 1 :]
-            asked = HistoryAsked(top, str(self._cache), hidden, self._reveal, prefix)
+            asked = HistoryAsked(top, str(self._cache), hidden, self._reveal, prefix, list(nested))
             try:
                 self._answer = await _answered(asked)
                 self._stamp = now
             except (ChildFailed, TimeoutError, OSError, msgspec.MsgspecError):
                 why = "Commands have no git here: its history could not be searched for secrets"
-                folders, _ = await asyncio.to_thread(repositories, top)
+                folders, _ = await asyncio.to_thread(all_repositories, top, nested)
                 gone = [os.fsencode(f"{folder.common_dir}/objects") for folder in folders]
                 return HistoryAnswer(gone=gone, why=why)
         return self._answer
@@ -117,31 +121,36 @@ async def _answered(asked: HistoryAsked) -> HistoryAnswer:
     return msgspec.msgpack.decode(told, type=HistoryAnswer)
 
 
-def _of_view(plan: ViewPlan, secret: Sequence[Seed]) -> tuple[str, list[bytes]]:
-    """The top of the repository that commands see ("": there is none), and what of its files is hidden."""
+def _of_view(plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str]) -> tuple[str, list[bytes]]:
+    """The top of the repository that commands see, and what of its files is hidden; the workspace, if there are only
+    others in it; "" if there is none at all."""
     found = find_git_folder(plan.workspace)
-    if found is None or found.work_tree not in plan.overlays:
+    if found is not None and (
+        found.work_tree not in plan.overlays or (plan.on_copy and found.work_tree != plan.workspace)
+    ):
+        found = None  # it is not shown, or not in the copy
+    if found is None and not nested:
         return "", []
-    if plan.on_copy and found.work_tree != plan.workspace:
-        return "", []  # that is not in the copy
-    return found.work_tree, _hidden(found, secret, plan.workspace)
+    return plan.workspace if found is None else found.work_tree, _hidden(found, secret, plan.workspace)
 
 
-def _hidden(found: GitFolder, seeds: Iterable[Seed], workspace: str) -> list[bytes]:
-    """Paths, below the top of a repository, of the files of it that are hidden."""
-    top, hidden = found.work_tree, set()
+def _hidden(found: GitFolder | None, seeds: Iterable[Seed], workspace: str) -> list[bytes]:
+    """Paths, below the top of a repository or the workspace, of the files that are hidden."""
+    top, of_git = workspace, []
+    if found is not None:
+        top, of_git = found.work_tree, [found.git_dir, found.common_dir]
+    hidden = set()
     for seed in seeds:
         path = f"{seed.overlay or workspace}/{seed.path}"
-        others = [found.git_dir, found.common_dir]
-        if seed.overlay not in ("", workspace):  # whoever looks through that judges the workspace's files too
-            others.append(workspace)
+        # whoever looks through another overlay judges the workspace's files too
+        others = of_git if seed.overlay in ("", workspace) else [*of_git, workspace]
         if is_below(path, [top]) and not is_below(path, others):
             hidden.add(os.fsencode(os.path.relpath(path, top)))
     return sorted(hidden)
 
 
-def _stamp(top: str, hidden: list[bytes]) -> tuple[object, ...]:
-    folders, others = repositories(top)
+def _stamp(top: str, hidden: list[bytes], nested: Sequence[str]) -> tuple[object, ...]:
+    folders, others = all_repositories(top, nested)
     return (top, tuple(hidden), tuple(others), *(stamp(folder) for folder in folders))
 
 
