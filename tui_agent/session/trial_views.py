@@ -177,7 +177,7 @@ class TrialViews:
                 isolated=isolated,
                 folder=folder.path if folder else "",
             )
-            made, without_git = await self._git_objects.laid_into(made, await self._secret(more))
+            made, without_git = await self._git_objects.laid_into(made, *await self._secret(more))
         except (NoView, OSError) as error:
             if folder is not None:
                 await asyncio.to_thread(folder.remove)
@@ -231,16 +231,18 @@ class TrialViews:
             await asyncio.to_thread(self._judge.found)
             repository, folders = await asyncio.to_thread(_git_folders, self._root)
             around = await asyncio.to_thread(self._around, repository, folders)
-            await self._git_objects.look_ahead(await self._secret(around))
+            await self._git_objects.look_ahead(*await self._secret(around))
 
-    async def _secret(self, around: Sequence[Seed]) -> list[Seed]:
-        """What of the folder nobody is shown, whatever is pending, and the same of what is around it."""
+    async def _secret(self, around: Sequence[Seed]) -> tuple[list[Seed], list[str]]:
+        """What of the folder nobody is shown, whatever is pending, and the same of what is around it; the folders in it
+        that have a repository of their own."""
         from tui_agent.trial.hidden import sent_by_person
         from tui_agent.trial.plan import Seed
 
         sent = sent_by_person(self._root, self._journal.store.state.secrets)
         found = await asyncio.to_thread(self._of(self._root).last, self._settings.reveal, sent)
-        return [*(Seed(one.path, "hidden") for one in found), *around]
+        nested = await asyncio.to_thread(self._judge.repositories)
+        return [*(Seed(one.path, "hidden") for one in found), *around], nested
 
     async def close(self) -> None:
         """End what looks for secrets."""
