@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from support.disguises import CANARY, DISGUISES, PRIVATE_KEY
 from support.sessions import open_session, reply
-from support.views import in_view, on_a_copy, text
+from support.views import Runner, in_view, on_a_copy, text
 
 from tui_agent.files import judge as judge_module
 from tui_agent.files.judge import SecretFiles
 from tui_agent.session.session import Session
+from tui_agent.trial import git_settings
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.rungs import WITHOUT
 
 SETTINGS = f"USER=me\nPASSWORD={CANARY}\n"
 TOKEN = f"first = 1\ntoken = 'ghp_{CANARY}x9'\n"
 #: Prints all that can be read below a folder, plain, turned round and in Base64.
-EVERYTHING = "find . -type f -print -exec cat {} + ; find . -type f -exec rev {} + ; cat $(find . -type f)"
+EVERYTHING = (
+    "(find . -type f -print -exec cat {} + ; find . -type f -exec rev {} + ; cat $(find .)) | tr -d '\\000'"
+)
 
 
 @pytest.fixture
@@ -244,31 +248,115 @@ async def test_what_the_person_reveals_is_there_and_each_glob_says_what_it_shows
 # ── the home, tools, and the machine ─────────────────────────────────────────────────────────────────────
 
 
-async def test_on_a_copy_the_folder_itself_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_on_a_copy_the_folder_itself_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, below_opt: Path
+) -> None:
     """Even below a folder of the machine that commands may read."""
     monkeypatch.setenv(WITHOUT, "overlay,bubblewrap")
-    with opt_folder() as base:
-        root = base / "work"
-        root.mkdir()
-        _put(".env")(root)
-        _put("a.txt", "plain\n")(root)
-        async with open_session(root) as session:
-            printed = await output(session, f"cat a.txt; cat {root}/.env {root}/a.txt; ls {base}")
-            assert printed.startswith("plain\n")
-            assert CANARY not in printed
+    root = below_opt / "work"
+    root.mkdir()
+    _put(".env")(root)
+    _put("a.txt", "plain\n")(root)
+    async with open_session(root) as session:
+        printed = await output(session, f"cat a.txt; cat {root}/.env {root}/a.txt; ls {below_opt}")
+        assert printed.startswith("plain\n")
+        assert CANARY not in printed
 
 
-def opt_folder():
-    import tempfile
+@pytest.mark.parametrize("runner", [in_view, on_a_copy])
+async def test_a_home_in_a_folder_of_the_machine_is_empty_but_for_tools(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, below_opt: Path, runner: Runner
+) -> None:
+    home = below_opt / "home"
+    for path in (".ssh/id_rsa", "notes.txt", ".local/bin/tool"):
+        _put(path)(home)
+    _put(".local/bin/tool", "#!/bin/sh\necho from a tool\n")(home)
+    (home / ".local/bin/tool").chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    root = tmp_path / "work"
+    root.mkdir()
+    printed = text(
+        await runner(root, f"cat {home}/.ssh/id_rsa {home}/notes.txt; {home}/.local/bin/tool; echo x > ~/y")
+    )
+    assert CANARY not in printed
+    assert "from a tool" in printed
+    assert not (home / "y").exists()
 
+
+@pytest.mark.parametrize("runner", [in_view, on_a_copy])
+async def test_private_files_of_the_machine_are_not_there(
+    tmp_path: Path, below_opt: Path, runner: Runner
+) -> None:
+    deep = below_opt / "one" / "two" / "three" / "four"
+    _put("private.txt")(deep)
+    _put("public.txt", "public\n")(deep)
+    _put("closed/x.txt")(deep)
+    _put("app/.env")(below_opt)
+    (deep / "private.txt").chmod(0o600)
+    (deep / "closed").chmod(0o700)
+    root = tmp_path / "work"
+    root.mkdir()
+    printed = text(await runner(root, f"cat {deep}/*.txt {deep}/closed/x.txt {below_opt}/app/.env"))
+    assert "public" in printed
+    assert CANARY not in printed
+
+
+STORES = [
+    ".local/share/uv/credentials/credentials.toml",
+    ".local/bin/.env",
+    ".local/share/pnpm/.npmrc",
+    ".nvm/.npmrc",
+    ".pyenv/.netrc",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".npm/_logs/one.log",
+    ".rustup/deep/er/.pypirc",
+    "bin/.condarc",
+    ".cache/pip/pip.conf",
+    "tools/.composer/auth.json",
+    "tools/.conda/tokens.json",
+    "tools/.gem/credentials",
+    "go/pkg/mod/x/.netrc",
+]
+
+
+@pytest.mark.parametrize("runner", [in_view, on_a_copy])
+async def test_stores_of_keys_in_folders_of_tools_are_not_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, runner: Runner
+) -> None:
+    home, root = tmp_path / "home", tmp_path / "work"
+    root.mkdir()
+    for path in STORES:
+        _put(path)(home)
+    config = f'[remote "origin"]\n\turl = https://me:{CANARY}@example.org/x\n[core]\n\tbare = true\n'
+    for folder in (".cargo/git/db/one", ".pyenv/.git", "go/pkg/mod/cache/vcs/one"):
+        _put(f"{folder}/config", config)(home)
+        _put(f"{folder}/HEAD", "ref: refs/heads/main\n")(home)
+    _put(".local/bin/cacert.pem", "public\n")(home)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{home}/tools:{os.environ['PATH']}")
+    (root / ".npmrc").write_text(SETTINGS)
+    printed = text(await runner(root, f"cd {home}; cat .local/bin/cacert.pem; {EVERYTHING}"))
+    assert printed.startswith("public")
+    assert CANARY not in printed and CANARY[::-1] not in printed
+
+
+def test_addresses_in_settings_of_git_hold_no_password(tmp_path: Path) -> None:
+    _put("config", f'[remote "x"]\n\turl = https://me:p@{CANARY}@example.org/x.git\n')(tmp_path)
+    _put("config.old", f'[remote "x"]\n\turl = https://me:a/b@{CANARY}@example.org/x.git\n')(tmp_path)
+    _put("config.worktree", f'[remote "x"]\n\turl = https://example.org/x.git?token={CANARY}\n')(tmp_path)
+    paths = git_settings.files_of(str(tmp_path))
+    assert len(paths) == 3
+    for path in paths:
+        told = git_settings.shown(path)
+        assert CANARY.encode() not in told
+        assert b"https://example.org/x.git" in told
+
+
+@pytest.fixture
+def below_opt() -> Iterator[Path]:
     if not os.access("/opt", os.W_OK):
         pytest.skip("only root may write to /opt")
-    from contextlib import contextmanager
-
-    @contextmanager
-    def made():
-        with tempfile.TemporaryDirectory(dir="/opt", prefix="tui-agent-test-") as name:
-            os.chmod(name, 0o755)
-            yield Path(name)
-
-    return made()
+    with tempfile.TemporaryDirectory(dir="/opt", prefix="tui-agent-test-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
