@@ -128,7 +128,7 @@ async def test_what_was_just_typed_is_laid_over_a_change_that_comes_meanwhile(
         await it.screen.flush()
         buffer = it.session.state.buffers.open[0]
         assert (buffer.text, buffer.unsaved, buffer.cursor) == (both, True, (5, 24))
-        it.session._open_files.take_text("src/api.py", f"# first\n{both}")
+        it.session.journal.grow(it.session._open_files.with_text("src/api.py", f"# first\n{both}"))
         await it.press("?")
         await it.screen.leave()  # before the screen has shown that change
         assert it.session.state.buffers.open[0].text == f"# first\n{both.replace('#!', '#!?')}"

@@ -140,6 +140,15 @@ class Chat:
         if text != self.state.input.draft:
             self._journal.grow(e.DraftChanged(text))
 
+    @call(changes=False)
+    def set_typed(self, place: str, text: str) -> None:
+        """What is typed at a place other than the chat's input, empty where it was given up; kept within a second.
+
+        Nothing happens where the session is only read.
+        """
+        if not self.state.session.read_only and text != self.state.input.typed.get(place, ""):
+            self._journal.grow(e.TypingChanged(place, text))
+
     @call(changes=True)
     async def set_queue(self, queue: Sequence[str]) -> None:
         """The messages that wait for the turn to end, as the person left them."""

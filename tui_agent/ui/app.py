@@ -258,8 +258,16 @@ class WorkspaceApp(Host, inherit_bindings=False):
         # The folder is listed on another core while the other panes are made on this one.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
         self.garbage.begin()
+        await self._go_on_writing(session)
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
+
+    async def _go_on_writing(self, session: Session) -> None:
+        """Open what was being written when the session ended."""
+        if session.state.input.typed and not session.state.session.read_only:
+            from tui_agent.ui.reopening import reopen
+
+            await reopen(self.workspace_screen, session)
 
     def _happened(self, event: Event, state: State) -> None:
         from tui_agent.store.turn_events import TurnEnded

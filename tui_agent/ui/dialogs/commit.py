@@ -19,6 +19,7 @@ from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import counted, label, plain
 from tui_agent.ui.widgets.diff_view import DiffView
+from tui_agent.ui.widgets.kept_text import KeptArea
 from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 from tui_agent.ui.widgets.session_calls import ask
@@ -26,6 +27,8 @@ from tui_agent.ui.widgets.text_area import WritingArea
 
 #: Columns from which the files and the diff are side by side.
 BESIDE = 110
+#: Where the message is kept while it is written.
+PLACE = "commit"
 _WORDS = {"?": "new", "A": "new", "D": "deleted"}
 
 
@@ -80,11 +83,13 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
                 yield Rows()
                 yield DiffView()
             yield Static("", classes="hooks", markup=False)
-            yield WritingArea("", soft_wrap=True, tab_behavior="focus", placeholder="message")
+            yield KeptArea("", soft_wrap=True, tab_behavior="focus", placeholder="message")
 
     def on_mount(self) -> None:
         self.query_one(".hooks").display = False
-        self.query_one(WritingArea).focus()
+        area = self.query_one(KeptArea)
+        area.text = area.keep_at(self._session, PLACE)
+        area.focus()
         self._say()
         self.fill(self._load())
 
@@ -212,9 +217,11 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
         except TuiAgentError as error:
             self._say(str(error), "$warning")
             return
-        area = self.query_one(WritingArea)
+        area = self.query_one(KeptArea)
         if area.text == self._drafted:
-            area.text = self._drafted = message
+            self._drafted = message
+            area.keep_at(self._session, PLACE, message)
+            area.text = message
         self._say()
 
     def on_text_area_changed(self) -> None:
@@ -224,7 +231,9 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
 
     def action_leave(self) -> None:
         """What was written would be lost: that takes a second press."""
-        if self._leaving or self.query_one(WritingArea).text == self._drafted:
+        area = self.query_one(KeptArea)
+        if self._leaving or area.text == self._drafted:
+            area.give_up()
             self.dismiss(None)
         else:
             self._leaving = True
@@ -247,6 +256,7 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
                 raise
             self._say(str(error), "$error")
         else:
+            self._session.chat.set_typed(PLACE, "")
             self.dismiss(None)
         finally:
             self._committing = False

@@ -26,7 +26,9 @@ async def edit_summary(app: App[object], session: Session) -> None:
             await session.notice("No message was summarised yet: all that was said is sent as it was")
         return summary or None
 
-    text = await app.push_screen_wait(TextDialog("Summary of older messages", get(), wrap=True))
+    text = await app.push_screen_wait(
+        TextDialog("Summary of older messages", get(), wrap=True, kept=(session, "summary"))
+    )
     if text is not None and text.strip() and text != summary:
         try:
             await session.chat.edit_summary(text)
@@ -49,7 +51,9 @@ async def go_on(app: App[object], session: Session, text: str) -> bool:
             await session.notice("There is nothing to continue yet")
         return memory or None
 
-    dialog = TextDialog(f"What goes with “{one_line(words)}”", get(), keep="send it", wrap=True)
+    dialog = TextDialog(
+        f"What goes with “{one_line(words)}”", get(), keep="send it", wrap=True, kept=(session, "memory")
+    )
     edited = await app.push_screen_wait(dialog)
     if edited is None or not edited.strip():
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -19,6 +19,9 @@ from tui_agent.ui.panes.review_body import ConflictChoices
 from tui_agent.ui.sink import counted, label
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 
 class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
@@ -49,8 +52,9 @@ class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
     }
     """
 
-    def __init__(self, view: ConflictView, yours: str) -> None:
+    def __init__(self, view: ConflictView, yours: str, session: Session) -> None:
         super().__init__()
+        self._session = session
         self._yours = yours
         self._choices = ConflictChoices(view)
         self._hunk = 0
@@ -108,7 +112,8 @@ class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
     def action_edit(self) -> None:
         if not self._diff:
             about = f"{self._choices.view.path}: conflict {self._choices.place + 1} of {self._choices.count}"
-            self.app.push_screen(TextDialog(about, self._choices.draft), self._wrote)
+            kept = (self._session, f"merge:{self._choices.view.path}:{self._choices.place}")
+            self.app.push_screen(TextDialog(about, self._choices.draft, kept=kept), self._wrote)
 
     def _wrote(self, text: str | None) -> None:
         if text is not None:

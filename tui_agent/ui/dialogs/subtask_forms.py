@@ -16,9 +16,9 @@ from tui_agent.store.graph import SubTask
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import label, plain
+from tui_agent.ui.widgets.kept_text import KeptArea, KeptInput
 from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
-from tui_agent.ui.widgets.text_area import WritingArea
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -39,7 +39,7 @@ class SubTaskForm(Dialog[None], inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", show=False, priority=True),
+        Binding("escape", "leave", show=False, priority=True),
         Binding("f2,ctrl+enter,ctrl+g", "keep", show=False, priority=True),
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
@@ -60,9 +60,16 @@ class SubTaskForm(Dialog[None], inherit_bindings=False):
     """
 
     def __init__(
-        self, title: str, form: Form, keep: Callable[[Form], Awaitable[None]], *, named: bool = False
+        self,
+        title: str,
+        form: Form,
+        keep: Callable[[Form], Awaitable[None]],
+        session: Session,
+        *,
+        named: bool = False,
     ) -> None:
         super().__init__()
+        self._session = session
         self._title = title
         self._form = form
         self._keep = keep
@@ -73,16 +80,29 @@ class SubTaskForm(Dialog[None], inherit_bindings=False):
             yield Static(label(self._title), classes="title", markup=False)
             if self._named:
                 yield Static(label("id, a short name"), markup=False)
-                yield Input(id="name", compact=True)
+                yield KeptInput(id="name", compact=True)
             yield Static(label("goal: what is to be done, in words that need no other"), markup=False)
-            yield WritingArea(self._form.goal, id="goal", soft_wrap=True, tab_behavior="focus")
+            yield KeptArea(self._form.goal, id="goal", soft_wrap=True, tab_behavior="focus")
             yield Static(label("files that it is about, with commas between; none for any"), markup=False)
-            yield Input(", ".join(self._form.files), id="files", compact=True, select_on_focus=False)
+            yield KeptInput(", ".join(self._form.files), id="files", compact=True, select_on_focus=False)
             yield Static("", classes="fault", markup=False)
             yield Static(label("Ctrl+G keep   Tab next field   Esc cancel"), markup=False)
 
     def on_mount(self) -> None:
+        about = f"subtask:{self._form.id}"
+        for line in self.query(KeptInput):
+            line.value = line.keep_at(self._session, f"{about}:{line.id}", line.value)
+        goal = self.query_one(KeptArea)
+        goal.text = goal.keep_at(self._session, f"{about}:goal", self._form.goal)
         self.query_one("#name" if self._named else "#goal").focus()
+
+    def action_leave(self) -> None:
+        self._give_up()
+        self.dismiss(None)
+
+    def _give_up(self) -> None:
+        for place in (*self.query(KeptInput), *self.query(KeptArea)):
+            place.give_up()
 
     async def on_input_submitted(self) -> None:
         await self.action_keep()
@@ -93,12 +113,13 @@ class SubTaskForm(Dialog[None], inherit_bindings=False):
         except TuiAgentError as error:
             self.query_one(".fault", Static).update(plain(str(error)))
         else:
+            self._give_up()
             self.dismiss(None)
 
     def _written(self) -> Form:
         name = self.query_one("#name", Input).value.strip() if self._named else self._form.id
         files = [part.strip() for part in self.query_one("#files", Input).value.split(",")]
-        goal = self.query_one("#goal", WritingArea).text.strip()
+        goal = self.query_one("#goal", KeptArea).text.strip()
         return Form(name, goal, tuple(dict.fromkeys(file for file in files if file)))
 
 
@@ -183,7 +204,7 @@ async def add(app: App[object], session: Session) -> None:
     async def keep(form: Form) -> None:
         await session.subtasks.add(form.id, form.goal, form.files)
 
-    await app.push_screen_wait(SubTaskForm("Add a sub-task", Form(), keep, named=True))
+    await app.push_screen_wait(SubTaskForm("Add a sub-task", Form(), keep, session, named=True))
 
 
 async def edit(app: App[object], session: Session, task: SubTask) -> None:
@@ -193,7 +214,7 @@ async def edit(app: App[object], session: Session, task: SubTask) -> None:
         await session.subtasks.edit(task.id, form.goal, form.files)
 
     before = Form(task.id, task.goal, task.files)
-    await app.push_screen_wait(SubTaskForm(f"Edit sub-task {task.id}", before, keep))
+    await app.push_screen_wait(SubTaskForm(f"Edit sub-task {task.id}", before, keep, session))
 
 
 async def connect(app: App[object], session: Session, task: SubTask) -> None:

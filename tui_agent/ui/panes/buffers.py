@@ -84,7 +84,7 @@ class BuffersPane(Pane):
         yield Static("", id="banner", markup=False)
         yield HintLine()
         yield Static("", id="no-file", markup=False)
-        yield FindBar()
+        yield FindBar(self.session)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._recolour())
@@ -328,7 +328,7 @@ class BuffersPane(Pane):
             if made is not None:
                 self.act(files.settle(path, made.sides, made.by_hand, made.view.now))
 
-        await self.app.push_screen(Merge(view, buffer.text), merged)
+        await self.app.push_screen(Merge(view, buffer.text, self.session), merged)
 
     @work(exclusive=True)
     async def _open_outside(self) -> None:

@@ -15,6 +15,7 @@ from textual.widgets import Input
 from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
+from tui_agent.files.numbers import whole_number
 from tui_agent.session.session import Session
 from tui_agent.store.checks import CheckMark, in_short
 from tui_agent.store.state import ReviewSlice, State
@@ -45,6 +46,7 @@ from tui_agent.ui.sink import check_pieces, parts
 from tui_agent.ui.widgets.conflict_view import ConflictLines
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.hints import HintLine
+from tui_agent.ui.widgets.kept_text import KeptInput
 from tui_agent.ui.widgets.lines import Lined
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Rows
@@ -73,7 +75,9 @@ class ReviewPane(Pane):
     def compose(self) -> ComposeResult:
         yield Rows()
         yield self.body
-        yield Input(compact=True, placeholder="a comment for the model; it is sent with your next message")
+        yield KeptInput(
+            compact=True, placeholder="a comment for the model; it is sent with your next message"
+        )
         yield HintLine()
 
     def on_mount(self) -> None:
@@ -205,16 +209,32 @@ class ReviewPane(Pane):
     # ── comments ─────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def _input(self) -> Input:
-        return self.query_one(Input)
+    def _input(self) -> KeptInput:
+        return self.query_one(KeptInput)
 
     def _begin_comment(self) -> None:
         """Write a word about the hunk to the model; it goes with the next message."""
         change = change_at(self.changes, self.position)
         if change is not None and self.position is not None:
-            self._commented = pick(change, self.position)
+            self._commented = about = pick(change, self.position)
+            kept = self._input.keep_at(self.session, f"comment:{about.change}:{about.hunk}")
+            self._input.value = self._input.value or kept
             self._input.display = True
             self._input.focus()
+
+    def comment_again(self, change: str, hunk: str) -> None:
+        """Go on with a comment that was being written when the session ended."""
+        number = whole_number(hunk, -1)
+        if number >= 0 and any(one.id == change for one in self.changes):
+            self.go(ReviewPosition(change, number))
+            self._begin_comment()
+
+    def edit_again(self, change: str, hunk: str) -> None:
+        """Go on with a hunk that was being written by hand when the session ended."""
+        number = whole_number(hunk, -1)
+        if number >= 0 and any(one.id == change for one in self.changes):
+            self.go(ReviewPosition(change, number))
+            self._decisions.commands["edit"]()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -236,6 +256,7 @@ class ReviewPane(Pane):
             self._stop_writing()
 
     def _stop_writing(self) -> None:
+        self._input.give_up()
         self._input.value = ""
         self._input.display = False
         self.entry.focus()

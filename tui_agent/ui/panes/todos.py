@@ -13,6 +13,7 @@ from textual.widgets import Input
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.sink import counted, label
+from tui_agent.ui.widgets.kept_text import KeptInput
 from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
@@ -48,7 +49,7 @@ class TodosPane(Pane):
 
     def compose(self) -> ComposeResult:
         yield Rows()
-        yield Input(compact=True, select_on_focus=False)
+        yield KeptInput(compact=True, select_on_focus=False)
 
     def show(self, state: State) -> None:
         self._todos, self._review = state.todos, state.review
@@ -82,6 +83,12 @@ class TodosPane(Pane):
             self.act(self.session.todos.add(text))
         self._stop_writing()
 
+    def write_again(self, todo: str) -> None:
+        """Go on with a line that was being written when the session ended: `todo` is its id, empty for a new one."""
+        found = next((one for one in self._todos if one.id == todo), None)
+        if found is not None or not todo:
+            self._write(todo, found.text if found else "")
+
     def on_key(self, event: events.Key) -> None:
         if event.key == "escape" and self._input.has_focus:
             event.stop()
@@ -96,8 +103,8 @@ class TodosPane(Pane):
         return self.query_one(Rows)
 
     @property
-    def _input(self) -> Input:
-        return self.query_one(Input)
+    def _input(self) -> KeptInput:
+        return self.query_one(KeptInput)
 
     def _current(self) -> Todo | None:
         return next((todo for todo in self._todos if todo.id == self._rows.cursor), None)
@@ -105,13 +112,14 @@ class TodosPane(Pane):
     def _write(self, todo: str, text: str) -> None:
         self._editing = todo
         self._input.placeholder = "what is to be done"
-        self._input.value = text
+        self._input.value = text = self._input.keep_at(self.session, f"todo:{todo}", text)
         self._input.cursor_position = len(text)
         self._input.display = True
         self._input.focus()
 
     def _stop_writing(self) -> None:
         self._editing = ""
+        self._input.give_up()
         self._input.value = ""
         self._input.display = False
         self._rows.focus()

@@ -6,7 +6,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual import events
 from textual.containers import Horizontal, Vertical
@@ -23,7 +23,14 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.ui.sink import counted, parts
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.hints import Hint, HintLine
+from tui_agent.ui.widgets.kept_text import KeptInput
 from tui_agent.ui.widgets.line_edits import put, replaced_in
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+#: Where what replaces the words is kept while it is written.
+PLACE = "replace"
 
 FindMode = Literal["find", "replace", "line"]
 #: Seconds without an edit after which a text is searched again.
@@ -49,8 +56,9 @@ class FindBar(Vertical):
     class Closed(Message):
         pass
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__()
+        self._session = session
         self.display = False
         self._mode: FindMode = "find"
         self._editor: Editor | None = None
@@ -76,7 +84,7 @@ class FindBar(Vertical):
             yield Static("", id="find-count", markup=False)
         with Horizontal(id="find-replace"):
             yield Static(parts(("with", "$accent")), markup=False)
-            yield Input(id="find-with", compact=True)
+            yield KeptInput(id="find-with", compact=True)
         yield Static("", id="find-note", markup=False)
         yield HintLine()
 
@@ -104,6 +112,9 @@ class FindBar(Vertical):
             words.value = selected
         self.query_one("#find-what", Static).update(parts((_WORDS[mode], "$accent")))
         self.query_one("#find-replace").display = mode == "replace"
+        if mode == "replace":
+            other = self.query_one("#find-with", KeptInput)
+            other.value = other.keep_at(self._session, PLACE) or other.value
         self._say("")
         self._show_hints()
         replaces = mode == "replace" and words.value and not fresh
@@ -117,6 +128,7 @@ class FindBar(Vertical):
         self._editor, self._found, self._gone, self.display = None, Occurrences(), None, False
 
     def _leave(self) -> None:
+        self.query_one("#find-with", KeptInput).give_up()
         self.close()
         self.post_message(self.Closed())
 

@@ -1,0 +1,104 @@
+"""What is written anywhere is kept while it is written, and is there again after a kill."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from support.repositories import repository
+from support.screens import Driven, on_screen
+from support.sessions import reply
+
+import tui_agent.ui
+from tui_agent.log.log import load
+from tui_agent.store import events as e
+from tui_agent.ui.panes.review import ReviewPane
+from tui_agent.ui.panes.todos import TodosPane
+from tui_agent.ui.widgets.kept_text import KeptInput
+
+#: Places that take letters and hold no work, and why: a search is typed again in a second, a password is kept nowhere.
+NO_WORK = {
+    "dialogs/chooser.py": "words to choose by",
+    "dialogs/context.py": "read only",
+    "dialogs/models.py": "a key, which goes to the keyring",
+    "dialogs/sessions.py": "words to choose by",
+    "panes/plan.py": "one path, chosen for a question",
+    "panes/subtasks.py": "words to look for",
+    "widgets/find_bar.py": "words to look for; what replaces them is kept",
+}
+#: The prompt and the editor, which are kept as the draft and the buffer; and what the others are made of.
+KEPT = {"KeptInput", "KeptArea", "Prompt", "Editor"}
+BARE = {"Input", "TextArea", "WritingArea", "MaskedInput"}
+
+
+def made(source: str) -> list[str]:
+    """The names of classes of which a module makes one."""
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [call.id for call in calls if isinstance(call, ast.Name)]
+
+
+def test_whatever_takes_text_and_holds_work_is_kept() -> None:
+    folder = Path(tui_agent.ui.__file__).parent
+    sources = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.py")}
+    bare = {name for name, source in sources.items() if BARE.intersection(made(source))}
+    assert bare == NO_WORK.keys()
+    assert sum(source.count("KeptInput(") + source.count("KeptArea(") for source in sources.values()) >= 9
+
+
+def dialogs_without_a_place(source: str) -> int:
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    texts = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "TextDialog"]
+    return sum(all(named.arg != "kept" for named in call.keywords) for call in texts)
+
+
+def test_each_text_that_is_written_over_the_screen_has_a_place() -> None:
+    folder = Path(tui_agent.ui.__file__).parent
+    found = {path.name: dialogs_without_a_place(path.read_text()) for path in folder.rglob("*.py")}
+    # both show a text that cannot be sent anywhere
+    assert {name for name, count in found.items() if count} == {"commands.py", "permissions.py"}
+
+
+TODO, COMMENT, EDIT = (
+    "write it up",
+    "say why",
+    reply("Edits.", fileChanges=[{"path": "a.txt", "content": "two\n"}]),
+)
+
+
+async def kept(driven: Driven, place: str, text: str) -> None:
+    """It is on disk by now: that is what a kill would leave."""
+    log = driven.session.log_path
+    assert log is not None
+    await driven.until(
+        lambda: any(
+            isinstance(it, e.TypingChanged) and (it.place, it.text) == (place, text)
+            for it in load(log).growing
+        ),
+        f"{place} in the log",
+    )
+
+
+async def test_a_todo_a_comment_and_a_commit_message_are_kept_and_opened_again(tmp_path: Path) -> None:
+    workspace = repository(tmp_path / "work", {"a.txt": "one\n"})
+    async with on_screen(workspace, [EDIT]) as driven:
+        await driven.session.chat.submit("Change a.txt")
+        await driven.session.chat.finished()
+        driven.screen.focus_pane("todos")
+        await driven.press("a", *TODO)
+        await kept(driven, "todo:", TODO)
+        driven.screen.focus_pane("review")
+        await driven.press("c", *COMMENT)
+        change = driven.session.state.review.open[0].id
+        await kept(driven, f"comment:{change}:0", COMMENT)
+        name = driven.session.state.session.id
+    async with on_screen(workspace, [], session=name) as driven:
+        await driven.until(
+            lambda: driven.screen.query_one(ReviewPane).query_one(KeptInput).value == COMMENT, "the comment"
+        )
+        await driven.shows("What you were writing is kept")
+        await driven.press("enter")
+        await driven.until(lambda: "comment" not in str(driven.session.state.input.typed), "it is given up")
+        await driven.press("escape")
+        driven.screen.focus_pane("todos")
+        await driven.press("a")
+        assert driven.screen.query_one(TodosPane).query_one(KeptInput).value == TODO

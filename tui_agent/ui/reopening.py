@@ -1,0 +1,64 @@
+"""After a resume: what was being written in another place than the prompt and the editor is opened again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_agent.ui.panes.review import ReviewPane
+from tui_agent.ui.panes.todos import TodosPane
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+    from tui_agent.ui.screen import WorkspaceScreen
+
+#: What is written at a place, by the first word of its name.
+_CALLED = {
+    "commit": "a commit message",
+    "comment": "a comment on a hunk",
+    "hunk": "a hunk, written by hand",
+    "memory": "what goes with “continue”",
+    "merge": "a place of a merge",
+    "place": "a place of a conflict",
+    "replace": "what replaces the words that are looked for",
+    "subtask": "a sub-task",
+    "summary": "the summary",
+    "todo": "a todo",
+}
+
+
+async def reopen(screen: WorkspaceScreen, session: Session) -> None:
+    """Open the place that was written in last, and say what else is kept: it is there when its place is opened."""
+    typed = list(session.state.input.typed)
+    last, others = typed[-1], typed[:-1]
+    if not await _open(screen, last):
+        others.append(last)
+    names = dict.fromkeys(_CALLED.get(place.partition(":")[0], "a text") for place in others)
+    if names:
+        await session.notice(
+            f"What you were writing is kept, and there when you open it again: {', '.join(names)}"
+        )
+
+
+async def _open(screen: WorkspaceScreen, place: str) -> bool:
+    kind, _, about = place.partition(":")
+    match kind:
+        case "commit":
+            await screen.do("changes.commit")
+        case "summary":
+            await screen.do("session.summary")
+        case "subtask" if about.startswith(":"):
+            await screen.do_in("subtasks", "add")
+        case "todo":
+            screen.focus_pane("todos")
+            screen.query_one(TodosPane).write_again(about)
+        case "comment":
+            screen.focus_pane("review")
+            change, _, hunk = about.rpartition(":")
+            screen.query_one(ReviewPane).comment_again(change, hunk)
+        case "hunk":
+            screen.focus_pane("review")
+            change, _, hunk = about.rpartition(":")
+            screen.query_one(ReviewPane).edit_again(change, hunk)
+        case _:
+            return False
+    return True
