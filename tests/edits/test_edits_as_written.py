@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.edit_files import case
-from support.edit_replies import DISTURBANCES, FORMS, placed, read_back, tried
+from support.edit_replies import DISTURBANCES, FLOORS, FORMS, foreign_lines, placed, read_back, tried
 
 from tui_agent.edits.hunks import compose, diff_of, hunks, unified
 
@@ -23,6 +23,17 @@ quick = settings(max_examples=12, derandomize=True, deadline=None, suppress_heal
 def test_a_disturbed_edit_is_right_or_refused(kind: str, draw: Random, form: st.DataObject) -> None:
     one = tried(draw, form.draw(st.sampled_from(sorted(DISTURBANCES[kind].forms))), kind)
     assert one.verdict in ("right", "refused"), f"{one.verdict}\n{one.reply}\n{one.base}\n->\n{one.result}"
+    if kind != "cut" and one.verdict == "right":
+        assert foreign_lines(one) == []
+
+
+@pytest.mark.parametrize("kind", FLOORS)
+def test_enough_of_the_edits_that_are_disturbed_in_one_way_are_right(kind: str) -> None:
+    forms = [form for form in FORMS if form in DISTURBANCES[kind].forms]
+    cases = [tried(Random(f"{kind}/{number}"), forms[number % len(forms)], kind) for number in range(60)]
+    once = [one for one in cases if one.unique]
+    right = sum(one.verdict == "right" for one in once)
+    assert right >= (FLOORS[kind] - 0.06) * len(once), [one.reason for one in once if one.verdict != "right"]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -15,7 +15,7 @@ from tests.proofs.tally import Tally
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.edit_replies import DISTURBANCES, FORMS, PLACED, Tried, tried
+from support.edit_replies import DISTURBANCES, FLOORS, FORMS, PLACED, Tried, foreign_lines, tried
 
 #: How long it takes at full scale, in seconds, and how many cases of each kind a process does at a time.
 HOUR = 3600.0
@@ -39,7 +39,9 @@ def batch(seed: int) -> tuple[Counter[tuple[str, str, str, bool]], list[str]]:
         for number in range(ROUNDS):
             one = tried(Random(f"{seed}/{name}/{form}/{number}"), form, name)
             found[name, form, one.verdict, one.unique] += 1
-            if one.verdict not in ("right", "refused"):
+            if name != "cut" and one.result and (foreign := foreign_lines(one)):
+                wrong.append(f"{seed}/{name}/{form}/{number} wrote what nobody wrote: {foreign[:3]}")
+            elif one.verdict not in ("right", "refused"):
                 wrong.append(f"{seed}/{name}/{form}/{number} {_told(one)}")
     return found, wrong
 
@@ -55,6 +57,12 @@ def prove(tally: Tally, scale: float) -> None:
             tally.case(name, verdict in ("right", "refused"), column=form)
     tally.failures[:] = wrong
     sys.stdout.write("\n".join(figures(found)) + "\n")
+    for name, floor in FLOORS.items():
+        once = {key: count for key, count in found.items() if key[0] == name and key[3]}
+        right, placed = sum(count for key, count in once.items() if key[2] == "right"), sum(once.values())
+        tally.case(
+            "right as often as it should", right >= floor * placed, what=f"{name}: {right} of {placed}"
+        )
     right, placed = _right(found)
     tally.case("right where there is one place", right >= RIGHT * placed, what=f"{right} of {placed}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal
@@ -444,6 +444,31 @@ PLACED = frozenset(
 )
 
 
+#: What share of the cases in which the lines that are searched for stand in the file once comes out right, at least.
+#: Of the others nothing is to be found, or it is not certain what is meant.
+FLOORS = {
+    "as it should be": 0.98,
+    "indented otherwise": 0.96,
+    "tabs": 0.95,
+    "another width": 0.94,
+    "first line bare": 0.95,
+    "stray blank": 0.96,
+    "blanks at line ends": 0.64,
+    "look-alikes": 0.76,
+    "blanks inside": 0.96,
+    "commas": 0.96,
+    "line-number prefixes": 0.95,
+    "carriage returns": 0.97,
+    "forgotten line": 0.74,
+    "wrong line numbers": 0.97,
+    "wrong counts": 0.95,
+    "context without its blank": 0.87,
+    "a blank after each mark": 0.97,
+    "joined lines": 0.96,
+    "twins": 0.96,
+}
+
+
 # Reading and judging
 
 
@@ -585,4 +610,22 @@ def _judged(
     return "wrong depth" if ours == theirs and not apart else "wrong"
 
 
-__all__ = ["DISTURBANCES", "FORMS", "PLACED", "Tried", "replace", "tried"]
+def foreign_lines(one: Tried) -> list[str]:
+    """Lines of the result that are neither the file's nor the model's, but for the white space in front of them."""
+    reply = read_back(one.reply, in_call=one.form.endswith("in a call"))
+    ours = {line.lstrip() for text in _texts(reply) for line in text.replace("\r", "").split("\n")}
+    if one.disturbance == "line-number prefixes":
+        ours |= {re.sub(r"^\d+(?:: | \| |\t)", "", line).lstrip() for line in ours}
+    known, became = ({*text.replace("\r", "").split("\n")} for text in (one.base, one.result))
+    return [line for line in became - known if line.lstrip() not in ours]
+
+
+def _texts(reply: Reply) -> Iterator[str]:
+    for change in reply.changes:
+        for request in (change, *change.then):
+            yield request.content or ""
+            yield from (edit.replace for edit in request.edits)
+            yield from (line[1:] for line in (request.diff or "").split("\n") if line.startswith("+"))
+
+
+__all__ = ["DISTURBANCES", "FLOORS", "FORMS", "PLACED", "Tried", "foreign_lines", "replace", "tried"]

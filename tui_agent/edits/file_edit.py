@@ -13,7 +13,7 @@ from tui_agent.files.numbers import whole_number
 
 _END_OF_FILE = "*** End of File"
 #: Behind `@@`: no line of the file, but `...`, or numbers that cannot be read, such as `-XX,7 +XX,8`.
-_NO_ANCHOR = re.compile(r"[\s.…]*$|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)")
+_NO_ANCHOR = re.compile(r"[\s.…]*(?:@@|$)|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)")
 
 
 class EditHunk(Struct, frozen=True, gc=False):

@@ -1,0 +1,110 @@
+"""All hunks of a file together: contradictions, edits that were made, places that two want."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.edits import forms, place
+from tui_agent.errors import EditFailed
+
+TWINS = "x = 1\ny = 2\n\nz = 3\n\nx = 1\ny = 2\n"
+BLOCKS = "def f(x):\n    return get(x)\n\n\ndef g(x):\n    return get(x)\n"
+
+
+def diffed(base: str, diff: str) -> str:
+    return forms.propose(ChangeRequest("a.py", diff=diff), base).new_text or ""
+
+
+def edited(base: str, *pairs: tuple[str, str]) -> str:
+    edits = tuple(SearchReplace(*pair) for pair in pairs)
+    return forms.propose(ChangeRequest("a.py", edits=edits), base).new_text or ""
+
+
+@pytest.mark.parametrize(
+    ("made", "diff"),
+    [
+        (TWINS.replace("2", "3", 1), "@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n+y = 3\n"),
+        (BLOCKS.replace("get", "put", 1), "@@ def f(x):\n-    return get(x)\n+    return put(x)\n"),
+        ("def f():\n    a\n    b\n\ndef g():\n    a\n", "@@ def f():\n+    a\n+    b\n"),
+    ],
+)
+def test_the_same_edit_asked_for_again_does_not_land_on_a_twin(made: str, diff: str) -> None:
+    with pytest.raises(EditFailed, match="already there"):
+        diffed(made, diff)
+
+
+def test_a_copied_line_number_of_an_edit_that_was_made_does_not_lead_to_a_twin() -> None:
+    search = "1: x = 1\n2: y = 2\n"
+    assert edited(TWINS, (search, "x = 1\ny = 3\n")) == TWINS.replace("y = 2", "y = 3", 1)
+    with pytest.raises(EditFailed, match="already there"):
+        edited(TWINS.replace("y = 2", "y = 3", 1), (search, "x = 1\ny = 3\n"))
+
+
+def test_a_header_that_names_a_near_place_and_lines_that_are_elsewhere_contradict_each_other() -> None:
+    hunk = " def load(users):\n-    send(users)\n+    send(None)\n"
+    base = "def load( users ):\n    send( users )\n\n\ndef load(users):\n    send(users)\n"
+    with pytest.raises(EditFailed, match="line 1, where lines are"):
+        diffed(base, f"@@ -1,2 +1,2 @@\n{hunk}")
+    assert diffed(base, f"@@ -5,2 +5,2 @@\n{hunk}") == diffed(base, f"@@ -3,2 +3,2 @@\n{hunk}")
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        (("x = 1", "x = 2"), ("x = 1", "x = 3")),
+        (("x = 1", "x = 1  # one"), ("x = 1", "x = 3")),
+        (("x = 1\ny = 2\n", "a\n"), ("y = 2\n", "b\n")),
+    ],
+)
+def test_of_two_different_edits_of_one_place_neither_wins(pairs: tuple[tuple[str, str], ...]) -> None:
+    with pytest.raises(EditFailed, match="edit 2 is of lines that an edit before it changes"):
+        edited("x = 1\ny = 2\n", *pairs)
+
+
+def test_two_edits_that_add_lines_below_one_line_are_both_made() -> None:
+    assert edited("a\nz\n", ("a", "a\nb"), ("a", "a\nc")) == "a\nb\nc\nz\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "search", "replace"),
+    [
+        ("f(a, b);\n", "b)", "c)"),
+        ("x = [one, two]\n", "one", "three"),
+        ("a = 1; b = 2\n", "a = 1", "a = 3"),
+        ("f(a,)\n", "f(a", "f(b"),
+    ],
+)
+def test_part_of_a_line_may_end_before_a_comma(base: str, search: str, replace: str) -> None:
+    assert edited(base, (search, replace)) == base.replace(search, replace)
+
+
+@pytest.mark.parametrize(
+    "at", ["...", "-XX,7 +XX,8", "-?,? +?,?", "-N +N", "-5,2 +5,2", "...  @@ def f(x):", ""], ids=repr
+)
+def test_a_header_whose_numbers_cannot_be_read_is_none(at: str) -> None:
+    hunk = " def g(x):\n-    return get(x)\n+    return put(x)\n"
+    wanted = "return put(x)".join(BLOCKS.rsplit("return get(x)", 1))
+    for header in (f"@@ {at} @@\n", f"@@ {at}\n"):
+        assert diffed(BLOCKS, header + hunk) == wanted
+
+
+def test_typographic_signs_that_only_a_new_line_has_stay() -> None:
+    base = "title = 'a - b'\nend\n"
+    assert edited(base, ("title = 'a - b'\n", "title = “a – b”\n")) == "title = “a – b”\nend\n"
+
+
+def test_typographic_signs_where_the_file_has_plain_ones_are_not_guessed_at() -> None:
+    base = "title = 'a - b'\nend\n"
+    with pytest.raises(EditFailed):
+        edited(base, ("title = ‘a - b’\nend\n", "title = ‘a - c’\nend\n"))
+    assert edited(base, ("title = ‘a - b’\nend\n", "title = ‘a - b’\nEND\n")) == base.replace("end", "END")
+
+
+def test_more_edits_than_can_be_looked_for_in_a_long_file_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(place, "_MOST_LOOKED_THROUGH", 100)
+    assert edited("a\n" * 20 + "b\n", ("b", "c"), ("b\n", "b\n")).endswith("c\n")
+    with pytest.raises(EditFailed, match="so long a file"):
+        edited("a\n" * 30 + "b\n", ("b", "c"), ("b\n", "b\n"))
