@@ -99,3 +99,9 @@ def test_with_an_old_table_there_is_a_sentence_and_no_suggestion(monkeypatch: py
     assert [suggestion(provider, day) for provider in providers()] == [""] * len(providers())
     said = about_the_end("openai", "gpt-6-sol", ended, day)
     assert said == "openai/gpt-6-sol was switched off on 2026-12-01; choose another model"
+
+
+def test_an_end_that_only_its_provider_has_announced_is_known() -> None:
+    known = table().models["gemini"]["gemini-2.5-pro"]
+    assert is_ended(known, date(2026, 12, 1)) and not is_ended(known, date(2026, 11, 30))
+    assert "2026-12-01" in about_the_end("gemini", "gemini-2.5-pro", known, date(2026, 11, 23))

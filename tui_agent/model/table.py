@@ -1,6 +1,7 @@
 """The models of providers that are reached directly, and the way to each: address, key, rules, window and prices.
 
-`models.json` is made from litellm's price table by `make models`; a test compares the two.
+`models.json` is made from litellm's price table by `make models`; a test compares the two. `ends.json` has the ends that
+providers have announced and litellm does not name, each with its source.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.model.client import Abilities, UsageChunk
 from tui_agent.model.parts import Origin
 from tui_agent.model.rules import Rules, WireName, family_of, providers, rules_of
 
 PATH = Path(__file__).with_name("models.json")
+ENDS_PATH = Path(__file__).with_name("ends.json")
 #: tools, schema, vision, reasoning.
 Ability = Literal["t", "s", "v", "r"]
 #: Versions of Azure's API that are its v1 interface, which speaks Responses.
@@ -87,9 +90,26 @@ class ModelTable(Struct, frozen=True):
     models: dict[str, dict[str, KnownModel]]
 
 
+class _End(Struct, frozen=True, forbid_unknown_fields=True):
+    ends: str
+    source: str
+
+
+def of_litellm() -> ModelTable:
+    """The table as it is made from litellm's."""
+    return msgspec.json.decode(PATH.read_bytes(), type=ModelTable)
+
+
 @cache
 def table() -> ModelTable:
-    return msgspec.json.decode(PATH.read_bytes(), type=ModelTable)
+    made = of_litellm()
+    announced = msgspec.json.decode(ENDS_PATH.read_bytes(), type=dict[str, dict[str, _End]])
+    for provider, models in announced.items():
+        for name, end in models.items():
+            known = made.models[provider].get(name)
+            if known is not None and not known.ends:
+                made.models[provider][name] = replace(known, ends=end.ends)
+    return made
 
 
 class Route(Struct, frozen=True):
