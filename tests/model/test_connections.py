@@ -9,12 +9,13 @@ from contextlib import ExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from httpcore._async.http11 import AsyncHTTP11Connection
 from support.asking import answer, text
 from support.certificates import certificate, needs_openssl
 from support.strict import Call, Reply, Say, StrictServer, View
 
 from tui_agent.errors import ModelError
-from tui_agent.model import certificates
+from tui_agent.model import certificates, reading_in_blocks
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import CallChunk, EndChunk, Message, ModelRequest, TextChunk
 from tui_agent.model.parts import message_of
@@ -265,3 +266,12 @@ async def test_certificates_are_read_for_the_first_connection_that_needs_them() 
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
     context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="example.com")
     assert context.cert_store_stats()["x509_ca"]
+
+
+async def test_another_httpcore_is_left_as_it_is() -> None:
+    class Renamed(AsyncHTTP11Connection):
+        async def _receive_event(self, seconds: float | None = None) -> None: ...  # ty: ignore
+
+    assert reading_in_blocks._is_known(AsyncHTTP11Connection), "what is installed is known"
+    assert not reading_in_blocks._is_known(Renamed)
+    assert not reading_in_blocks._is_known(object)

@@ -12,13 +12,9 @@ import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import cache
 from typing import Any
 
-import h11
-import httpcore
 import httpx
-from httpcore._async.http11 import AsyncHTTP11Connection
 
 _log = logging.getLogger(__name__)
 #: So many seconds a connection without a request is kept; most providers close it earlier or later.
@@ -53,35 +49,6 @@ def limits(given: Any) -> httpx.Limits:
         max_keepalive_connections=given.max_keepalive_connections,
         keepalive_expiry=IDLE_SECONDS,
     )
-
-
-@cache
-def read_in_blocks() -> None:
-    """Have each connection hand on as one piece what it has read at once: a server that sends a chunk for each event
-    would else cost a pass through a dozen layers for each."""
-    if hasattr(AsyncHTTP11Connection, "_receive_event") and hasattr(
-        AsyncHTTP11Connection, "_receive_response_body"
-    ):
-        AsyncHTTP11Connection._receive_response_body = _body_in_blocks  # ty: ignore[invalid-assignment]
-
-
-async def _body_in_blocks(connection: Any, request: Any) -> AsyncIterator[bytes]:
-    """The body of a response as httpcore has it, but for the size of its pieces."""
-    timeout = request.extensions.get("timeout", {}).get("read", None)
-    while isinstance(event := await connection._receive_event(timeout=timeout), h11.Data):
-        block, failed = bytearray(), None
-        while isinstance(event, h11.Data):
-            block += event.data
-            try:
-                event = connection._h11_state.next_event()
-            except h11.RemoteProtocolError as error:
-                failed = error
-                break
-        yield bytes(block)
-        if failed is not None:
-            raise httpcore.RemoteProtocolError(str(failed)) from failed
-        if event is not h11.NEED_DATA:
-            return
 
 
 def origin_of(url: httpx.URL) -> str:

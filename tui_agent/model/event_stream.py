@@ -21,6 +21,7 @@ import httpx
 import msgspec
 
 from tui_agent.model import connections
+from tui_agent.model.reading_in_blocks import read_in_blocks
 from tui_agent.model.server_error import ServerError, is_error, lowered, retry_after, status_of
 
 #: A server that sends so much without ending an event sends no events.
@@ -85,7 +86,7 @@ def watch(wire: Wire) -> None:
 @cache
 def watch_transports() -> None:
     """Have every HTTP client that is made from now on send through `Watched` transports, proxies included."""
-    connections.read_in_blocks()
+    read_in_blocks()
     for name in ("_init_transport", "_init_proxy_transport"):
         setattr(httpx.AsyncClient, name, _making_watched(getattr(httpx.AsyncClient, name)))
 

@@ -1,0 +1,59 @@
+"""What a connection has read at once, handed on as one piece: the only private names of httpcore that are used.
+
+httpcore (1.0) yields a piece for each chunk of a body. A server that sends a chunk for each event thereby costs a pass
+through a dozen layers for each: 0.11 s of processor for a reply of 3,000 events, where it is 0.055 s in blocks.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import Any
+
+import h11
+import httpcore
+from httpcore._async.http11 import AsyncHTTP11Connection
+
+_log = logging.getLogger(__name__)
+
+
+@cache
+def read_in_blocks() -> None:
+    """Have each connection do so. Without what this needs of httpcore bodies are read as httpcore reads them."""
+    if _is_known(AsyncHTTP11Connection):
+        AsyncHTTP11Connection._receive_response_body = _body_in_blocks  # ty: ignore[invalid-assignment]
+    else:
+        _log.debug("this httpcore reads in another way: bodies are not read in blocks")
+
+
+def _is_known(connection: type) -> bool:
+    """Whether the methods that are called and replaced are there, and take what they take."""
+    event, body = (getattr(connection, name, None) for name in ("_receive_event", "_receive_response_body"))
+    return (
+        inspect.iscoroutinefunction(event)
+        and inspect.isasyncgenfunction(body)
+        and list(inspect.signature(event).parameters) == ["self", "timeout"]
+        and list(inspect.signature(body).parameters) == ["self", "request"]
+        and "_h11_state" in event.__code__.co_names
+    )
+
+
+async def _body_in_blocks(connection: Any, request: Any) -> AsyncIterator[bytes]:
+    """The body of a response as httpcore has it, but for the size of its pieces."""
+    timeout = request.extensions.get("timeout", {}).get("read", None)
+    while isinstance(event := await connection._receive_event(timeout=timeout), h11.Data):
+        block, failed = bytearray(), None
+        while isinstance(event, h11.Data):
+            block += event.data
+            try:
+                event = connection._h11_state.next_event()
+            except h11.RemoteProtocolError as error:
+                failed = error
+                break
+        yield bytes(block)
+        if failed is not None:
+            raise httpcore.RemoteProtocolError(str(failed)) from failed
+        if event is not h11.NEED_DATA:
+            return
