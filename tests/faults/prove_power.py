@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 DISKS: dict[str, dict[str, str]] = {
     "power cut": {},
     "power cut, slow disk": {"POWER_DELAY": "150"},
-    "power cut, disk full for a while before": {"POWER_FULL_AFTER": "200000", "POWER_FULL_FOR": "3"},
+    "power cut, disk full for a while before": {"POWER_FULL_AFTER": "1000000", "POWER_FULL_FOR": "3"},
 }
 KINDS = ("saving", "applying", "undoing", "typing", "streaming")
 EACH = 20

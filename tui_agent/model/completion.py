@@ -337,7 +337,7 @@ def _says_something(chunk: Chunk) -> bool:
 
 
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
-    """Have the limit begin again with each sign of life, not for ever: litellm hands on no events without words."""
+    """Have the limit begin again with each sign of life, but at most for a while: litellm hides empty events."""
     loop = asyncio.get_running_loop()
     begun = since = loop.time()
 

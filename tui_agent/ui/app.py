@@ -26,7 +26,7 @@ from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.layout.areas import WIDE_FROM
-from tui_agent.ui.screen import WorkspaceScreen
+from tui_agent.ui.screen import WorkspaceScreen, keys_wait
 from tui_agent.ui.signals import passed_on
 from tui_agent.ui.sink import counted
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
@@ -146,7 +146,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
     def show_plainly(self, plain: bool) -> None:
         if self.session is not None and self.workspace_screen.ready:
             keys = ExitStack()  # from now on, not from when the worker begins
-            keys.enter_context(self.workspace_screen.keys_wait())
+            keys.enter_context(keys_wait(self.workspace_screen))
             self.run_worker(self._show_plainly(self.session, plain, keys), exclusive=True, group="plain")
 
     async def _show_plainly(self, session: Session, plain: bool, keys: ExitStack) -> None:
@@ -158,7 +158,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
             before._push_result_callback(
                 before, None
             )  # switching takes one away, and the first screen has none
-            keys.enter_context(after.keys_wait())
+            keys.enter_context(keys_wait(after))
             await self.switch_screen(after)
             await after.fill(session, opened=False)
             await after.complete(session)

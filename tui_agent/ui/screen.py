@@ -165,16 +165,6 @@ class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
 
     # ── keys that something has to be there for ──────────────────────────────────────────────────────────
 
-    @contextmanager
-    def keys_wait(self) -> Generator[None]:
-        """While this screen gives way to another, or takes the place of one, keys wait for all that they may be for."""
-        self._replacing = asyncio.get_running_loop().create_future()
-        try:
-            yield
-        finally:
-            self._replacing.set_result(None)
-            self._replacing = None
-
     def on_mount(self) -> None:
         self._arriving = asyncio.get_running_loop().create_future()
 
@@ -359,6 +349,17 @@ class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
         pane = self.workspace.pane(name)
         if pane:
             await pane.action_do(f"{name}.{action}")
+
+
+@contextmanager
+def keys_wait(screen: WorkspaceScreen) -> Generator[None]:
+    """While this screen gives way to another, or takes the place of one, keys wait for all that they may be for."""
+    screen._replacing = done = asyncio.get_running_loop().create_future()
+    try:
+        yield
+    finally:
+        done.set_result(None)
+        screen._replacing = None
 
 
 class AnswersExpected:

@@ -212,7 +212,7 @@ class TerminalDriver(LinuxDriver):
     def run_input_thread(self) -> None:
         """Read until told to stop, or until the terminal is gone, which ends the program."""
         parser = TerminalInput(self._debug, self._is_bound)
-        # a byte that is no UTF-8 may be a C1 character
+        # a byte outside UTF-8 may be a C1 character
         decode = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)

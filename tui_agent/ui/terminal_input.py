@@ -1,7 +1,7 @@
 r"""What the terminal sends, as events: keys, pastes, the mouse and the focus; its answers are swallowed whole.
 
 A terminal answers what any program asked it, also one that has ended: late, in pieces, mixed with keys. An answer is
-an escape sequence that is no key. Its length is told by its form (ECMA-48, section 5.4 and 5.6), never by what is
+an escape sequence that means no key. Its length is told by its form (ECMA-48, section 5.4 and 5.6), never by what is
 known of it:
 
 - CSI: `ESC [`, any number of characters from `0x20` to `0x3F`, one from `0x40` to `0x7E`;
@@ -41,7 +41,7 @@ OPEN_PASTE = 2.0
 NOT_TYPED = 16
 
 ESC, CTRL_C = "\x1b", "\x03"
-#: A sequence of more characters is no key.
+#: No key has a sequence of more characters.
 LONGEST_KEY = 256
 #: What is held of a string once something of it has come.
 _SOMETHING = "…"
@@ -122,7 +122,7 @@ class TerminalInput:
         goes_on = len(self._held)
         if (
             self._in_string and self._held == ESC
-        ):  # the first half of ST, or what ends the string and begins anew
+        ):  # the first half of ST, or what ends the string and begins another sequence
             if text.startswith("\\"):
                 text, self._held = text[1:], ""
             self._in_string = False
@@ -288,7 +288,7 @@ class TerminalInput:
     def _rest_of_paste(self, text: str) -> Generator[Message, None, str]:
         """What comes of a paste that Ctrl+C ended is text; returns what does not belong to it.
 
-        That is what stands before its end, and before that a read of more than anybody types.
+        That is the text before its end, and before that a read of more than anybody types.
         """
         before, ends, after = text.partition(_PASTE_ENDS)
         begins = text.find(_PASTE)
