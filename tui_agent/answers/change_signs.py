@@ -18,9 +18,12 @@ def looks_like_a_change(text: str, names: Collection[str]) -> bool:
     """Whether somebody may have meant a call or a change by it, as keys, names and brackets tell."""
     if "{" not in text and "(" not in text:
         return False
-    if (_CHANGES.search(text) or (_OLD.search(text) and _NEW.search(text))) and _PATH.search(text):
+    low = text.lower()
+    named = "path" in low or "file" in low
+    if named and (_CHANGES.search(text) or (_OLD.search(text) and _NEW.search(text))) and _PATH.search(text):
         return True
-    called = "|".join(re.escape(name).replace("_", "[_-]?") for name in names)
+    there = [name for name in names if name.partition("_")[0].lower() in low]
+    called = "|".join(re.escape(name).replace("_", "[_-]?") for name in there)
     return bool(called) and bool(
         re.search(
             rf"(?im){_QUOTED}(?:name|function|tool|tool_name){_QUOTED}\s*:\s*{_QUOTED}[\w.]{{0,40}}(?:{called}){_QUOTED}"

@@ -64,7 +64,7 @@ class Fences:
         self._begins: list[int] = []
         self._ends: list[tuple[int, int]] = []
         opened = None
-        for found in _FENCE.finditer(text):
+        for found in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
             if opened is None:
                 if "`" not in found[2]:
                     opened = found

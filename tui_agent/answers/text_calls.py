@@ -400,14 +400,17 @@ def _is_change(entry: Any) -> bool:
 
 
 _HIDDEN = re.compile(
-    r"^[ \t]*(?:<tool_call>|<function=|<function_calls>|```[ \t]*tool_code)|\[TOOL_CALLS\]|<\|python_tag\|>"
+    r"^[ \t]{0,40}+(?:<tool_call>|<function=|<function_calls>|```[ \t]*tool_code)|\[TOOL_CALLS\]|<\|python_tag\|>"
     r"|(?:<\|start\|>assistant)?<\|channel\|>commentary",
     re.MULTILINE,
 )
-_OPENED = re.compile(r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})\w*[ \t]*\n\s*)?(?:[\[{]\s*)+(?:\"|\Z)", re.MULTILINE)
+_OPENED = re.compile(
+    r"^[ \t]{0,40}+(?:(?P<fence>`{3,}|~{3,})\w*[ \t]{0,40}\n\s{0,40})?(?:[\[{]\s{0,40}){1,40}(?:\"|\Z)",
+    re.MULTILINE,
+)
 #: The end of what came, where it may be the beginning of either.
 _PERHAPS = re.compile(
-    r"(?:^[ \t]*(?:[`~]{1,4}\w*[ \t]*(?:\n\s*)?)?|[<\[][\w|<>=/]{0,40}(?:commentary[^<\n]{0,40})?)\Z",
+    r"(?:^[ \t]{0,40}(?:[`~]{1,4}\w*[ \t]{0,40}(?:\n\s{0,40})?)?|[<\[][\w|<>=/]{0,40}(?:commentary[^<\n]{0,40})?)\Z",
     re.MULTILINE,
 )
 _HINT = re.compile(

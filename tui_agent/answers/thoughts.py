@@ -140,6 +140,11 @@ _BEGINNING = re.compile(
     rf"|{_OPENS}|{_SHOWN})",
     re.MULTILINE | re.IGNORECASE,
 )
+#: Without one of these there is nothing to be found, and behind so many lines that could be it nobody looks.
+_ANY = re.compile(
+    rf"<(?:!--|(?:[a-z]{{1,12}}:)?(?:{_NAMES}|{_SHOWN_NAMES})\b|\|)|\[(?:{_NAMES})\]|◁", re.IGNORECASE
+)
+_MOST_TRIES = 50_000
 _DIFF_LINE = re.compile(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
 _CALL_ENDS = {
     "<tool_call>": "</tool_call>",
@@ -160,9 +165,12 @@ class Aside(Struct, frozen=True):
 
 def asides(text: str) -> Iterator[Aside]:
     """The thoughts and comments that begin on a line of their own outside of all that has a text of its own."""
-    at = 0
+    at = tries = 0
     missing: set[str] = set()
-    while at < len(text) and (found := _BEGINNING.search(text, at)):
+    if not _ANY.search(text):
+        return
+    while at < len(text) and tries < _MOST_TRIES and (found := _BEGINNING.search(text, at)):
+        tries += 1
         if own := _own_end(text, found, missing):
             at = own
             continue
@@ -257,7 +265,8 @@ def _json_end(text: str, at: int, missing: set[str]) -> int:
 
 def unopened(text: str) -> int:
     """The place after a thought whose beginning is not in the answer; 0 where there is none."""
-    end = _UNOPENED_END.search(text)
+    signs = any(sign in text for sign in ("</", "[/", "◁/"))
+    end = _UNOPENED_END.search(text) if signs else None
     if end is None:
         return 0
     before = text[: end.start()]
