@@ -23,6 +23,8 @@ from tui_agent.store.state import State
 
 #: The file of a session's log, in its folder.
 LOG = "log.sqlite3"
+#: The shortcut to its state beside it (see `snapshot`).
+SNAPSHOT = "snapshot"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -71,7 +73,8 @@ def folder_of(data: Path, session: str) -> Path:
 def existing(data: Path, session: str) -> Path:
     """The folder of a session that is there. Raises SessionError."""
     folder = folder_of(data, session)
-    if not folder.is_dir() or not any(folder.glob(f"{LOG}*")):
+    there = folder.is_dir() and (any(folder.glob(f"{LOG}*")) or (folder / SNAPSHOT).is_file())
+    if not there:
         raise SessionError(f"There is no session {session}", "`tui-agent sessions list --all` shows them")
     return folder
 
@@ -89,11 +92,14 @@ def read_entry(folder: Path) -> SessionEntry | None:
 def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
     """The entry of a session that cannot be opened, as far as it can be told; None where nothing of it can be read."""
     from tui_agent.log import snapshot
-    from tui_agent.log.raw_pages import read_raw
+    from tui_agent.log.raw_pages import RawRows, read_raw
 
     newer = isinstance(error, TooNew)
+    kept = snapshot.load(folder)
     try:
-        raw, kept = read_raw(folder / LOG), snapshot.load(folder)
+        raw = read_raw(folder / LOG)
+    except FileNotFoundError:
+        raw = RawRows({}, {}, {})
     except OSError:
         return None
     if not (newer or raw.records or kept):
@@ -112,7 +118,7 @@ def entry_of(folder: Path, meta: dict[str, Any]) -> SessionEntry:
     """The entry that a session's notes make. Raises OSError, or msgspec's error for odd notes."""
     known = {name: meta[name] for name in SessionEntry.__struct_fields__ if name in meta}
     known |= {"id": folder.name, "size": _size(folder)}
-    known.setdefault("updated", (folder / LOG).stat().st_mtime)
+    known.setdefault("updated", (folder if not (folder / LOG).exists() else folder / LOG).stat().st_mtime)
     entry = msgspec.convert(known, type=SessionEntry)
     return replace(entry, rank=max(entry.rank, entry.updated))  # an older version notes the time alone
 

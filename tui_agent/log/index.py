@@ -50,7 +50,10 @@ def refresh(connection: sqlite3.Connection, data: Path) -> None:
     """Take in every session that looks other than when it was last taken in, and let go those that are gone."""
     folder = os.fspath(data / "sessions")
     known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
-    looks = {name: _looks(f"{folder}/{name}/{LOG}") for name in directory.ids(data)}
+    looks = {
+        name: _looks(f"{folder}/{name}/{LOG}") or _looks(f"{folder}/{name}/{directory.SNAPSHOT}")
+        for name in directory.ids(data)
+    }
     changed = [name for name, look in looks.items() if look and known.get(name, ("",))[0] != look]
     gone = [name for name in known if not looks.get(name)]
     if not changed and not gone:

@@ -16,7 +16,7 @@ from tui_agent.files.names import shown
 from tui_agent.files.private import replace_private
 from tui_agent.log import database, directory, records, snapshot
 from tui_agent.log.log import set_aside
-from tui_agent.log.raw_pages import read_raw
+from tui_agent.log.raw_pages import RawRows, read_raw
 from tui_agent.log.records import Record
 from tui_agent.store import events as e
 
@@ -91,7 +91,8 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     old = directory.folder_of(data, session)
     name = directory.new_id()
     new = directory.folder_of(data, name)
-    found = read_raw(old / directory.LOG)
+    gone = not (old / directory.LOG).exists()
+    found = RawRows({}, {}, {}) if gone else read_raw(old / directory.LOG)
     database.make(new / directory.LOG)
     with closing(sqlite3.connect(new / directory.LOG, isolation_level=None)) as target:
         target.execute("BEGIN")
@@ -111,6 +112,9 @@ def recover(data: Path, session: str) -> tuple[str, str]:
         replace_private(old / _RECOVERED, name.encode())
     except OSError:
         pass  # then it is recovered once more the next time
+    if gone:
+        said = f"the log of the session {session} is gone: what its snapshot has continues as {name}"
+        return name, f"{said}, and what happened after it is lost"
     what = f"{len(found.records)} records" + (" and a snapshot" if kept is not None else "")
     return name, (
         f"the session {session} is damaged: {what} could be read and continue as {name}, "

@@ -15,7 +15,7 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.log import catalog, database, directory, late, recovery
 from tui_agent.log.lock import SessionLock
 from tui_agent.log.log import Log
-from tui_agent.log.snapshot import ReadState, read_state
+from tui_agent.log.snapshot import ReadState, load, read_state
 from tui_agent.store.state import State
 
 LAST = "last"
@@ -57,6 +57,7 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     folder = find(data, session, workspace)
     lock = SessionLock.take(folder)
     try:
+        _refuse_gone(folder)
         log, read = _open(folder / directory.LOG)
         log, read = _caught_up(log, read)
     except Damaged:
@@ -129,6 +130,12 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         return _read(path, lost)
     except sqlite3.Error as error:  # broken in a way that looking through it did not show
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
+
+
+def _refuse_gone(folder: Path) -> None:
+    """Raise Damaged where the log is gone and its snapshot is there: what that has can go on in a new session."""
+    if not (folder / directory.LOG).exists() and load(folder) is not None:
+        raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
 
 
 def _caught_up(log: Log, read: ReadState) -> tuple[Log, ReadState]:
