@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.files.temporary import own_place
 from tui_agent.store.commands import Isolated
-from tui_agent.trial import bubblewrap, on_copy
+from tui_agent.trial import bubblewrap, on_copy, rungs
 from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.on_copy import RunFolder, mac_profile, sweep
@@ -197,3 +198,14 @@ def test_the_profile_of_macos_begins_with_nothing(root: Path) -> None:
     assert not any("network" in line and "allow" in line for line in told)
     writable = [line for line in told if "file-write" in line and made.folder not in line]
     assert all("/dev/" in line for line in writable)
+
+
+def test_the_folder_of_a_start_that_was_killed_is_removed_by_the_next() -> None:
+    child = os.fork()
+    if child == 0:
+        with rungs._probed():
+            os._exit(0)
+    os.waitpid(child, 0)
+    (left,) = Path(own_place()).glob(f"{child}-*")
+    with rungs._probed():
+        assert not left.exists()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from tui_agent.files.systems import remove_folder
+from tui_agent.files.temporary import make_temporary, sweep
 from tui_agent.store.commands import Isolated
 from tui_agent.trial import bubblewrap
 from tui_agent.trial.environment import variables
@@ -83,10 +85,21 @@ def _there_may_be() -> frozenset[Isolated]:
     return frozenset({"sandbox-exec"}) if sys.platform == "darwin" else frozenset()
 
 
+@contextmanager
+def _probed() -> Generator[Path]:
+    """A folder to try things in; that of a start that was killed is swept by the next."""
+    with suppress(OSError):
+        sweep()
+    folder = Path(make_temporary()).resolve()
+    try:
+        yield folder
+    finally:
+        remove_folder(str(folder))
+
+
 async def _why_not(isolated: Isolated) -> str:
     """Why commands cannot be kept apart in this way here; "" where they can."""
-    with tempfile.TemporaryDirectory(prefix="tui-agent-probe-") as folder:
-        parent = Path(folder).resolve()  # noqa: ASYNC240
+    with _probed() as parent:
         (parent / "work").mkdir()
         own = RunFolder(parent / "trials")
         try:
