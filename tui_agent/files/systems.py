@@ -165,6 +165,15 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
             pass
 
 
+def has_other_names(path: Path) -> bool:
+    """Whether it is a file that other names lead to as well (hard links): to replace it cuts this one off."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+
+
 def copy_attributes(source: int, target: int) -> None:
     """Give one file the extended attributes (tags) and access control lists of another. Raises OSError.
 

@@ -16,6 +16,7 @@ from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
+from tui_agent.files.systems import has_other_names
 from tui_agent.log.journal import Journal
 from tui_agent.review.writer import Target, WriteOutcome, Writer, as_written, outside
 from tui_agent.store import events as e
@@ -113,13 +114,15 @@ class Applier:
         return free
 
     def _why_guarded(self, change: Change) -> str:
-        """Always asked about: secrets, rule files, editor and CI configuration."""
+        """Always asked about: secrets, rule files, editor and CI configuration, and files that have other names."""
         for path in _paths(change):
             place = self._workspace.gate.place(path, "write")
             if place.secret:
                 return LOOKS_SECRET
             if place.governing:
                 return "it governs what programs do"
+            if has_other_names(self._workspace.root / place.path):
+                return "it is a hard link: the other names of the file would keep the old text"
         return ""
 
     async def _ignored(self, changes: Sequence[Change]) -> set[str]:

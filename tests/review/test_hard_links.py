@@ -1,0 +1,27 @@
+"""A file that has another name: what an apply does to that is said before it is done."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from support.sessions import open_session, reply
+
+from tui_agent.edits.change import Pick
+
+CHANGES = [{"path": name, "edits": [{"search": "one", "replace": "two"}]} for name in ("a.txt", "b.txt")]
+
+
+async def test_a_hard_link_is_left_out_with_a_sentence_and_applied_by_name(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("one\n")
+    os.link(tmp_path / "a.txt", tmp_path / "other.txt")
+    async with open_session(tmp_path, [reply("Both.", fileChanges=CHANGES)]) as session:
+        await session.chat.submit("Change a.txt and b.txt")
+        await session.chat.finished()
+        await session.review.apply()
+        assert [(tmp_path / name).read_text() for name in ("a.txt", "b.txt")] == ["one\n", "two\n"]
+        assert "the other names of the file would keep the old text" in session.state.notices.items[-1].text
+        (left,) = session.state.review.open
+        await session.review.apply([Pick(left.id)])
+        assert [(tmp_path / name).read_text() for name in ("a.txt", "other.txt")] == ["two\n", "one\n"]
