@@ -27,6 +27,8 @@ EVERYTHING = (
     "(find . -type f -print -exec cat {} + ; find . -type f -exec rev {} + ; cat $(find .)) | tr -d '\\000'"
 )
 
+needs_opt = pytest.mark.skipif(not os.access("/opt", os.W_OK), reason="only root may write to /opt")
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -248,6 +250,7 @@ async def test_what_the_person_reveals_is_there_and_each_glob_says_what_it_shows
 # ── the home, tools, and the machine ─────────────────────────────────────────────────────────────────────
 
 
+@needs_opt
 async def test_on_a_copy_the_folder_itself_is_not_there(
     monkeypatch: pytest.MonkeyPatch, below_opt: Path
 ) -> None:
@@ -263,6 +266,7 @@ async def test_on_a_copy_the_folder_itself_is_not_there(
         assert CANARY not in printed
 
 
+@needs_opt
 @pytest.mark.parametrize("runner", [in_view, on_a_copy])
 async def test_a_home_in_a_folder_of_the_machine_is_empty_but_for_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, below_opt: Path, runner: Runner
@@ -283,6 +287,7 @@ async def test_a_home_in_a_folder_of_the_machine_is_empty_but_for_tools(
     assert not (home / "y").exists()
 
 
+@needs_opt
 @pytest.mark.parametrize("runner", [in_view, on_a_copy])
 async def test_private_files_of_the_machine_are_not_there(
     tmp_path: Path, below_opt: Path, runner: Runner
@@ -355,8 +360,6 @@ def test_addresses_in_settings_of_git_hold_no_password(tmp_path: Path) -> None:
 
 @pytest.fixture
 def below_opt() -> Iterator[Path]:
-    if not os.access("/opt", os.W_OK):
-        pytest.skip("only root may write to /opt")
     with tempfile.TemporaryDirectory(dir="/opt", prefix="tui-agent-test-") as name:
         os.chmod(name, 0o755)
         yield Path(name)

@@ -109,7 +109,7 @@ class FolderLook:
         self.waiting[name] = version
 
     def take(self, path: str, entry: os.DirEntry[str], status: os.stat_result, now: int) -> None:
-        """One entry of the folder that is no folder."""
+        """Note one entry of the folder: a file, a link, or something else."""
         named = (
             is_store(path)
             if self.kind == "shipped"

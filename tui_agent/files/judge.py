@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -51,6 +51,14 @@ class SecretFile(Struct, frozen=True):
     digest: str = ""
 
 
+class Links(NamedTuple):
+    """What links of either kind make a secret: files by identity and by path, and absolute paths outside."""
+
+    identities: frozenset[Identity] = frozenset()
+    paths: frozenset[str] = frozenset()
+    outside: frozenset[str] = frozenset()
+
+
 class SecretFiles:
     """Knows the secrets below a folder, which is a workspace or, with `git`, a folder that git keeps elsewhere.
 
@@ -75,7 +83,7 @@ class SecretFiles:
         self._bytes: dict[int, dict[str, str]] = {}
         self._copies: dict[str, str] = {}
         self._looked = -FRESH_SECONDS
-        self._linked: tuple[frozenset[Identity], frozenset[str], frozenset[str]] = (frozenset(),) * 3
+        self._linked = Links()
         #: What makes a path in there a secret: the path of a link or of another name.
         self._named_by: dict[str, str] = {}
         self._targets: dict[str, tuple[int, frozenset[Identity]]] = {}
@@ -93,12 +101,12 @@ class SecretFiles:
             return True
         if not self._folders and status.st_nlink < 2:
             return False
-        identities, paths, _ = self._links()
-        return identity in identities or path in paths
+        links = self._links()
+        return identity in links.identities or path in links.paths
 
     def linked(self) -> frozenset[str]:
         """All paths in this folder that are other names of what looks like a secret. Blocking."""
-        return self._links(fresh=True)[1] | frozenset(self._origins)
+        return self._links(fresh=True).paths | frozenset(self._origins)
 
     def add_origin(self, path: str, of: str) -> None:
         """Say that the file at a path was renamed from a secret."""
@@ -139,7 +147,7 @@ class SecretFiles:
     def found(self) -> tuple[SecretFile, ...]:
         """Every secret, by path, as `scan` would find it now. Blocking."""
         self.scan()
-        _, linked, _ = self._links(fresh=True)
+        linked = self._links(fresh=True).paths
         found: dict[str, SecretFile] = {}
         with self._walking:
             for folder, seen in self._folders.items():
@@ -164,7 +172,7 @@ class SecretFiles:
 
     def outside(self) -> tuple[str, ...]:
         """Absolute paths outside that a link in here, or its target, gives the name of a secret, after `found`."""
-        return tuple(sorted(self._linked[2]))
+        return tuple(sorted(self._linked.outside))
 
     def others(self) -> list[tuple[str, int]]:
         """What belongs to somebody else, after `found`: paths with sizes."""
@@ -272,8 +280,7 @@ class SecretFiles:
 
     # ── links ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _links(self, *, fresh: bool = False) -> tuple[frozenset[Identity], frozenset[str], frozenset[str]]:
-        """The identities and the paths of files that a link makes secrets, and such paths outside."""
+    def _links(self, *, fresh: bool = False) -> Links:
         with self._walking:
             if time.monotonic() - self._looked >= FRESH_SECONDS or fresh:
                 if not fresh:
@@ -282,7 +289,7 @@ class SecretFiles:
                 self._looked = time.monotonic()
             return self._linked
 
-    def _find_links(self) -> tuple[frozenset[Identity], frozenset[str], frozenset[str]]:
+    def _find_links(self) -> Links:
         named = set(self._named())
         by: dict[str, str] = {}
         outside: set[str] = set()
@@ -317,7 +324,7 @@ class SecretFiles:
                 status = os.stat(os.path.join(self.root, path))
                 identities.add((status.st_dev, status.st_ino))
         self._named_by = by
-        return frozenset(identities), frozenset(by) - named, frozenset(outside)
+        return Links(frozenset(identities), frozenset(by) - named, frozenset(outside))
 
 
 def _joined(folder: str, name: str) -> str:

@@ -15,6 +15,7 @@ from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.files.git_folder import find_git_folder
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import shown
+from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
@@ -142,17 +143,18 @@ class TrialViews:
         network: bool = False,
         colours: bool = False,
         seeded: Callable[[], object] | None = None,
+        pending: bool = True,
     ) -> Prepared:
         """A view with everything that is pending and unsaved. Raises `SessionError` where there is none.
 
-        `seeded` is called when it is known what that is.
+        pending: else with none of that. `seeded` is called when it is known what is in there.
         """
         from tui_agent.trial.environment import variables
         from tui_agent.trial.on_copy import RunFolder
         from tui_agent.trial.plan import NoView, plan
 
         await self._scanned()
-        seeds, pending = await self._seeds()
+        seeds, paths = await self._seeds() if pending else (await asyncio.to_thread(self._judged, {}), ())
         if seeded is not None:
             seeded()
         key = await asyncio.to_thread(_digest, seeds)
@@ -198,7 +200,7 @@ class TrialViews:
                 "them; add its folder to trial.tools",
                 "warning",
             )
-        return Prepared(made, chosen, pending, key, folder)
+        return Prepared(made, chosen, paths, key, folder)
 
     @property
     def _environments(self) -> Iterable[str]:
@@ -310,14 +312,13 @@ class TrialViews:
                 renamed[change.rename_to] = change.path
             elif change.state == "applied" and self._judge.is_known(change.path):
                 self._judge.add_origin(change.rename_to, change.path)
-        known = self._known
-        masked = str if known is None else known.look(state.secrets).masked
+        values = SecretValues() if self._known is None else self._known.look(state.secrets)
         return self._of(self._root).pending(
             contents,
             renamed,
             self._settings.reveal,
             sent_by_person(self._root, state.secrets),
-            masked if known is None else lambda text: masked(text)[0],
+            lambda text: values.masked(text)[0],
         )
 
     async def _say_what_is_shown(self) -> None:
