@@ -31,12 +31,13 @@ def read_in_blocks() -> None:
 def _is_known(connection: type) -> bool:
     """Whether the methods that are called and replaced are there, and take what they take."""
     event, body = (getattr(connection, name, None) for name in ("_receive_event", "_receive_response_body"))
+    code: Any = getattr(event, "__code__", None)
     return (
         inspect.iscoroutinefunction(event)
         and inspect.isasyncgenfunction(body)
         and list(inspect.signature(event).parameters) == ["self", "timeout"]
         and list(inspect.signature(body).parameters) == ["self", "request"]
-        and "_h11_state" in event.__code__.co_names
+        and "_h11_state" in code.co_names
     )
 
 
