@@ -154,13 +154,16 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
         return ""
     if base_text.strip() and not new.strip():
         return "it empties the file"
-    if dropped := dropped_lines(request, base_text, new):
-        return f"it drops {dropped} of the {len(base_text.splitlines())} lines of the file"
-    if request.labelled and _is_part(base_text, new):
-        return "most lines of the file are not in it, and its fence does not name the file itself"
+    dropped = dropped_lines(request, base_text, new)
+    drops = f"it drops {dropped} of the {len(base_text.splitlines())} lines of the file" if dropped else ""
     if seen != "whole":
         how = "only in part" if seen == "part" else "not at all"
-        return f"whole content over a file that the model has seen {how}"
+        unseen = f"whole content over a file that the model has seen {how}"
+        return f"{unseen}, and {drops}" if drops else unseen
+    if drops:
+        return drops
+    if request.labelled and _is_part(base_text, new):
+        return "most lines of the file are not in it, and its fence does not name the file itself"
     return ""
 
 

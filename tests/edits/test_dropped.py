@@ -1,0 +1,39 @@
+"""Whole content that drops most of a long file is asked about, and says how many lines it drops."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_agent.answers.values import ChangeRequest
+from tui_agent.edits.proposals import propose
+
+LONG = "".join(f"line {number}\n" for number in range(60))
+
+
+def proposed(content: str, base: str = LONG, **more: object):
+    return propose(ChangeRequest("m.txt", content=content, **more), 1, 1, base, "h", lambda text: "new")
+
+
+@pytest.mark.parametrize(("kept", "drops"), [(20, 40), (29, 31), (31, 0), (59, 0)])
+def test_more_than_half_of_a_long_file_is_asked_about(kept: int, drops: int) -> None:
+    change = proposed("".join(LONG.splitlines(True)[:kept]))
+    assert (change.state, change.drops) == ("pending", drops)
+    assert (f"it drops {drops} of the 60 lines" in change.ask) == bool(drops)
+
+
+def test_a_short_file_may_be_written_anew() -> None:
+    assert not proposed("all new\n", "".join(LONG.splitlines(True)[:39])).ask
+
+
+def test_what_is_only_offered_is_asked_about_for_that_reason() -> None:
+    change = proposed(LONG + "more\n", offered="a reason")
+    assert (change.state, change.ask) == ("pending", "a reason")
+
+
+def test_a_labelled_fence_is_a_change_where_it_resembles_its_file() -> None:
+    fence = {"fenced": True, "labelled": True}
+    assert not proposed(LONG.replace("line 7", "seven").replace("line 8\n", ""), **fence).ask
+    assert (
+        "does not name the file"
+        in proposed("def f():\n    pass\n", "".join(LONG.splitlines(True)[:20]), **fence).ask
+    )
