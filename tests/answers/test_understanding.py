@@ -350,3 +350,18 @@ def test_the_ledger_tells_what_each_part_is() -> None:
 @pytest.mark.parametrize("size", [0, 2])
 def test_arguments_keep_json(size: int) -> None:
     assert json.loads(asked([WHOLE], "tools").calls[0].arguments) == {"changes": [WHOLE]}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "*** Modify File: m.py",
+        "*** Edit File: m.py",
+        "***  Update File: m.py",
+        "*** Update  File : m.py",
+        "*** update file: m.py",
+    ],
+)
+def test_a_section_of_an_envelope_may_have_padding_or_another_verb(line: str) -> None:
+    reply = read(f"*** Begin Patch\n*** Add File: a\n+x\n{line}\n@@\n-a\n+b\n*** End Patch\n")
+    assert [(change.path, change.diff) for change in reply.changes] == [("a", None), ("m.py", "@@\n-a\n+b")]

@@ -15,10 +15,15 @@ BEGIN, END = "*** Begin Patch", "*** End Patch"
 #: What was read, in order: changes, files whose change is refused, and sentences about no one file.
 Item = ChangeRequest | Refusal | str
 
-_FILE_LINE = re.compile(r"\*\*\* (Add|Update|Delete) File:[ \t]*(\S.*)")
+_FILE_LINE = re.compile(
+    r"(?i)\*\*\*[ \t]+(Add|Create|New|Update|Modify|Edit|Change|Delete|Remove)[ \t]+File[ \t]*:[ \t]*(\S.*)"
+)
 _MOVE_LINE = re.compile(r"\*\*\* Move to:[ \t]*(\S.*)")
 _END_OF_FILE = "*** End of File"
-_KINDS: dict[str, SectionKind] = {"Add": "add", "Update": "update", "Delete": "delete"}
+_KINDS: dict[str, SectionKind] = {
+    "add": "add", "create": "add", "new": "add", "update": "update", "modify": "update", "edit": "update",
+    "change": "update", "delete": "delete", "remove": "delete",
+}  # fmt: skip
 
 _NO_NEWLINE = "\\ No newline"
 
@@ -155,9 +160,9 @@ def envelope(
     def section() -> None:
         nonlocal kind, move, body, fault
         if kind:
-            empty = kind == "Update" and not body and not move
+            empty = kind == "update" and not body and not move
             why = fault or ("its patch changes nothing" if empty else "")
-            found.append(Section(path, _KINDS[kind], tuple(body), move, why))
+            found.append(Section(path, kind, tuple(body), move, why))
         kind, move, body, fault = "", None, [], ""
 
     while at < end:
@@ -165,7 +170,7 @@ def envelope(
         if not line.startswith("*** "):
             if closes is not None and line[:1] not in ("+", "-", " ", "") and closes(at):
                 break
-            if kind == "Delete" and line.strip() and not line.startswith(("-", "@@")):
+            if kind == "delete" and line.strip() and not line.startswith(("-", "@@")):
                 fault = fault or "its patch removes the file and changes lines of it"
             elif kind:
                 body.append(line)
@@ -173,7 +178,7 @@ def envelope(
             section()
             if not header:
                 return found, at + 1, True
-            kind, path = header[1], names.plain(names.unquoted(header[2].rstrip().strip("`")))
+            kind, path = _KINDS[header[1].lower()], names.plain(names.unquoted(header[2].rstrip().strip("`")))
         elif (moved := _MOVE_LINE.match(line)) and not body:
             move = names.plain(names.unquoted(moved[1].rstrip().strip("`")))
         elif line.rstrip() == BEGIN:

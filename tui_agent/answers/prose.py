@@ -20,7 +20,7 @@ from tui_agent.answers.patches import Findings
 from tui_agent.answers.values import ChangeRequest, Refusal, ShownText
 
 _QUOTED = re.compile(r"[ \t]*>[ \t>]*")
-_FILE_LINE = re.compile(r"\*\*\* (?:Add|Update|Delete) File:[ \t]*(\S.*)")
+_FILE_LINE = re.compile(r"\*\*\*[ \t]+[A-Z][a-z]{2,8}[ \t]+File[ \t]*:[ \t]*(\S.*)")
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*(.*)")
 _DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
 #: What is shown in these is output or something to type, not a file.
