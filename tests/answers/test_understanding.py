@@ -221,6 +221,7 @@ def test_the_first_line_of_a_fence_may_be_its_label() -> None:
     "text",
     [
         "Run `tool.py` like this:\n\n```bash\npython tool.py --all\n```",
+        "## [a.py](https://host.example/tree/a.py)\n\n```python\nx = 1\n```",
         "In `a.py` it says:\n\n```python\nx = 1\n```",
         "Add this below the imports of `a.py`:\n\n```python\nx = 1\n```",
         "The function in `a.py` around line 3 is:\n\n```python\nx = 1\n```",

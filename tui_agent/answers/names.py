@@ -206,9 +206,9 @@ def in_label(line: str) -> str:
     return plain(bare) if is_path(bare) else ""
 
 
-#: A number before a label, a link to the path that it shows, and a remark in brackets behind it.
+#: A number before a label, a link within the project, and a remark in brackets behind it.
 _NUMBER = re.compile(r"^[#\s*_]*(?:(?:step|schritt|file)[ \t]+)?\d{1,2}[.):][ \t]+", re.I)
-_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\s]{1,300}\)")
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\((?!\w+:)[^()\s]{1,300}\)")
 _AFTER = re.compile(r"[`*_]{0,4}[ \t]*[(（\[–—-][^()\n]{1,60}[)）\]]?[ \t]*[:：]?[`*_]{0,4}$")
 #: Words of a line that announces the text of a file, whose path it names as code.
 _ANNOUNCES = re.compile(
