@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tui_agent.errors import FileError, Outdated, TuiAgentError
 from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.gate import Gate
+from tui_agent.files.gate import Gate, open_checked
 from tui_agent.files.journal import (
     BatchEntry,
     BatchJournal,
@@ -28,13 +28,15 @@ from tui_agent.files.journal import (
 from tui_agent.files.names import shown, without_case
 from tui_agent.files.replace import refuse_link, seen_as_expected
 from tui_agent.files.staging import FileFound
-from tui_agent.files.systems import file_error, several_at_once, stamp_of, writing
+from tui_agent.files.systems import file_error, several_at_once, stamp_of, wait_for_writers, writing
 from tui_agent.files.text import md5
 from tui_agent.files.walk import Spot
 
 #: How often a file that another program wrote meanwhile is merged and tried again, and how long its next save is
 #: waited for, in seconds.
 TRIED_AGAIN, NEXT_SAVE = 3, 0.1
+#: How long an editor that writes a file in place is waited for, in seconds.
+LONGEST_SAVE = 2.0
 
 
 class Step(Struct, frozen=True):
@@ -117,6 +119,10 @@ def _forget_recorded(journal: Path) -> None:
 
 class StillWritten(Outdated):
     """Another program was faster at every try."""
+
+
+class WrittenInPlace(Outdated):
+    """Another program wrote into the old file while it was replaced, in lines that were changed."""
 
 
 class _Batch:
@@ -203,7 +209,14 @@ class _Batch:
         try:
             return seen_as_expected(spot, expected)
         except Outdated:
-            if step.merged is None or not (found := staging.look(spot)).md5:
+            if step.merged is None or spot.status is None:
+                raise
+            descriptor = open_checked(spot)
+            try:
+                wait_for_writers(descriptor, LONGEST_SAVE)  # half a save is nothing to merge
+            finally:
+                os.close(descriptor)
+            if not (found := staging.look(spot)).md5:
                 raise
             there = staging.content(spot)
             data = step.merged(there)
@@ -249,6 +262,8 @@ class _Batch:
             try:
                 self._land_once(at)
                 break
+            except WrittenInPlace:
+                raise
             except Outdated as error:
                 path = self.plan.entries[at].path
                 if self.steps[at].merged is None:
@@ -268,12 +283,44 @@ class _Batch:
         try:
             with self.gate.find(entry.path, "write") as spot, writing(spot.folder):
                 seen = seen_as_expected(spot, entry.before)
-                if entry.after:
-                    staging.land(spot, entry.temporary, seen, sync=False)
-                elif seen.md5:
-                    staging.remove(spot, seen, sync=False)
+                old = open_checked(spot) if seen.md5 else None
+                try:
+                    if entry.after:
+                        staging.land(spot, entry.temporary, seen, sync=False)
+                    elif seen.md5:
+                        staging.remove(spot, seen, sync=False)
+                    if old is not None:
+                        self._look_back(at, spot, old, seen)
+                finally:
+                    if old is not None:
+                        os.close(old)
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
+
+    def _look_back(self, at: int, spot: Spot, old: int, seen: FileFound) -> None:
+        """What an editor wrote into the old file, which it had open while that was replaced, is merged in.
+
+        Raises WrittenInPlace where both do not go together: what the editor wrote is put back then.
+        """
+        wait_for_writers(old, LONGEST_SAVE)
+        there = os.pread(old, os.fstat(old).st_size, 0)
+        if md5(there) == seen.md5:
+            return
+        step, entry = self.steps[at], self.plan.entries[at]
+        data = None if step.merged is None or step.data is None else step.merged(there)
+        after = entry.after if data is None else md5(data)
+        new = replace(entry, before=md5(there), after=after, content=there)
+        self.plan = replace(self.plan, entries=(*self.plan.entries[:at], new, *self.plan.entries[at + 1 :]))
+        self.keep(sync=False)
+        if data is None:
+            raise WrittenInPlace(
+                f"{shown(entry.path)} was written by another program while it was replaced", "try again"
+            )
+        ours = staging.look(spot)
+        staging.stage(spot, entry.temporary, data, ours.status, step.mode)
+        staging.land(spot, entry.temporary, ours, sync=False)
+        self.blobs.put_soon(there)
+        self.steps[at] = Step(step.path, data, md5(there), step.mode, step.merged)
 
     def _fit(self, at: int) -> None:
         """Merge a step with what is there by now; the journal knows of both contents before the next try."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import signal
 import stat
 import threading
 import time
@@ -172,6 +173,28 @@ def has_other_names(path: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+
+
+def wait_for_writers(descriptor: int, seconds: float) -> None:
+    """Wait until nobody has the file open for writing, so long at the most; where the system does not tell, not at all.
+
+    The descriptor is one for reading."""
+    deadline = time.monotonic() + seconds
+    while _is_written(descriptor) and time.monotonic() < deadline:
+        time.sleep(0.002)
+
+
+def _is_written(descriptor: int) -> bool:
+    lease = getattr(fcntl, "F_SETLEASE", None)
+    if lease is None:
+        return False
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # the usual one would end this process
+        fcntl.fcntl(descriptor, lease, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, lease, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    return False
 
 
 def copy_attributes(source: int, target: int) -> None:
