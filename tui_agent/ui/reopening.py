@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.ui.panes.review import ReviewPane
+from tui_agent.ui.panes.review_place import ReviewPosition
 from tui_agent.ui.panes.todos import TodosPane
 
 if TYPE_CHECKING:
@@ -51,14 +53,14 @@ async def _open(screen: WorkspaceScreen, place: str) -> bool:
         case "todo":
             screen.focus_pane("todos")
             screen.query_one(TodosPane).write_again(about)
-        case "comment":
-            screen.focus_pane("review")
+        case "comment" | "hunk":
             change, _, hunk = about.rpartition(":")
-            screen.query_one(ReviewPane).comment_again(change, hunk)
-        case "hunk":
+            pane, number = screen.query_one(ReviewPane), whole_number(hunk, -1)
+            if number < 0 or all(one.id != change for one in pane.changes):
+                return False
             screen.focus_pane("review")
-            change, _, hunk = about.rpartition(":")
-            screen.query_one(ReviewPane).edit_again(change, hunk)
+            pane.go(ReviewPosition(change, number))
+            pane.commands["comment" if kind == "comment" else "edit"]()
         case _:
             return False
     return True

@@ -15,7 +15,6 @@ from textual.widgets import Input
 from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.numbers import whole_number
 from tui_agent.session.session import Session
 from tui_agent.store.checks import CheckMark, in_short
 from tui_agent.store.state import ReviewSlice, State
@@ -221,20 +220,6 @@ class ReviewPane(Pane):
             self._input.value = self._input.value or kept
             self._input.display = True
             self._input.focus()
-
-    def comment_again(self, change: str, hunk: str) -> None:
-        """Go on with a comment that was being written when the session ended."""
-        number = whole_number(hunk, -1)
-        if number >= 0 and any(one.id == change for one in self.changes):
-            self.go(ReviewPosition(change, number))
-            self._begin_comment()
-
-    def edit_again(self, change: str, hunk: str) -> None:
-        """Go on with a hunk that was being written by hand when the session ended."""
-        number = whole_number(hunk, -1)
-        if number >= 0 and any(one.id == change for one in self.changes):
-            self.go(ReviewPosition(change, number))
-            self._decisions.commands["edit"]()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
