@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.sessions import calls, open_session, reply
 
+from tui_agent.edits.change import Pick
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
@@ -146,6 +147,6 @@ async def test_a_hard_link_to_a_file_outside_is_cut_and_that_file_stays(root: Pa
     edit = {"path": "twin.txt", "edits": [{"search": "inside", "replace": "changed"}]}
     async with open_session(root, [reply("One.", fileChanges=[edit])]) as session:
         await proposed(session, "Change twin.txt")
-        await session.review.apply()
+        await session.review.apply([Pick(change.id) for change in session.state.review.open])
     assert (root / "twin.txt").read_text() == "changed\n"
     assert (root.parent / "outside" / "plain").read_text() == "inside\n"
