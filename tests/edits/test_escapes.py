@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tui_agent.answers.values import ChangeRequest, SearchReplace
@@ -11,7 +13,7 @@ from tui_agent.edits.proposals import propose
 BASE = "if a < b:\n    show(a)\n"
 
 
-def change(path: str = "a.py", base: str | None = BASE, **form: object) -> Change:
+def change(path: str = "a.py", base: str | None = BASE, **form: Any) -> Change:
     return propose(ChangeRequest(path, **form), 1, 1, base, "base" if base else "", lambda text: "new")
 
 

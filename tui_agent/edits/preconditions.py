@@ -118,7 +118,7 @@ def check_undone_within(source: SourceText, hunk: EditHunk, scope: tuple[int, in
 
 
 def _stands_at(source: SourceText, new: str, line: int) -> bool:
-    """Whether whole lines stand in the file from a line on, and say something."""
+    """Whether these are the lines of the file from a line on, and say something."""
     if not 0 <= line < len(source.lines) or not any(map(str.isalnum, new)):
         return False
     return source.text.startswith(new, source.starts[line])
