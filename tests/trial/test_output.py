@@ -58,3 +58,42 @@ def test_a_model_gets_whole_lines_of_both_ends_and_how_many_are_missing() -> Non
     assert shown.count("\n") + left == 1000
     assert head_and_tail("short\n", 400) == ("short\n", 0)
     assert "characters left out" in head_and_tail("x" * 1000, 100)[0]
+
+
+def test_long_lines_are_cut_in_their_middle_and_both_ends_of_the_output_arrive() -> None:
+    long = "{" + "x" * 9000 + "}"
+    text = "\n".join(
+        ["FAILED test_first", long, *(f"line {number}" for number in range(20)), long, "1 failed"]
+    )
+    shown, left = head_and_tail(text, 4000)
+    assert left == 0
+    assert shown.startswith("FAILED test_first\n{xxx")
+    assert shown.endswith("xxx}\n1 failed")
+    assert "line 19" in shown
+    assert shown.count(" characters left out] ") == 2
+    assert len(shown) <= 4000
+    many, left = head_and_tail("\n".join(["begin", *[long] * 50, "the end"]), 4000)
+    assert many.startswith("begin\n")
+    assert many.endswith("the end")
+    assert left > 40
+    assert len(many) < 4400
+
+
+def test_a_line_is_not_cut_inside_a_colour() -> None:
+    line = "".join(f"\x1b[38;5;{number % 256}mword" for number in range(2000))
+    shown, _ = head_and_tail(line, 1000)
+    assert plain(shown, colours=True) == shown
+    assert "\x1b" not in plain(shown)
+    assert ";5;" not in plain(shown)
+
+
+@pytest.mark.parametrize("shape", ["first", "last", "only"])
+def test_an_end_of_an_output_without_line_breaks_is_shown(shape: str) -> None:
+    long, rest = b"<" + b"x" * 600_000 + b">", b"".join(b"line %d\n" % n for n in range(40_000))
+    kept = Output()
+    kept.add({"first": long + b"\n" + rest, "last": b"first\n" + rest + long, "only": long}[shape])
+    shown, cut, _ = output.printed(kept, 16_000)
+    assert shown.startswith({"first": "<xxx", "last": "first\n", "only": "<xxx"}[shape])
+    assert shown.rstrip().endswith({"first": "line 39999", "last": "xxx>", "only": "xxx>"}[shape])
+    assert cut > 0 or shape == "only"
+    assert len(shown) < 17_000

@@ -1,8 +1,13 @@
-"""Long texts made short: whole lines from both ends; and quoted as code."""
+"""Long texts made short: lines from both ends, long ones cut in the middle; and quoted as code."""
 
 from __future__ import annotations
 
 import re
+
+#: Letters that are kept of a long line at least.
+_NARROWEST = 60
+_SEQUENCE = re.compile(r"\x1b\[[0-9;:]*m")
+_LONGEST_SEQUENCE = 40
 
 
 def fenced(text: str, language: str = "") -> str:
@@ -12,21 +17,41 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def head_and_tail(text: str, letters: int) -> tuple[str, int]:
-    """The text in at most about so many letters, whole lines from both ends, and how many lines were left out."""
+    """The text in at most about so many letters, lines from both ends, and how many lines were left out.
+
+    Both ends always arrive: a line that would take the place of others is cut in its middle.
+    """
     if len(text) <= letters:
         return text, 0
     lines = text.splitlines()
+    for most in (letters - 40, letters // 2, letters // 4, letters // 8):
+        whole = [_cut_in_the_middle(line, max(most, _NARROWEST)) for line in lines]
+        if sum(map(len, whole)) + len(whole) <= letters:
+            return "\n".join(whole), 0
+    lines = whole
     head, tail, used = 0, 0, 0
     # three quarters for the end, where the failure is
-    while head < len(lines) and used + len(lines[head]) + 1 <= letters // 4:
+    while head < len(lines) and (not head or used + len(lines[head]) + 1 <= letters // 4):
         used += len(lines[head]) + 1
         head += 1
-    while tail < len(lines) - head and used + len(lines[-1 - tail]) + 1 <= letters:
+    while tail < len(lines) - head and (not tail or used + len(lines[-1 - tail]) + 1 <= letters):
         used += len(lines[-1 - tail]) + 1
         tail += 1
     left = len(lines) - head - tail
-    if not head and not tail:
-        half = letters // 2
-        return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}", left
-    middle = f"[{left:,} lines left out]" if left > 1 else "[1 line left out]"
-    return "\n".join([*lines[:head], middle, *lines[len(lines) - tail :]]), left
+    middle = [f"[{left:,} lines left out]" if left > 1 else "[1 line left out]"][: min(left, 1)]
+    return "\n".join([*lines[:head], *middle, *lines[len(lines) - tail :]]), left
+
+
+def _cut_in_the_middle(line: str, most: int) -> str:
+    """The line in about so many letters, both ends of it; no colour sequence is cut through."""
+    if len(line) <= most:
+        return line
+    half = most // 2
+    begin, end = half, len(line) - half
+    for found in _SEQUENCE.finditer(line, max(0, begin - _LONGEST_SEQUENCE), begin + _LONGEST_SEQUENCE):
+        if found.start() < begin < found.end():
+            begin = found.start()
+    for found in _SEQUENCE.finditer(line, max(0, end - _LONGEST_SEQUENCE), end + _LONGEST_SEQUENCE):
+        if found.start() < end < found.end():
+            end = found.end()
+    return f"{line[:begin]} [{end - begin:,} characters left out] {line[end:]}"

@@ -61,10 +61,12 @@ class Output:
         if len(content) <= size:
             return content, 0
         head, tail = content[: size // 2], content[-(size // 2) :]
-        head, _, _ = head.rpartition(b"\n")
-        _, _, tail = tail.partition(b"\n")
-        left = content.count(b"\n") - head.count(b"\n") - tail.count(b"\n")
-        return head + f"\n[{left:,} lines left out]\n".encode() + tail, left
+        # a line that is longer than an end of it is cut where the end is
+        head = head[: head.rfind(b"\n") if b"\n" in head else None]
+        tail = tail[tail.find(b"\n") + 1 :] if b"\n" in tail[:-1] else tail
+        left = max(0, content.count(b"\n") - head.count(b"\n") - tail.count(b"\n"))
+        missing = f"{left:,} lines" if left > 1 else f"{len(content) - len(head) - len(tail):,} bytes"
+        return head + f"\n[{missing} left out]\n".encode() + tail, left
 
     def last_line(self) -> str:
         """The last line that holds something, for the status line."""
