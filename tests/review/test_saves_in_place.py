@@ -6,12 +6,14 @@ import os
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.sessions import open_session, reply
 
 from tui_agent.errors import EditFailed
 from tui_agent.files import staging
+from tui_agent.files.walk import Spot
 from tui_agent.session.session import Session
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="others do not tell who writes a file")
@@ -24,11 +26,11 @@ async def raced(session: Session, path: Path, text: str, monkeypatch: pytest.Mon
     replaced."""
     land, saves = staging.land, list[threading.Thread]()
 
-    def land_and_save(spot: object, *args: object, **named: object) -> None:
-        if saves or getattr(spot, "name", "") != path.name:
-            return land(spot, *args, **named)  # type: ignore[arg-type]
+    def land_and_save(spot: Spot, *args: Any, **named: Any) -> None:
+        if saves or spot.name != path.name:
+            return land(spot, *args, **named)
         editor = path.open("r+b")
-        land(spot, *args, **named)  # type: ignore[arg-type]
+        land(spot, *args, **named)
         os.ftruncate(editor.fileno(), 0)
 
         def save() -> None:
