@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.answers.values import ChangeRequest
+from tui_agent.edits.change import Change
 from tui_agent.edits.proposals import propose
 
 LONG = "".join(f"line {number}\n" for number in range(60))
 
 
-def proposed(content: str, base: str = LONG, **more: object):
-    return propose(ChangeRequest("m.txt", content=content, **more), 1, 1, base, "h", lambda text: "new")
+def proposed(content: str, base: str = LONG, offered: str = "", labelled: bool = False) -> Change:
+    request = ChangeRequest("m.txt", content=content, fenced=labelled, labelled=labelled, offered=offered)
+    return propose(request, 1, 1, base, "h", lambda text: "new")
 
 
 @pytest.mark.parametrize(("kept", "drops"), [(20, 40), (29, 31), (31, 0), (59, 0)])
@@ -31,9 +33,8 @@ def test_what_is_only_offered_is_asked_about_for_that_reason() -> None:
 
 
 def test_a_labelled_fence_is_a_change_where_it_resembles_its_file() -> None:
-    fence = {"fenced": True, "labelled": True}
-    assert not proposed(LONG.replace("line 7", "seven").replace("line 8\n", ""), **fence).ask
+    assert not proposed(LONG.replace("line 7", "seven").replace("line 8\n", ""), labelled=True).ask
     assert (
         "does not name the file"
-        in proposed("def f():\n    pass\n", "".join(LONG.splitlines(True)[:20]), **fence).ask
+        in proposed("def f():\n    pass\n", "".join(LONG.splitlines(True)[:20]), labelled=True).ask
     )
