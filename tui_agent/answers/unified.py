@@ -268,20 +268,17 @@ class _Reader:
             body.pop()
         if self.bare:
             goes_on = at < self.end and (lines[at].startswith(("@@", "diff --git ")) or self._is_header())
-            if not goes_on and (at >= self.end or lines[at - 1].strip() or self._marked_below(at)):
+            if not goes_on and (at >= self.end or lines[at - 1].strip() or self._marked_below(at, old + new)):
                 self.file.fault = (
                     "its diff has fewer lines than its `@@` line says, so where it ends is not certain"
                 )
             return goes_on
         return at < self.end
 
-    def _marked_below(self, at: int) -> bool:
-        """Whether a line before the next blank one looks like one of a diff, and not like one of a list."""
-        while at < self.end and (line := self.lines[at]).strip():
-            if line[0] in ("+", "-") and not _BULLET.match(line):
-                return True
-            at += 1
-        return False
+    def _marked_below(self, at: int, missing: int) -> bool:
+        """Whether among the lines that a hunk lacks one looks like one of a diff, and not like one of a list."""
+        below = self.lines[at : min(at + missing + 1, self.end)]
+        return any(line[:1] in ("+", "-") and not _BULLET.match(line) for line in below)
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
         """Where the hunk ends if the line that could close the fence is one of its own; 0 where it is not.
